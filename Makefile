@@ -1,0 +1,87 @@
+# make demo   set up and run the digit classifier
+# make test   set up and run all checks
+# Everything that is set up lands in .venv, everything that is written in build; `make clean` removes both.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+OUT    := build/test
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: demo test lint format types pytest lit wheel bench train clean
+
+PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
+SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
+PACKAGE := $(filter-out ./tests/% ./examples/% ./benchmarks/%,$(SOURCES))
+
+# ---- set up: .venv with tirax itself (editable), then with what the checks need
+
+# Where Python came without ensurepip (Debian's python3), pip itself fills the environment.
+$(VENV)/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tirax needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": say `make PYTHON=python3.11 ...`")'
+	@$(PYTHON) -m venv $(VENV) > /dev/null 2>&1 \
+	  || { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
+	@touch $@
+
+$(VENV)/demo.stamp: $(VENV)/python.stamp pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/python.stamp pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+# ---- what a user asks for
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/python examples/digits/demo.py
+
+bench: $(VENV)/demo.stamp
+	$(BIN)/python benchmarks/mlp.py
+	$(BIN)/python benchmarks/compile_time.py
+
+train: $(VENV)/demo.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[train]'
+	$(BIN)/python examples/digits/train.py
+
+# ---- checks; each leaves its result in build/test, from which the closing line is counted
+
+test: lint types pytest lit wheel
+	@$(BIN)/python tests/packaging/summary.py $(OUT)
+
+lint: $(OUT)/lint.ok
+types: $(OUT)/types.ok
+wheel: $(OUT)/wheel.ok
+
+$(OUT)/lint.ok: $(VENV)/test.stamp $(SOURCES)
+	@mkdir -p $(OUT); rm -f $@
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@touch $@
+
+$(OUT)/types.ok: $(VENV)/test.stamp $(PACKAGE)
+	@mkdir -p $(OUT); rm -f $@
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	@touch $@
+
+pytest: $(VENV)/test.stamp
+	@mkdir -p $(OUT); rm -f $(OUT)/pytest.xml
+	$(BIN)/python -m pytest -q -n auto --junitxml=$(OUT)/pytest.xml
+
+lit: $(VENV)/test.stamp
+	@mkdir -p $(OUT); rm -f $(OUT)/lit.xml
+	$(BIN)/lit --quiet --order=lexical --xunit-xml-output=$(OUT)/lit.xml tests/filecheck
+
+$(OUT)/wheel.ok: $(VENV)/test.stamp $(PACKAGE) tests/packaging/check_wheel.py tests/packaging/smoke.py
+	@mkdir -p $(OUT); rm -f $@
+	$(BIN)/python tests/packaging/check_wheel.py
+	@touch $@
+
+format: $(VENV)/test.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

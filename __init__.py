@@ -1,0 +1,1 @@
+"""tirax: TIR + Relax as xDSL dialects, lowered to native CPU code."""

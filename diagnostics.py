@@ -1,0 +1,133 @@
+"""Typed diagnostics: where, what was expected, what was found, what to do.
+
+Every error that a user can cause is a `TiraxError` or a subclass of it. `str(error)` is the whole message; with a
+location it shows the line of the source and a caret below the place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import linecache
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.utils.exceptions import DiagnosticException, VerifyException
+
+_MAX_SOURCES = 256
+_sources: OrderedDict[str, list[str]] = OrderedDict()
+
+
+def register_source(name: str, text: str) -> None:
+    """Remember the text of `name` (a path or a made-up name such as `<string>`) so that diagnostics can quote it."""
+    _sources[name] = text.splitlines()
+    _sources.move_to_end(name)
+    if len(_sources) > _MAX_SOURCES:
+        _sources.popitem(last=False)
+
+
+def source_line(name: str, line: int) -> str | None:
+    """The text of a line (1-based) of a registered source or of a file on disk, None where it cannot be had."""
+    lines = _sources.get(name)
+    if lines is not None:
+        return lines[line - 1] if 0 < line <= len(lines) else None
+    return linecache.getline(name, line).rstrip("\n") or None
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A place in a source: 1-based line and column; `end_column` is exclusive and on the same line."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def render(self) -> str:
+        """`file:line:column`, the line itself and a caret (or a run of carets) below the place."""
+        text = source_line(self.file, self.line)
+        if text is None:
+            return str(self)
+        width = max(1, min((self.end_column or self.column + 1), len(text) + 1) - self.column)
+        gutter = f"{self.line:>5} | "
+        pad = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
+        return f"{self}\n{gutter}{text}\n{' ' * (len(gutter) - 2)}| {pad}{'^' * width}"
+
+
+class TiraxError(DiagnosticException):
+    """The base of all errors that a user of tirax can cause.
+
+    `message` says what is wrong; `location` where; `expected` and `found` the two sides of a mismatch; `hint` what to
+    do; `notes` are further lines, one each (the other problems of the same kind, the IR around the place, …).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        location: SourceLocation | None = None,
+        expected: object = None,
+        found: object = None,
+        hint: str | None = None,
+        notes: Sequence[str] = (),
+    ):
+        self.message = message
+        self.location = location
+        self.expected = expected
+        self.found = found
+        self.hint = hint
+        self.notes = tuple(notes)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        lines = [f"error: {self.message}"] if self.location is None else [f"{self.location}: error: {self.message}"]
+        if self.location is not None:
+            lines += self.location.render().split("\n")[1:]
+        if self.expected is not None:
+            lines.append(f"  expected: {self.expected}")
+        if self.found is not None:
+            lines.append(f"  found: {self.found}")
+        if self.hint is not None:
+            lines.append(f"  hint: {self.hint}")
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+class VerifyError(TiraxError, VerifyException):
+    """IR that is not well formed."""
+
+
+class ShapeError(TiraxError, ValueError):
+    """Shapes that do not fit together."""
+
+
+class DTypeError(TiraxError, TypeError):
+    """A data type that is unknown or does not fit."""
+
+
+class NameLookupError(TiraxError, KeyError):
+    """A name that nothing answers to; `str` as all diagnostics, not KeyError's quoted form."""
+
+    __str__ = TiraxError.__str__
+
+
+class UnsupportedError(TiraxError, NotImplementedError):
+    """Something that is right but that tirax cannot do (all such things of one input at once, in `notes`)."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str | None:
+    """A hint for a misspelt name: `did you mean 'x'?`, or None when nothing known is near."""
+    near = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
+    if not near:
+        return None
+    return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], location: SourceLocation | None = None) -> NameLookupError:
+    """The error for a name of `kind` (`pass`, `function`, …) that is not among `known`, with a suggestion."""
+    names = sorted(known)
+    hint = suggestion(name, names) or (f"known: {', '.join(names)}" if 0 < len(names) <= 20 else None)
+    return NameLookupError(f"unknown {kind} '{name}'", location=location, hint=hint)

@@ -1,0 +1,38 @@
+"""Names of SSA values.
+
+A value's name is the variable's name in TVMScript. xDSL cuts a trailing `_<digits>` off its name hints, which would turn
+`i_0` and `i_1` into one name; so the last underscore before trailing digits is stored as a dot: `i_0` is `%i.0` in text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.ir import SSAValue
+
+_SUFFIX = re.compile(r"_(?=\d+$)")
+_INVALID = re.compile(r"[^A-Za-z0-9_]")
+
+
+def encode_name(name: str) -> str:
+    """The name hint that stands for the variable `name`: `i_0` -> `i.0`; characters that no variable has become `_`."""
+    name = _INVALID.sub("_", name)
+    if not name or name[0].isdigit():
+        name = "v" + name
+    return _SUFFIX.sub(".", name)
+
+
+def decode_name(hint: str) -> str:
+    """The variable's name that a name hint stands for: `i.0` -> `i_0`."""
+    return _INVALID.sub("_", hint)
+
+
+def set_name(value: SSAValue, name: str | None) -> None:
+    """Name `value` after the variable `name`; None takes the name away."""
+    value.name_hint = None if name is None else encode_name(name)
+
+
+def name_of(value: SSAValue) -> str | None:
+    """The variable's name of `value`, None where it has none."""
+    hint = value.name_hint
+    return None if hint is None else decode_name(hint)

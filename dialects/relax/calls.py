@@ -1,0 +1,340 @@
+"""Calls: of tensor functions (`call_tir`), packed functions, Relax functions and closures.
+
+    %y = relax.call_tir @add(%a, %b) tir_vars [n] : !relax.tensor<[n], f32>
+    %z = relax.call_dps_packed "env.relu"(%y) : !relax.tensor<[n], f32>
+
+The result of a call with several outputs is a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, SymbolRefAttr, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ..sym.expr import ExprLike
+from ..sym.text import expr_text, parse_expr
+from .operator import PyValue, from_attr, to_attr
+from .structure import function_attrs, parse_attr_dict, print_attr_dict
+from .types import OBJECT, CallableType, Dims, TensorType, dims_attr
+
+
+class CallBase(IRDLOperation):
+    """What calls share: `args`, one result and how they print."""
+
+    call_args = var_operand_def()
+    result = result_def()
+    PURE: ClassVar[bool] = True
+
+    @property
+    def args(self) -> Sequence[SSAValue]:
+        return self.call_args
+
+    @property
+    def result_type(self) -> Attribute:
+        return self.result.type
+
+    def _print_call(self, printer: Printer) -> None:
+        with printer.in_parens():
+            printer.print_list(self.call_args, printer.print_ssa_value)
+
+    def _print_result(self, printer: Printer) -> None:
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @staticmethod
+    def _parse_args(parser: Parser) -> list[SSAValue]:
+        return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
+
+    @staticmethod
+    def _parse_result(parser: Parser) -> Attribute:
+        parser.parse_punctuation(":")
+        return parser.parse_type()
+
+
+class _DestinationPassing(CallBase):
+    """Calls that write into outputs made by the caller: the result is a tensor or a tuple of tensors of known shape."""
+
+    @property
+    def output_types(self) -> list[Attribute]:
+        """The outputs, one for each destination argument."""
+        t = self.result.type
+        return list(t.types) if isinstance(t, TupleType) else [t]
+
+    def _verify_outputs(self) -> None:
+        for t in self.output_types:
+            if not (isinstance(t, TensorType) and t.dims is not None and t.element is not None):
+                raise VerifyException(f"{self.name}: an output must be a tensor of known shape and dtype, found {t}")
+
+
+class _TIRCall(_DestinationPassing):
+    callee = prop_def(SymbolRefAttr)
+    tir_vars = opt_prop_def(Dims)
+
+    @property
+    def callee_name(self) -> str:
+        return self.callee.root_reference.data
+
+    def _print_tail(self, printer: Printer) -> None:
+        if self.tir_vars is not None:
+            printer.print_string(" tir_vars [" + ", ".join(expr_text(d.data) for d in self.tir_vars) + "]")
+
+    @staticmethod
+    def _parse_tir_vars(parser: Parser) -> Dims | None:
+        if parser.parse_optional_keyword("tir_vars") is None:
+            return None
+        return dims_attr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
+
+    def verify_(self) -> None:
+        self._verify_outputs()
+
+
+@irdl_op_definition
+class CallTIROp(_TIRCall):
+    """Call a `tir.func` in destination passing style: inputs, then outputs, then `tir_vars` as scalars."""
+
+    name = "relax.call_tir"
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        callee: str,
+        args: Sequence[SSAValue],
+        result_type: Attribute,
+        tir_vars: Sequence[ExprLike | str] | Dims | None = None,
+    ):
+        dims = tir_vars if tir_vars is None or isinstance(tir_vars, ArrayAttr) else dims_attr(tir_vars)
+        super().__init__(
+            operands=[args],
+            properties={"callee": SymbolRefAttr(callee), "tir_vars": dims},
+            result_types=[result_type],
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        self._print_call(printer)
+        self._print_tail(printer)
+        self._print_result(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        callee = parser.parse_symbol_name().data
+        args = cls._parse_args(parser)
+        tir_vars = cls._parse_tir_vars(parser)
+        return cls(callee, args, cls._parse_result(parser), tir_vars)
+
+
+@irdl_op_definition
+class CallTIRInplaceOp(_TIRCall):
+    """`call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
+
+    name = "relax.call_tir_inplace"
+    inplace_indices = prop_def(ArrayAttr)
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        callee: str,
+        args: Sequence[SSAValue],
+        inplace_indices: Sequence[int],
+        result_type: Attribute,
+        tir_vars: Sequence[ExprLike | str] | Dims | None = None,
+    ):
+        dims = tir_vars if tir_vars is None or isinstance(tir_vars, ArrayAttr) else dims_attr(tir_vars)
+        super().__init__(
+            operands=[args],
+            properties={
+                "callee": SymbolRefAttr(callee),
+                "tir_vars": dims,
+                "inplace_indices": to_attr(list(inplace_indices)),
+            },
+            result_types=[result_type],
+        )
+
+    @property
+    def indices(self) -> list[int]:
+        return list(from_attr(self.inplace_indices))  # pyright: ignore
+
+    def verify_(self) -> None:
+        self._verify_outputs()
+        if len(self.indices) != len(self.output_types):
+            raise VerifyException(f"{len(self.indices)} inplace_indices for {len(self.output_types)} outputs")
+        for i in self.indices:
+            if not -1 <= i < len(self.call_args):
+                raise VerifyException(f"inplace index {i} of a call with {len(self.call_args)} arguments")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        self._print_call(printer)
+        printer.print_string(f" inplace {self.indices}")
+        self._print_tail(printer)
+        self._print_result(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        callee = parser.parse_symbol_name().data
+        args = cls._parse_args(parser)
+        parser.parse_keyword("inplace")
+        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        tir_vars = cls._parse_tir_vars(parser)
+        return cls(callee, args, indices, cls._parse_result(parser), tir_vars)
+
+
+@irdl_op_definition
+class CallDPSPackedOp(_DestinationPassing):
+    """Call a packed function, or a `tir.func` by name, in destination passing style. Trusted to be pure."""
+
+    name = "relax.call_dps_packed"
+    func = prop_def(StringAttr)
+    traits = traits_def(Pure())
+
+    def __init__(self, func: str, args: Sequence[SSAValue], result_type: Attribute):
+        super().__init__(operands=[args], properties={"func": StringAttr(func)}, result_types=[result_type])
+
+    def verify_(self) -> None:
+        self._verify_outputs()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.func)
+        self._print_call(printer)
+        self._print_result(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        func = parser.parse_str_literal()
+        args = cls._parse_args(parser)
+        return cls(func, args, cls._parse_result(parser))
+
+
+class _PackedCall(CallBase):
+    func = prop_def(StringAttr)
+    call_attrs = opt_prop_def(DictionaryAttr)
+
+    def __init__(
+        self,
+        func: str,
+        args: Sequence[SSAValue],
+        result_type: Attribute = OBJECT,
+        attrs: dict[str, PyValue] | DictionaryAttr | None = None,
+    ):
+        super().__init__(
+            operands=[args],
+            properties={"func": StringAttr(func), "call_attrs": function_attrs(attrs)},
+            result_types=[result_type],
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.func)
+        self._print_call(printer)
+        print_attr_dict(printer, self.call_attrs)
+        self._print_result(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        func = parser.parse_str_literal()
+        args = cls._parse_args(parser)
+        attrs = parse_attr_dict(parser)
+        return cls(func, args, cls._parse_result(parser), attrs)
+
+
+@irdl_op_definition
+class CallPackedOp(_PackedCall):
+    """Call a packed function, which returns its result; it may have effects."""
+
+    name = "relax.call_packed"
+    PURE: ClassVar[bool] = False
+
+
+@irdl_op_definition
+class CallPurePackedOp(_PackedCall):
+    """Call a packed function that is trusted to be pure."""
+
+    name = "relax.call_pure_packed"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CallOp(CallBase):
+    """Call a Relax function of the module: `relax.call @f(%x) : T`. As pure as the callee is."""
+
+    name = "relax.call"
+    callee = prop_def(SymbolRefAttr)
+
+    def __init__(self, callee: str, args: Sequence[SSAValue], result_type: Attribute):
+        super().__init__(operands=[args], properties={"callee": SymbolRefAttr(callee)}, result_types=[result_type])
+
+    @property
+    def callee_name(self) -> str:
+        return self.callee.root_reference.data
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        self._print_call(printer)
+        self._print_result(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        callee = parser.parse_symbol_name().data
+        args = cls._parse_args(parser)
+        return cls(callee, args, cls._parse_result(parser))
+
+
+@irdl_op_definition
+class CallValueOp(CallBase):
+    """Call a closure or another value that is callable: `relax.call_value %f(%x) : T`. As pure as its type says."""
+
+    name = "relax.call_value"
+    func = operand_def()
+
+    def __init__(self, func: SSAValue, args: Sequence[SSAValue], result_type: Attribute):
+        super().__init__(operands=[func, args], result_types=[result_type])
+
+    def verify_(self) -> None:
+        if not isinstance(self.func.type, CallableType) and self.func.type != OBJECT:
+            raise VerifyException(f"relax.call_value calls a value of {self.func.type}, which is not callable")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.func)
+        self._print_call(printer)
+        self._print_result(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        func = parser.parse_operand()
+        args = cls._parse_args(parser)
+        return cls(func, args, cls._parse_result(parser))
+
+
+CALL_OPS: list[type[Operation]] = [
+    CallTIROp,
+    CallTIRInplaceOp,
+    CallDPSPackedOp,
+    CallPackedOp,
+    CallPurePackedOp,
+    CallOp,
+    CallValueOp,
+]
+
+__all__ = ["CALL_OPS", *(c.__name__ for c in CALL_OPS)]

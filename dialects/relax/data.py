@@ -1,0 +1,137 @@
+"""Constant tensors as attributes: `#relax.data<f32 [2, 2] [[1.0, 2.0], [3.0, 4.0]]>`.
+
+Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, little endian, row major).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Attribute, Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from ..dtypes import dtype_name, is_float, numpy_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+_MAX_NUMBERS = 64
+
+
+@dataclass(frozen=True)
+class TensorData:
+    """Immutable contents of a constant: dtype, shape and the bytes (little endian, row major)."""
+
+    dtype: Attribute
+    shape: tuple[int, ...]
+    raw: bytes = field(repr=False)
+    _digest: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_digest", hashlib.blake2b(self.raw, digest_size=16).digest())
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape, self._digest))
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The contents as a read-only array that shares the bytes."""
+        import numpy as np
+
+        return np.frombuffer(self.raw, numpy_dtype(self.dtype)).reshape(self.shape)
+
+
+@irdl_attr_definition
+class TensorDataAttr(Data[TensorData]):
+    """The contents of a constant tensor."""
+
+    name = "relax.data"
+
+    @classmethod
+    def from_numpy(cls, array: ArrayLike, dtype: Attribute) -> TensorDataAttr:
+        """The contents of `array`, converted to `dtype`."""
+        import numpy as np
+
+        values = np.asarray(array, dtype=numpy_dtype(dtype))
+        return cls(TensorData(dtype, values.shape, np.ascontiguousarray(values).tobytes()))
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The contents as a read-only array."""
+        return self.data.numpy()
+
+    @property
+    def scalar(self) -> int | float | bool | None:
+        """The value of a rank 0 tensor, None for others."""
+        return None if self.data.shape else self.numpy().item()
+
+    def print_parameter(self, printer: Printer) -> None:
+        data = self.data
+        with printer.in_angle_brackets():
+            printer.print_attribute(data.dtype)
+            printer.print_string(f" [{', '.join(map(str, data.shape))}] ")
+            array = data.numpy()
+            if array.size > _MAX_NUMBERS or (is_float(data.dtype) and not _all_finite(array)):
+                printer.print_string(f'"0x{data.raw.hex()}"')
+            else:
+                printer.print_string(_numbers(array.astype(float).tolist() if is_float(data.dtype) else array.tolist()))
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> TensorData:
+        with parser.in_angle_brackets():
+            dtype = parser.parse_type()
+            shape = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+            text = parser.parse_optional_str_literal()
+            if text is None:
+                numbers = _parse_numbers(parser)
+                return _checked(parser, cls.from_numpy(cast("ArrayLike", numbers), dtype).data, shape)
+            try:
+                raw = bytes.fromhex(text.removeprefix("0x"))
+            except ValueError:
+                parser.raise_error("the bytes of a constant are a string of hexadecimal digits that begins with 0x")
+        return _checked(parser, TensorData(dtype, shape, raw), shape)
+
+    def __str__(self) -> str:
+        return f"{dtype_name(self.data.dtype)}{list(self.data.shape)}"
+
+
+def _all_finite(array: np.ndarray[Any, Any]) -> bool:
+    import numpy as np
+
+    return bool(np.isfinite(array.astype(np.float64)).all())
+
+
+def _numbers(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_numbers(v) for v in cast(list[object], value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _float_text(value) if isinstance(value, float) else str(value)
+
+
+def _float_text(value: float) -> str:
+    """MLIR wants a point in a mantissa: 1e-05 -> 1.0e-05."""
+    text = repr(value)
+    mantissa, e, exponent = text.partition("e")
+    return (mantissa if "." in mantissa else mantissa + ".0") + e + exponent
+
+
+def _parse_numbers(parser: AttrParser) -> object:
+    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_numbers(parser))
+    if items is not None:
+        return items
+    return parser.parse_number(allow_boolean=True)
+
+
+def _checked(parser: AttrParser, data: TensorData, shape: tuple[int, ...]) -> TensorData:
+    size = numpy_dtype(data.dtype).itemsize
+    for extent in shape:
+        size *= extent
+    if data.shape != shape or len(data.raw) != size:
+        if 0 in shape and not data.raw:
+            return TensorData(data.dtype, shape, b"")
+        parser.raise_error(f"the contents do not fill a {dtype_name(data.dtype)} tensor of shape {list(shape)}")
+    return data

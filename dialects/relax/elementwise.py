@@ -1,0 +1,236 @@
+"""Element-wise operators: unary, binary, comparison, logical, bitwise, and what else maps element by element.
+
+A family is a table: a row is an operator. Binary operators broadcast as numpy does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute
+
+from ..dtypes import is_float
+from ..sym.expr import SymExpr
+from .operator import DTYPE, Operator, as_dtype, operator
+from .types import TensorType
+
+
+class UnaryOp(Operator):
+    """Element by element, the result like the operand."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        return TensorType(x.shape, x.ndim, x.dtype, x.vdevice)
+
+
+class FloatUnaryOp(UnaryOp):
+    """Element by element, defined for floating point only."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        if x.element is not None and not is_float(x.element):
+            self.fail_dtype("argument x must be of a floating point type", "float16, float32, …", x.element)
+        return super().infer()
+
+
+class PredicateOp(Operator):
+    """Element by element, the result bool."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        return TensorType(x.shape, x.ndim, i1, x.vdevice)
+
+
+def broadcast_dims(
+    op: Operator, names: Sequence[str], shapes: Sequence[Sequence[SymExpr]]
+) -> tuple[SymExpr, ...] | None:
+    """The shape that `shapes` broadcast to; None where two symbolic extents cannot be told to agree."""
+    rank = max(len(s) for s in shapes)
+    out: list[SymExpr] = []
+    for i in range(rank):
+        dims = [(n, s[i - rank + len(s)]) for n, s in zip(names, shapes, strict=True) if i - rank + len(s) >= 0]
+        chosen = _broadcast_dim(op, dims)
+        if chosen is None:
+            return None
+        out.append(chosen)
+    return tuple(out)
+
+
+def _broadcast_dim(op: Operator, dims: list[tuple[str, SymExpr]]) -> SymExpr | None:
+    name, out = dims[0]
+    unknown = False
+    for other_name, other in dims[1:]:
+        if other == out or other.constant == 1:
+            continue
+        if out.constant == 1:
+            name, out = other_name, other
+        elif out.constant is not None and other.constant is not None:
+            op.fail_shape(
+                f"arguments {name} and {other_name} do not broadcast",
+                f"equal extents, or 1, where {name} has {out}",
+                other,
+            )
+        else:
+            unknown = True
+    return None if unknown else out
+
+
+class BinaryOp(Operator):
+    """Element by element on two tensors that broadcast; both have one dtype."""
+
+    RESULT_DTYPE: ClassVar[Attribute | None] = None
+
+    def infer(self) -> Attribute:
+        a, b = self.tensor("x1"), self.tensor("x2")
+        if a.element is not None and b.element is not None and a.element != b.element:
+            self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
+        dtype = self.RESULT_DTYPE or (a.element if b.element is not None else None)
+        if a.dims is not None and b.dims is not None:
+            dims = broadcast_dims(self, ("x1", "x2"), (a.dims, b.dims))
+            return TensorType.of(dims, dtype, max(len(a.dims), len(b.dims)))
+        known = a.rank is not None and b.rank is not None
+        return TensorType.of(None, dtype, max(a.rank or 0, b.rank or 0) if known else None)
+
+
+class CompareOp(BinaryOp):
+    """A binary operator whose result is bool."""
+
+    RESULT_DTYPE: ClassVar[Attribute | None] = i1
+
+
+_UNARY: dict[str, str] = {
+    "abs": "|x|",
+    "bitwise_not": "~x",
+    "ceil": "The least integer that is not below x.",
+    "floor": "The greatest integer that is not above x.",
+    "logical_not": "not x",
+    "negative": "-x",
+    "round": "The nearest integer, halves to even.",
+    "sign": "-1, 0 or 1 as x is negative, zero or positive.",
+    "square": "x * x",
+    "trunc": "x without its fraction.",
+    "nn.relu": "max(x, 0)",
+}
+_FLOAT_UNARY: dict[str, str] = {
+    "acos": "The angle whose cosine is x.",
+    "acosh": "The inverse of cosh.",
+    "asin": "The angle whose sine is x.",
+    "asinh": "The inverse of sinh.",
+    "atan": "The angle whose tangent is x.",
+    "atanh": "The inverse of tanh.",
+    "cos": "cos(x)",
+    "cosh": "cosh(x)",
+    "erf": "The error function.",
+    "exp": "e to the x.",
+    "log": "The natural logarithm.",
+    "rsqrt": "1 / sqrt(x)",
+    "sigmoid": "1 / (1 + exp(-x))",
+    "sin": "sin(x)",
+    "sinh": "sinh(x)",
+    "sqrt": "The square root.",
+    "tan": "tan(x)",
+    "tanh": "tanh(x)",
+    "nn.gelu": "x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016)",
+    "nn.gelu_tanh": "gelu, with erf approximated by tanh",
+    "nn.selu": "The self-normalizing unit (Klambauer et al., 2017).",
+    "nn.silu": "x * sigmoid(x)",
+}
+_PREDICATES: dict[str, str] = {
+    "isfinite": "Whether x is neither infinite nor NaN.",
+    "isinf": "Whether x is infinite.",
+    "isnan": "Whether x is NaN.",
+}
+_BINARY: dict[str, str] = {
+    "add": "x1 + x2",
+    "subtract": "x1 - x2",
+    "multiply": "x1 * x2",
+    "divide": "x1 / x2, for integers truncated",
+    "floor_divide": "floor(x1 / x2)",
+    "power": "x1 to the x2",
+    "mod": "x1 - trunc(x1 / x2) * x2",
+    "floor_mod": "x1 - floor(x1 / x2) * x2",
+    "maximum": "The greater of x1 and x2.",
+    "minimum": "The lesser of x1 and x2.",
+    "logical_and": "x1 and x2",
+    "logical_or": "x1 or x2",
+    "logical_xor": "x1 != x2 of truth values",
+    "bitwise_and": "x1 & x2",
+    "bitwise_or": "x1 | x2",
+    "bitwise_xor": "x1 ^ x2",
+    "left_shift": "x1 << x2",
+    "right_shift": "x1 >> x2",
+}
+_COMPARE: dict[str, str] = {
+    "equal": "x1 == x2",
+    "not_equal": "x1 != x2",
+    "greater": "x1 > x2",
+    "greater_equal": "x1 >= x2",
+    "less": "x1 < x2",
+    "less_equal": "x1 <= x2",
+}
+
+
+def _family(rows: dict[str, str], base: type[Operator], args: str) -> dict[str, type[Operator]]:
+    def row(name: str, doc: str) -> type[Operator]:
+        cls = type(name.replace(".", "_"), (base,), {"__doc__": doc})
+        return operator(f"relax.{name}", args)(cls)
+
+    return {name: row(name, doc) for name, doc in rows.items()}
+
+
+UNARY = {
+    **_family(_UNARY, UnaryOp, "x"),
+    **_family(_FLOAT_UNARY, FloatUnaryOp, "x"),
+    **_family(_PREDICATES, PredicateOp, "x"),
+}
+BINARY = {**_family(_BINARY, BinaryOp, "x1 x2"), **_family(_COMPARE, CompareOp, "x1 x2")}
+
+
+@operator("relax.clip", "x min max")
+class Clip(Operator):
+    """x limited to [min, max]; both are prim values."""
+
+    def infer(self) -> Attribute:
+        return self.tensor("x")
+
+
+@operator("relax.nn.leakyrelu", "x", alpha=0.01)
+class LeakyRelu(FloatUnaryOp):
+    """x where it is positive, alpha * x elsewhere."""
+
+
+@operator("relax.nn.softplus", "x", beta=1.0, threshold=20.0)
+class Softplus(FloatUnaryOp):
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+
+
+@operator("relax.astype", "x", dtype=DTYPE)
+class Astype(Operator):
+    """x converted to `dtype`; floating point to integer truncates."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        dtype = as_dtype(self.attr("dtype"))
+        if dtype is None:
+            self.fail_dtype("attribute dtype must be given")
+        return TensorType.of(x.dims, dtype, x.rank)
+
+
+@operator("relax.where", "condition x1 x2")
+class Where(Operator):
+    """x1 where the condition holds, x2 elsewhere; all three broadcast."""
+
+    def infer(self) -> Attribute:
+        c, a, b = self.tensor("condition"), self.tensor("x1"), self.tensor("x2")
+        if c.element not in (None, i1):
+            self.fail_dtype("argument condition must be bool", i1, c.element)
+        if a.element is not None and b.element is not None and a.element != b.element:
+            self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
+        dtype = a.element if b.element is not None else None
+        ranks = [t.rank for t in (c, a, b)]
+        rank = None if None in ranks else max(r or 0 for r in ranks)
+        if c.dims is None or a.dims is None or b.dims is None:
+            return TensorType.of(None, dtype, rank)
+        return TensorType.of(broadcast_dims(self, ("condition", "x1", "x2"), (c.dims, a.dims, b.dims)), dtype, rank)

@@ -1,0 +1,73 @@
+"""Neural network operators that are not element-wise: normalisation, attention, dropout."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute
+
+from ..dtypes import is_float
+from .operator import Operator, operator
+from .reduce import normalize_axes
+from .types import TensorType
+
+
+@operator("relax.nn.layer_norm", "data gamma beta", axes=None, epsilon=1e-5, center=True, scale=True)
+class LayerNorm(Operator):
+    """(data - mean) / sqrt(variance + epsilon) over `axes`, times gamma where `scale`, plus beta where `center`."""
+
+    def infer(self) -> Attribute:
+        data = self.tensor("data")
+        if data.element is not None and not is_float(data.element):
+            self.fail_dtype("argument data must be of a floating point type", "float32", data.element)
+        if data.rank is None:
+            return data
+        axes = normalize_axes(self, self.attr("axes"), data.rank, "axes")
+        for name in ("gamma", "beta"):
+            self._check_parameter(name, data, axes)
+        return data
+
+    def _check_parameter(self, name: str, data: TensorType, axes: list[int]) -> None:
+        t = self.tensor(name)
+        if t.element is not None and data.element is not None and t.element != data.element:
+            self.fail_dtype(f"argument {name} must have the dtype of data", data.element, t.element)
+        if t.rank is not None and t.rank != len(axes):
+            self.fail_shape(f"argument {name} must have a dimension for each of axes", len(axes), t.rank)
+        if t.dims is None or data.dims is None:
+            return
+        for axis, extent in zip(axes, t.dims, strict=True):
+            if (data.dims[axis] - extent).constant not in (None, 0):
+                self.fail_shape(f"argument {name} has another extent than data's axis {axis}", data.dims[axis], extent)
+
+
+@operator("relax.nn.attention", "query key value bias?", scale=None, causal_mask=None, window_size=None)
+class Attention(Operator):
+    """softmax(query · keyᵀ * scale + bias) · value for each head (Vaswani et al., 2017).
+
+    query is (batch, n, heads, size), key (batch, m, heads, size), value (batch, m, heads, size_v); the result is (batch,
+    n, heads, size_v). `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`.
+    """
+
+    def infer(self) -> Attribute:
+        q, k, v = self.tensor("query"), self.tensor("key"), self.tensor("value")
+        for name, t in (("query", q), ("key", k), ("value", v)):
+            if t.rank not in (None, 4):
+                self.fail_shape(f"argument {name} must have 4 dimensions", 4, t.rank)
+            if t.element is not None and q.element is not None and t.element != q.element:
+                self.fail_dtype(f"argument {name} must have the dtype of query", q.element, t.element)
+        if q.dims is None or k.dims is None or v.dims is None:
+            return TensorType.of(None, q.element, 4)
+        pairs = [("batch", q, k, 0), ("heads", q, k, 2), ("size", q, k, 3), ("batch", q, v, 0), ("length", k, v, 1)]
+        for what, a, b, i in pairs:
+            left, right = (a.dims or ())[i], (b.dims or ())[i]
+            if (left - right).constant not in (None, 0):
+                self.fail_shape(f"query, key and value must agree in {what}", left, right)
+        return TensorType.of([q.dims[0], q.dims[1], q.dims[2], v.dims[3]], q.element)
+
+
+@operator("relax.nn.dropout", "x", rate=0.5)
+class Dropout(Operator):
+    """At inference: x itself, and a mask of ones."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        return TupleType([x, x])

@@ -1,0 +1,363 @@
+"""Relax operators: what they share, and how one is declared.
+
+    @operator("relax.permute_dims", "x", axes=INTS)
+    class PermuteDims(Operator):
+        \"\"\"Transpose: dimension i of the result is dimension axes[i] of x; all reversed when axes is None.\"\"\"
+
+        def infer(self) -> Attribute: ...
+
+An operand specification is a list of names: `x` is one value, `xs*` a tuple of values, `bias?` may be absent.
+Attributes are declared by name with a kind and a default; they print in TVMScript in this order. The text form is
+
+    %y = relax.permute_dims %x {axes = [0, 2, 1]} : !relax.tensor<[4, 3, 5], f32>
+
+with attributes that have their default left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, Self, cast
+
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, TupleType, f64, i1, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+from enum import StrEnum
+
+from ...diagnostics import DTypeError, ShapeError, TiraxError
+from ..dtypes import dtype_of
+from ..names import name_of
+from .types import PrimType, ShapeType, TensorType, is_base_of
+
+
+class Kind(StrEnum):
+    """Kinds of operator attributes: they say how one prints in TVMScript."""
+
+    VALUE = "value"
+    DTYPE = "dtype"
+
+
+@dataclass(frozen=True)
+class Attr:
+    """A declared attribute of an operator: its kind and its default as a Python value."""
+
+    kind: Kind = Kind.VALUE
+    default: Any = None
+
+
+VALUE = Attr()
+DTYPE = Attr(Kind.DTYPE)
+
+PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
+Arg = SSAValue | Sequence[SSAValue] | None
+
+
+def to_attr(value: PyValue) -> Attribute | None:
+    """A Python value as an attribute; None is an absent one, lists are arrays, types stay."""
+    if value is None or isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return IntegerAttr(int(value), i1)
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    if isinstance(value, str):
+        return StringAttr(value)
+    return ArrayAttr([cast(Attribute, to_attr(v)) for v in value])
+
+
+def from_attr(attr: Attribute | None) -> PyValue:
+    """The Python value of an attribute: the inverse of `to_attr`."""
+    if isinstance(attr, IntegerAttr):
+        return bool(attr.value.data) if attr.type == i1 else attr.value.data
+    if isinstance(attr, FloatAttr):
+        return attr.value.data
+    if isinstance(attr, StringAttr):
+        return attr.data
+    if isinstance(attr, ArrayAttr):
+        return [from_attr(a) for a in attr]
+    return attr
+
+
+def _print_value(printer: Printer, value: PyValue) -> None:
+    if isinstance(value, bool):
+        printer.print_string("true" if value else "false")
+    elif isinstance(value, float):
+        printer.print_string(repr(value) if "e" in repr(value) or "." in repr(value) else f'"{value}"')
+    elif isinstance(value, int):
+        printer.print_string(str(value))
+    elif isinstance(value, str):
+        printer.print_string_literal(value)
+    elif isinstance(value, Attribute):
+        printer.print_attribute(value)
+    elif value is None:
+        printer.print_string("none")
+    else:
+        with printer.in_square_brackets():
+            printer.print_list(value, lambda v: _print_value(printer, v))
+
+
+def _parse_value(parser: Parser) -> PyValue:
+    if parser.parse_optional_keyword("none") is not None:
+        return None
+    if parser.parse_optional_keyword("true") is not None:
+        return True
+    if parser.parse_optional_keyword("false") is not None:
+        return False
+    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_value(parser))
+    if items is not None:
+        return items
+    number = parser.parse_optional_number(allow_boolean=False)
+    if number is not None:
+        return number
+    text = parser.parse_optional_str_literal()
+    return text if text is not None else parser.parse_type()
+
+
+class Operator(IRDLOperation):
+    """The base of Relax operators: `args` and `attr` read them, `infer` says what they give."""
+
+    ARG_NAMES: ClassVar[tuple[str, ...]] = ()
+    """Names of the operands with their mark: `x`, `xs*` (a tuple), `bias?` (optional)."""
+    ATTR_SPECS: ClassVar[Mapping[str, Attr]] = {}
+    PURE: ClassVar[bool] = True
+
+    def infer(self) -> Attribute:
+        """The struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the argument."""
+        raise NotImplementedError(self.name)
+
+    @classmethod
+    def make(cls, *args: Arg, **attrs: PyValue) -> Self:
+        """Build the operator and infer its result; missing optional operands and attributes take their defaults."""
+        unknown = set(attrs) - set(cls.ATTR_SPECS)
+        if unknown:
+            raise TiraxError(f"{cls.name} has no attribute {', '.join(sorted(unknown))}", found=", ".join(attrs))
+        op = cls._create_with(args, attrs, PrimType.of(i1))
+        op.results[0].type = op.infer()  # pyright: ignore[reportAttributeAccessIssue]
+        return op
+
+    @classmethod
+    def _create_with(cls, args: Sequence[Arg], attrs: Mapping[str, PyValue], result: Attribute) -> Self:
+        if len(args) > len(cls.ARG_NAMES):
+            raise TiraxError(f"{cls.name} takes {len(cls.ARG_NAMES)} arguments", found=len(args))
+        groups: list[Sequence[SSAValue]] = []
+        for i, name in enumerate(cls.ARG_NAMES):
+            arg = args[i] if i < len(args) else None
+            if arg is None and not name.endswith("?"):
+                raise TiraxError(f"{cls.name}: argument {name.rstrip('*')} is missing")
+            groups.append(() if arg is None else (arg,) if isinstance(arg, SSAValue) else tuple(arg))
+        values = {n: to_attr(attrs.get(n, s.default)) for n, s in cls.ATTR_SPECS.items()}
+        return cls(
+            operands=groups,
+            properties={n: v for n, v in values.items() if v is not None},
+            result_types=[result],
+        )
+
+    @property
+    def args(self) -> list[Arg]:
+        """The operands by argument: a value, a tuple of values (for `xs*`) or None (an absent optional one)."""
+        out: list[Arg] = []
+        for name in self.ARG_NAMES:
+            value = getattr(self, name.rstrip("*?"))
+            out.append(tuple(value) if name.endswith("*") else value)
+        return out
+
+    def attr(self, name: str) -> Any:
+        """The Python value of an attribute, None where it has none."""
+        return from_attr(self.properties.get(name))
+
+    @property
+    def result_type(self) -> Attribute:
+        return self.results[0].type
+
+    def tensor(self, arg: str) -> TensorType:
+        """The struct info of the operand `arg`, which must be a tensor."""
+        value = cast(SSAValue, getattr(self, arg))
+        return self.as_tensor(value, arg)
+
+    def as_tensor(self, value: SSAValue, arg: str) -> TensorType:
+        if not isinstance(value.type, TensorType):
+            raise DTypeError(f"{self.name}: argument {arg} must be a tensor", expected="a tensor", found=value.type)
+        return value.type
+
+    def tensors(self, arg: str) -> list[TensorType]:
+        """The struct infos of the operand `arg` that is a tuple of tensors, given as values or as one tuple value."""
+        values = cast(Sequence[SSAValue], getattr(self, arg))
+        if len(values) == 1 and isinstance(values[0].type, TupleType):
+            types = list(values[0].type.types)
+        else:
+            types = [v.type for v in values]
+        for i, t in enumerate(types):
+            if not isinstance(t, TensorType):
+                raise DTypeError(f"{self.name}: {arg}[{i}] must be a tensor", expected="a tensor", found=t)
+        return cast(list[TensorType], types)
+
+    def shape_arg(self, arg: str) -> ShapeType:
+        value = cast(SSAValue, getattr(self, arg))
+        if not isinstance(value.type, ShapeType):
+            raise DTypeError(f"{self.name}: argument {arg} must be a shape", expected="a shape", found=value.type)
+        return value.type
+
+    def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
+        raise ShapeError(f"{self.name}: {what}", expected=expected, found=found)
+
+    def fail_dtype(self, what: str, expected: object = None, found: object = None) -> NoReturn:
+        raise DTypeError(f"{self.name}: {what}", expected=expected, found=found)
+
+    def verify_(self) -> None:
+        try:
+            inferred = self.infer()
+        except TiraxError as error:
+            raise VerifyException(str(error)) from error
+        if not is_base_of(self.result_type, inferred):
+            raise VerifyException(f"{self.name}: result type {self.result_type} does not hold; inferred {inferred}")
+
+    def print(self, printer: Printer) -> None:
+        first = True
+        for name, arg in zip(self.ARG_NAMES, self.args, strict=True):
+            if arg is None:
+                continue
+            printer.print_string(" " if first else ", ")
+            first = False
+            if isinstance(arg, SSAValue):
+                if name.endswith("?"):
+                    printer.print_string(f"{name.rstrip('?')} = ")
+                printer.print_ssa_value(arg)
+            else:
+                with printer.in_parens():
+                    printer.print_list(arg, printer.print_ssa_value)
+        self._print_attrs(printer)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result_type)
+
+    def _print_attrs(self, printer: Printer) -> None:
+        shown = [(n, v) for n, s in self.ATTR_SPECS.items() if (v := self.attr(n)) != s.default]
+        if not shown:
+            return
+        printer.print_string(" {")
+        for i, (name, value) in enumerate(shown):
+            printer.print_string((", " if i else "") + f"{name} = ")
+            _print_value(printer, value)
+        printer.print_string("}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        args = [cls._parse_arg(parser, name, first=i == 0) for i, name in enumerate(cls.ARG_NAMES)]
+        attrs: dict[str, PyValue] = {n: s.default for n, s in cls.ATTR_SPECS.items()}
+
+        def parse_one() -> None:
+            name = parser.parse_identifier()
+            if name not in cls.ATTR_SPECS:
+                parser.raise_error(f"{cls.name} has no attribute {name}; it has: {', '.join(cls.ATTR_SPECS) or 'none'}")
+            parser.parse_punctuation("=")
+            attrs[name] = _parse_value(parser)
+
+        parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, parse_one)
+        parser.parse_punctuation(":")
+        return cls._create_with(args, attrs, parser.parse_type())
+
+    @classmethod
+    def _parse_arg(cls, parser: Parser, name: str, first: bool) -> Arg:
+        if name.endswith("?"):
+            return cls._parse_optional_arg(parser, name.rstrip("?"), first)
+        if not first:
+            parser.parse_punctuation(",")
+        if name.endswith("*"):
+            return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
+        return parser.parse_operand()
+
+    @classmethod
+    def _parse_optional_arg(cls, parser: Parser, name: str, first: bool) -> Arg:
+        with_comma = not first and parser.parse_optional_punctuation(",") is not None
+        if not (first or with_comma):
+            return None
+        if parser.parse_optional_keyword(name) is None:
+            if with_comma:
+                later = [n.rstrip("?") for n in cls.ARG_NAMES if n.endswith("?")]
+                parser.raise_error(f"expected one of {', '.join(later)}, in this order")
+            return None
+        parser.parse_punctuation("=")
+        return parser.parse_operand()
+
+
+OPERATORS: dict[str, type[Operator]] = {}
+"""All operators by name, e.g. `relax.nn.relu`: those of the core and those that plug-ins declare."""
+
+_FIELDS: dict[str, Callable[[], Any]] = {"": operand_def, "*": var_operand_def, "?": opt_operand_def}
+
+
+def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[type[Any]], type[Any]]:
+    """Declare the decorated class as the operator `name`, with the operands of `args` and `attrs`.
+
+    An attribute given as a plain value has that default and the kind `VALUE`.
+    """
+    names = tuple(args.split())
+    specs = {n: a if isinstance(a, Attr) else Attr(default=a) for n, a in attrs.items()}
+
+    def define(cls: type[Any]) -> type[Any]:
+        body: dict[str, Any] = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+        body |= {n.rstrip("*?"): _FIELDS[n[-1] if n[-1] in "*?" else ""]() for n in names}
+        body |= {n: opt_prop_def(Attribute) for n in specs}
+        body |= {"name": name, "result": result_def()}
+        if sum(n[-1] in "*?" for n in names) > 1:
+            body["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
+        if cls.PURE and "traits" not in body:
+            body["traits"] = traits_def(Pure())
+        defined = irdl_op_definition(type(cls.__name__, cls.__bases__, body))
+        defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
+        OPERATORS[name] = defined
+        return defined
+
+    return define
+
+
+def operators_of(module_globals: Mapping[str, object]) -> Iterator[type[Operator]]:
+    """The operator classes among the globals of a module."""
+    for value in module_globals.values():
+        if isinstance(value, type) and issubclass(value, Operator) and value.__dict__.get("name"):
+            yield value
+
+
+def as_dtype(value: str | Attribute | None) -> Attribute | None:
+    """A dtype given by name or as a type; `void` and None are unknown."""
+    if value is None or value == "void" or value == "":
+        return None
+    return dtype_of(value) if isinstance(value, str) else value
+
+
+def describe(op: Operation, value: SSAValue) -> str:
+    """How a diagnostic calls an operand: its name, or its position."""
+    name = name_of(value)
+    return f"'{name}'" if name else f"operand {list(op.operands).index(value)}"
+
+
+__all__ = [
+    "DTYPE",
+    "OPERATORS",
+    "VALUE",
+    "Attr",
+    "Kind",
+    "Operator",
+    "as_dtype",
+    "describe",
+    "from_attr",
+    "operator",
+    "operators_of",
+    "to_attr",
+]

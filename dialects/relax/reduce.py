@@ -1,0 +1,110 @@
+"""Reductions along axes: `axis` is a list of axes, None for all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
+
+from ..sym.expr import Const, SymExpr
+from .elementwise import FloatUnaryOp
+from .operator import Operator, operator
+from .types import TensorType
+
+
+def normalize_axis(op: Operator, axis: int, rank: int, name: str = "axis") -> int:
+    """`axis` counted from the front; raises `ShapeError` where it is outside of [-rank, rank)."""
+    if not -rank <= axis < rank:
+        op.fail_shape(f"attribute {name} is out of range", f"from {-rank} to {rank - 1}", axis)
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(op: Operator, axes: int | list[int] | None, rank: int, name: str = "axis") -> list[int]:
+    """Axes counted from the front, all of them for None; raises `ShapeError` where one is out of range or repeated."""
+    if axes is None:
+        return list(range(rank))
+    found = [normalize_axis(op, a, rank, name) for a in ([axes] if isinstance(axes, int) else axes)]
+    if len(set(found)) != len(found):
+        op.fail_shape(f"attribute {name} repeats an axis", found=axes)
+    return found
+
+
+def reduced_dims(dims: tuple[SymExpr, ...], axes: list[int], keepdims: bool) -> list[SymExpr]:
+    """The shape without `axes`, or with 1 in their place."""
+    if keepdims:
+        return [Const(1) if i in axes else d for i, d in enumerate(dims)]
+    return [d for i, d in enumerate(dims) if i not in axes]
+
+
+class ReduceOp(Operator):
+    """Reduces the axes `axis` (all where None); they stay as extent 1 where `keepdims`."""
+
+    RESULT_DTYPE: ClassVar[Attribute | None] = None
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        dtype = self.RESULT_DTYPE or x.element
+        axis, keepdims = self.attr("axis"), self.attr("keepdims")
+        if x.rank is None:
+            return TensorType.of((), dtype) if axis is None and not keepdims else TensorType.of(None, dtype)
+        axes = normalize_axes(self, axis, x.rank)
+        if x.dims is None:
+            return TensorType.of(None, dtype, x.rank if keepdims else x.rank - len(axes))
+        return TensorType.of(reduced_dims(x.dims, axes, keepdims), dtype)
+
+
+def _reductions(rows: dict[str, str]) -> dict[str, type[Operator]]:
+    def row(name: str, doc: str) -> type[Operator]:
+        return operator(f"relax.{name}", "x", axis=None, keepdims=False)(type(name, (ReduceOp,), {"__doc__": doc}))
+
+    return {name: row(name, doc) for name, doc in rows.items()}
+
+
+REDUCTIONS = _reductions(
+    {
+        "sum": "The sum.",
+        "prod": "The product.",
+        "max": "The greatest element.",
+        "min": "The least element.",
+        "mean": "The mean.",
+        "std": "The standard deviation (of the population).",
+        "variance": "The variance (of the population).",
+    }
+)
+
+
+class ArgReduceOp(ReduceOp):
+    """The position of an element along one axis (of the flattened tensor where None), as int64."""
+
+    RESULT_DTYPE: ClassVar[Attribute | None] = i64
+
+
+@operator("relax.argmax", "x", axis=None, keepdims=False)
+class Argmax(ArgReduceOp):
+    """The position of the greatest element, the first of equals."""
+
+
+@operator("relax.argmin", "x", axis=None, keepdims=False)
+class Argmin(ArgReduceOp):
+    """The position of the least element, the first of equals."""
+
+
+class AlongAxisOp(FloatUnaryOp):
+    """Normalises along one axis; the result is like the operand."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        if x.rank is not None:
+            normalize_axis(self, self.attr("axis"), x.rank)
+        return super().infer()
+
+
+@operator("relax.nn.softmax", "x", axis=-1)
+class Softmax(AlongAxisOp):
+    """exp(x) / sum(exp(x)) along `axis`."""
+
+
+@operator("relax.nn.log_softmax", "x", axis=-1)
+class LogSoftmax(AlongAxisOp):
+    """log(softmax(x)) along `axis`."""

@@ -1,0 +1,650 @@
+"""The structure of Relax programs: functions, dataflow blocks, branches, bindings, tuples and leaves.
+
+Leaves (`constant`, `shape`, `prim_value`, `string`, `extern_func`, `function_ref`, `null_value`) and tuples print inline in
+TVMScript where they have no name, and as a binding where they have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Self, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from ..sym import SymAttr
+from ..sym.expr import ExprLike
+from ..sym.text import expr_text, parse_expr
+from .data import TensorDataAttr
+from .operator import PyValue, to_attr
+from .types import OBJECT, STRUCT_INFO, CallableType, Dims, PrimType, ShapeType, TensorType, dims_attr, is_base_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+PRIVATE = StringAttr("private")
+
+
+def print_attr_dict(printer: Printer, attrs: DictionaryAttr | None, keyword: str = "attributes") -> None:
+    """` attributes {…}` where there are any."""
+    if attrs is not None and attrs.data:
+        printer.print_string(f" {keyword} ")
+        printer.print_attribute(attrs)
+
+
+def parse_attr_dict(parser: Parser, keyword: str = "attributes") -> DictionaryAttr | None:
+    if parser.parse_optional_keyword(keyword) is None:
+        return None
+    found = parser.parse_optional_dictionary_attr_dict()
+    return DictionaryAttr(found)
+
+
+def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> DictionaryAttr | None:
+    """Function attributes given as Python values; None for none."""
+    if attrs is None or isinstance(attrs, DictionaryAttr):
+        return attrs
+    converted = {k: a for k, v in attrs.items() if (a := to_attr(v)) is not None}
+    return DictionaryAttr(converted) if converted else None
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """A Relax function.
+
+        relax.func private @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> attributes {num_input = 1 : i64} {…}
+
+    `impure` before the body where calls of it may have effects. Symbolic variables are scoped to the function.
+    """
+
+    name = "relax.func"
+    sym_name = prop_def(StringAttr)
+    sym_visibility = opt_prop_def(StringAttr)
+    ret_type = prop_def(Attribute)
+    func_attrs = opt_prop_def(DictionaryAttr)
+    impure = opt_prop_def(UnitAttr)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(
+        self,
+        name: str,
+        body: Region,
+        ret_type: Attribute,
+        *,
+        private: bool = False,
+        attrs: dict[str, PyValue] | DictionaryAttr | None = None,
+        pure: bool = True,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "sym_visibility": PRIVATE if private else None,
+                "ret_type": ret_type,
+                "func_attrs": function_attrs(attrs),
+                "impure": None if pure else UnitAttr(),
+            },
+            regions=[body],
+        )
+
+    @property
+    def private(self) -> bool:
+        return self.sym_visibility == PRIVATE
+
+    @property
+    def pure(self) -> bool:
+        return self.impure is None
+
+    @property
+    def params(self) -> Sequence[SSAValue]:
+        return self.body.block.args
+
+    @property
+    def return_op(self) -> ReturnOp:
+        return cast(ReturnOp, self.body.block.last_op)
+
+    @property
+    def callable_type(self) -> CallableType:
+        return CallableType.of([p.type for p in self.params], self.ret_type, self.pure)
+
+    def verify_(self) -> None:
+        for i, p in enumerate(self.params):
+            if not isinstance(p.type, STRUCT_INFO):
+                raise VerifyException(f"parameter {i} of @{self.sym_name.data} has type {p.type}, which is no struct info")
+        last = self.body.block.last_op
+        if not isinstance(last, ReturnOp):
+            raise VerifyException(f"the body of @{self.sym_name.data} must end with relax.return")
+        if not is_base_of(self.ret_type, last.value.type):
+            raise VerifyException(
+                f"@{self.sym_name.data} declares the result {self.ret_type} and returns {last.value.type}"
+            )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" private " if self.private else " ")
+        printer.print_symbol_name(self.sym_name.data)
+        _print_signature(printer, self.body.block, self.ret_type)
+        if self.impure is not None:
+            printer.print_string(" impure")
+        print_attr_dict(printer, self.func_attrs)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        private = parser.parse_optional_keyword("private") is not None
+        name = parser.parse_symbol_name().data
+        args, ret = _parse_signature(parser)
+        impure = parser.parse_optional_keyword("impure") is not None
+        attrs = parse_attr_dict(parser)
+        body = parser.parse_region(args)
+        return cls(name, body, ret, private=private, attrs=attrs, pure=not impure)
+
+
+def _print_signature(printer: Printer, block: Block, ret: Attribute) -> None:
+    with printer.in_parens():
+        printer.print_list(block.args, printer.print_block_argument)
+    printer.print_string(" -> ")
+    printer.print_attribute(ret)
+
+
+def _parse_signature(parser: Parser) -> tuple[list[Parser.Argument], Attribute]:
+    args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+    parser.parse_punctuation("->")
+    return [a.resolve(a.type) if isinstance(a, Parser.UnresolvedArgument) else a for a in args], parser.parse_type()
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """`relax.return %gv`: ends the body of a function."""
+
+    name = "relax.return"
+    value = operand_def()
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(FuncOp, ClosureOp)))
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value])
+
+
+@irdl_op_definition
+class DataflowOp(IRDLOperation):
+    """A dataflow block: a region of pure bindings. Its results are what `relax.output` names."""
+
+    name = "relax.dataflow"
+    outputs = var_result_def()
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, body: Region):
+        last = body.block.last_op
+        types = [v.type for v in last.operands] if isinstance(last, OutputOp) else []
+        super().__init__(regions=[body], result_types=[types])
+
+    @property
+    def output_op(self) -> OutputOp:
+        return cast(OutputOp, self.body.block.last_op)
+
+    def verify_(self) -> None:
+        last = self.body.block.last_op
+        if not isinstance(last, OutputOp):
+            raise VerifyException("a dataflow block must end with relax.output")
+        if [v.type for v in last.values_] != [r.type for r in self.outputs]:
+            raise VerifyException("the results of a dataflow block must have the types of what relax.output names")
+        for op in self.body.block.ops:
+            if isinstance(op, IfOp | DataflowOp):
+                raise VerifyException(f"{op.name} must not stand in a dataflow block")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_region())
+
+
+@irdl_op_definition
+class OutputOp(IRDLOperation):
+    """`relax.output %a, %b`: ends a dataflow block and names its results."""
+
+    name = "relax.output"
+    values_ = var_operand_def()
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(DataflowOp)))
+    assembly_format = "($values_^ `:` type($values_))? attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue]):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """A branch on a bool tensor of rank 0 (or an i1 prim value); both regions end with `relax.yield`.
+
+    %r = relax.if %c : !relax.tensor<[n], f32> {…} else {…}
+    """
+
+    name = "relax.if"
+    cond = operand_def()
+    result = result_def()
+    then_region = region_def("single_block")
+    else_region = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, cond: SSAValue, result_type: Attribute, then_region: Region, else_region: Region):
+        super().__init__(operands=[cond], result_types=[result_type], regions=[then_region, else_region])
+
+    def verify_(self) -> None:
+        for region in (self.then_region, self.else_region):
+            last = region.block.last_op
+            if not isinstance(last, YieldOp):
+                raise VerifyException("both branches of relax.if must end with relax.yield")
+            if not is_base_of(self.result.type, last.value.type):
+                raise VerifyException(f"a branch gives {last.value.type} where relax.if declares {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.cond)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+        printer.print_string(" ")
+        printer.print_region(self.then_region)
+        printer.print_string(" else ")
+        printer.print_region(self.else_region)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        cond = parser.parse_operand()
+        parser.parse_punctuation(":")
+        result_type = parser.parse_type()
+        then_region = parser.parse_region()
+        parser.parse_keyword("else")
+        return cls(cond, result_type, then_region, parser.parse_region())
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """`relax.yield %v`: the value of a branch."""
+
+    name = "relax.yield"
+    value = operand_def()
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(IfOp)))
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value])
+
+
+@irdl_op_definition
+class ClosureOp(IRDLOperation):
+    """A local function: a value that `relax.call_value` calls; it may use values from outside.
+
+    %f = relax.closure(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {…}
+    """
+
+    name = "relax.closure"
+    ret_type = prop_def(Attribute)
+    func_attrs = opt_prop_def(DictionaryAttr)
+    impure = opt_prop_def(UnitAttr)
+    result = result_def(CallableType)
+    body = region_def("single_block")
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        body: Region,
+        ret_type: Attribute,
+        *,
+        attrs: dict[str, PyValue] | DictionaryAttr | None = None,
+        pure: bool = True,
+    ):
+        super().__init__(
+            properties={
+                "ret_type": ret_type,
+                "func_attrs": function_attrs(attrs),
+                "impure": None if pure else UnitAttr(),
+            },
+            regions=[body],
+            result_types=[CallableType.of([a.type for a in body.block.args], ret_type, pure)],
+        )
+
+    def print(self, printer: Printer) -> None:
+        _print_signature(printer, self.body.block, self.ret_type)
+        if self.impure is not None:
+            printer.print_string(" impure")
+        print_attr_dict(printer, self.func_attrs)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        args, ret = _parse_signature(parser)
+        impure = parser.parse_optional_keyword("impure") is not None
+        attrs = parse_attr_dict(parser)
+        return cls(parser.parse_region(args), ret, attrs=attrs, pure=not impure)
+
+
+@irdl_op_definition
+class BindOp(IRDLOperation):
+    """`%y = relax.bind %x : T`: another name for a value (`y = x` in TVMScript)."""
+
+    name = "relax.bind"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, result_type: Attribute | None = None):
+        super().__init__(operands=[value], result_types=[result_type or value.type])
+
+    def verify_(self) -> None:
+        if not is_base_of(self.result.type, self.value.type):
+            raise VerifyException(f"relax.bind gives {self.result.type} to a value of {self.value.type}")
+
+
+@irdl_op_definition
+class MatchCastOp(IRDLOperation):
+    """`%y = relax.match_cast %x : T -> U`: checks at run time that x is of U and binds U's new symbolic variables."""
+
+    name = "relax.match_cast"
+    value = operand_def()
+    result = result_def()
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, result_type: Attribute):
+        super().__init__(operands=[value], result_types=[result_type])
+
+    def verify_(self) -> None:
+        given, wanted = self.value.type, self.result.type
+        impossible = type(given) is not type(wanted) and OBJECT not in (given, wanted)
+        if isinstance(given, TensorType) and isinstance(wanted, TensorType):
+            ranks = {given.rank, wanted.rank} - {None}
+            elements = {given.element, wanted.element} - {None}
+            impossible = len(ranks) > 1 or len(elements) > 1
+        if impossible:
+            raise VerifyException(f"a value of {given} can never be of {wanted}")
+
+
+@irdl_op_definition
+class TupleOp(IRDLOperation):
+    """`%t = relax.tuple(%a, %b) : tuple<A, B>`."""
+
+    name = "relax.tuple"
+    fields_ = var_operand_def()
+    result = result_def(TupleType)
+    traits = traits_def(Pure())
+
+    def __init__(self, values: Sequence[SSAValue]):
+        super().__init__(operands=[values], result_types=[TupleType([v.type for v in values])])
+
+    def verify_(self) -> None:
+        if list(self.result.type.types) != [v.type for v in self.fields_]:
+            raise VerifyException("the type of a tuple must list the types of its fields")
+
+    def print(self, printer: Printer) -> None:
+        with printer.in_parens():
+            printer.print_list(self.fields_, printer.print_ssa_value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand))
+
+
+@irdl_op_definition
+class TupleGetItemOp(IRDLOperation):
+    """`%a = relax.tuple_get_item %t[0] : A`."""
+
+    name = "relax.tuple_get_item"
+    tuple_ = operand_def()
+    index = prop_def(IntAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue, index: int, result_type: Attribute | None = None):
+        if result_type is None:
+            fields = value.type.types.data if isinstance(value.type, TupleType) else ()
+            result_type = fields[index] if 0 <= index < len(fields) else OBJECT
+        super().__init__(operands=[value], properties={"index": IntAttr(index)}, result_types=[result_type])
+
+    def verify_(self) -> None:
+        t = self.tuple_.type
+        if isinstance(t, TupleType):
+            if not 0 <= self.index.data < len(t.types):
+                raise VerifyException(f"index {self.index.data} of a tuple of {len(t.types)} fields")
+            if not is_base_of(self.result.type, t.types.data[self.index.data]):
+                raise VerifyException(f"field {self.index.data} is {t.types.data[self.index.data]}, not {self.result.type}")
+        elif t != OBJECT:
+            raise VerifyException(f"relax.tuple_get_item takes a tuple, found {t}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.tuple_)
+        printer.print_string(f"[{self.index.data}] : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_operand()
+        with parser.in_square_brackets():
+            index = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        parser.parse_punctuation(":")
+        return cls(value, index, parser.parse_type())
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """`%c = relax.constant #relax.data<f32 [] 1.0>`: a constant tensor."""
+
+    name = "relax.constant"
+    value = prop_def(TensorDataAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    def __init__(self, value: TensorDataAttr):
+        result = TensorType.of(value.data.shape, value.data.dtype)
+        super().__init__(properties={"value": value}, result_types=[result])
+
+    @classmethod
+    def of(cls, array: ArrayLike, dtype: Attribute) -> Self:
+        """The constant with the contents of `array`, converted to `dtype`."""
+        return cls(TensorDataAttr.from_numpy(array, dtype))
+
+    def verify_(self) -> None:
+        data = self.value.data
+        if self.result.type != TensorType.of(data.shape, data.dtype):
+            raise VerifyException(f"a constant of {data.dtype} {list(data.shape)} has the type {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.value.print_parameter(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(TensorDataAttr(TensorDataAttr.parse_parameter(parser)))
+
+
+@irdl_op_definition
+class ShapeOp(IRDLOperation):
+    """`%s = relax.shape [n, 4]`: a shape value."""
+
+    name = "relax.shape"
+    values_ = prop_def(Dims)
+    result = result_def(ShapeType)
+    traits = traits_def(Pure())
+
+    def __init__(self, values: Iterable[ExprLike | str]):
+        dims = dims_attr(values)
+        super().__init__(properties={"values_": dims}, result_types=[ShapeType.of(d.data for d in dims)])
+
+    def verify_(self) -> None:
+        if self.result.type != ShapeType.of(d.data for d in self.values_):
+            raise VerifyException("the type of relax.shape must hold its values")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" [" + ", ".join(expr_text(d.data) for d in self.values_) + "]")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
+
+
+@irdl_op_definition
+class PrimValueOp(IRDLOperation):
+    """`%v = relax.prim_value n + 1`: a symbolic integer as a Relax value; `relax.prim_value float 1.5 : f32` a float."""
+
+    name = "relax.prim_value"
+    value = prop_def(SymAttr | FloatAttr)
+    result = result_def(PrimType)
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SymAttr | FloatAttr | ExprLike | str):
+        attr = value if isinstance(value, SymAttr | FloatAttr) else SymAttr.of(value)
+        result = PrimType.of(attr.data.dtype, attr.data) if isinstance(attr, SymAttr) else PrimType.of(attr.type)
+        super().__init__(properties={"value": attr}, result_types=[result])
+
+    def print(self, printer: Printer) -> None:
+        if isinstance(self.value, SymAttr):
+            printer.print_string(" " + expr_text(self.value.data))
+        else:
+            printer.print_string(" float ")
+            printer.print_attribute(self.value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        if parser.parse_optional_keyword("float") is None:
+            return cls(parse_expr(parser))
+        return cls(cast(FloatAttr, parser.parse_attribute()))
+
+
+@irdl_op_definition
+class StringOp(IRDLOperation):
+    """`%s = relax.string "text"`."""
+
+    name = "relax.string"
+    value = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: str):
+        super().__init__(properties={"value": StringAttr(value)}, result_types=[OBJECT])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.value.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_str_literal())
+
+
+@irdl_op_definition
+class DataTypeOp(IRDLOperation):
+    """`%d = relax.dtype f32`: a data type as a value."""
+
+    name = "relax.dtype"
+    value = prop_def(Attribute)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: Attribute):
+        super().__init__(properties={"value": value}, result_types=[OBJECT])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_type())
+
+
+@irdl_op_definition
+class NullValueOp(IRDLOperation):
+    """`%n = relax.null_value`: an object that stands for nothing."""
+
+    name = "relax.null_value"
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[OBJECT])
+
+
+@irdl_op_definition
+class FunctionRefOp(IRDLOperation):
+    """`%f = relax.function_ref @f : !relax.callable<…>`: a function of the module as a value."""
+
+    name = "relax.function_ref"
+    callee = prop_def(SymbolRefAttr)
+    result = result_def(CallableType)
+    traits = traits_def(Pure())
+    assembly_format = "$callee attr-dict `:` type($result)"
+
+    def __init__(self, callee: str, result_type: CallableType):
+        super().__init__(properties={"callee": SymbolRefAttr(callee)}, result_types=[result_type])
+
+
+@irdl_op_definition
+class ExternFuncOp(IRDLOperation):
+    """`%f = relax.extern_func "name" : !relax.callable<…>`: a packed function as a value."""
+
+    name = "relax.extern_func"
+    global_symbol = prop_def(StringAttr)
+    result = result_def(CallableType)
+    traits = traits_def(Pure())
+    assembly_format = "$global_symbol attr-dict `:` type($result)"
+
+    def __init__(self, name: str, result_type: CallableType | None = None):
+        result = result_type or CallableType.of(None, OBJECT, pure=False)
+        super().__init__(properties={"global_symbol": StringAttr(name)}, result_types=[result])
+
+
+LEAVES: tuple[type[Operation], ...] = (
+    ConstantOp,
+    ShapeOp,
+    PrimValueOp,
+    StringOp,
+    DataTypeOp,
+    NullValueOp,
+    FunctionRefOp,
+    ExternFuncOp,
+)
+"""Ops that stand for an operand in TVMScript where they have no name."""
+
+STRUCTURE_OPS: list[type[Operation]] = [
+    FuncOp,
+    ReturnOp,
+    DataflowOp,
+    OutputOp,
+    IfOp,
+    YieldOp,
+    ClosureOp,
+    BindOp,
+    MatchCastOp,
+    TupleOp,
+    TupleGetItemOp,
+    *LEAVES,
+]

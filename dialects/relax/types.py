@@ -1,0 +1,368 @@
+"""Struct info as types: what is known of a Relax value.
+
+    !relax.tensor<[n, 784], f32>     shape known (symbolically); `<ndim = 2, f32>` rank only; `<*, f32>` nothing;
+                                     without a dtype where that is unknown
+    !relax.shape<[n, 4]>             likewise
+    !relax.prim<i64, n>              a scalar, its value where known
+    !relax.object                    anything
+    tuple<…>                         builtin's tuple
+    !relax.callable<(…) -> …>        `impure` after it where calls may have effects; `<*>` where nothing is known
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr, TupleType, UnitAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...diagnostics import DTypeError
+from ..dtypes import dtype_name
+from ..sym import SymAttr
+from ..sym.expr import ExprLike, SymExpr, Var
+from ..sym.text import expr_text, parse_expr
+
+UNKNOWN_NDIM = -1
+_NONE = NoneAttr()
+Dims = ArrayAttr[SymAttr]
+
+
+def dims_attr(shape: Iterable[ExprLike | str]) -> Dims:
+    """A shape as an attribute; strings are names of symbolic variables."""
+    return ArrayAttr(SymAttr.of(d) for d in shape)
+
+
+def _print_dims(printer: Printer, shape: Dims | NoneAttr, ndim: int) -> None:
+    if isinstance(shape, ArrayAttr):
+        printer.print_string("[" + ", ".join(expr_text(d.data) for d in shape) + "]")
+    else:
+        printer.print_string("*" if ndim == UNKNOWN_NDIM else f"ndim = {ndim}")
+
+
+def _parse_dims(parser: AttrParser) -> tuple[Dims | NoneAttr, int]:
+    if parser.parse_optional_punctuation("*") is not None:
+        return _NONE, UNKNOWN_NDIM
+    if parser.parse_optional_keyword("ndim") is not None:
+        parser.parse_punctuation("=")
+        return _NONE, parser.parse_integer(allow_negative=False, allow_boolean=False)
+    dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: SymAttr(parse_expr(parser)))
+    return ArrayAttr(dims), len(dims)
+
+
+class _Shaped:
+    """What tensors and shapes share: `shape` and `ndim`."""
+
+    shape: Dims | NoneAttr
+    ndim: IntAttr
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, None where unknown."""
+        return None if self.ndim.data == UNKNOWN_NDIM else self.ndim.data
+
+    @property
+    def dims(self) -> tuple[SymExpr, ...] | None:
+        """The extents, None where unknown."""
+        return tuple(d.data for d in self.shape) if isinstance(self.shape, ArrayAttr) else None
+
+    def _verify_dims(self) -> None:
+        if isinstance(self.shape, ArrayAttr) and len(self.shape) != self.ndim.data:
+            raise VerifyException(f"{len(self.shape)} dimensions in a shape of rank {self.ndim.data}")
+        if self.ndim.data < UNKNOWN_NDIM:
+            raise VerifyException(f"rank {self.ndim.data} is negative")
+
+
+@irdl_attr_definition
+class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
+    """A tensor: shape, rank, dtype and virtual device, each as far as known."""
+
+    name = "relax.tensor"
+    shape: Dims | NoneAttr
+    ndim: IntAttr
+    dtype: Attribute
+    vdevice: StringAttr | NoneAttr
+
+    @classmethod
+    def of(
+        cls,
+        shape: Iterable[ExprLike | str] | None = None,
+        dtype: Attribute | None = None,
+        ndim: int | None = None,
+        vdevice: str | None = None,
+    ) -> TensorType:
+        """A tensor of `shape` (or only of rank `ndim`) and `dtype`; what is None is unknown."""
+        dims = _NONE if shape is None else dims_attr(shape)
+        rank = len(dims) if isinstance(dims, ArrayAttr) else (UNKNOWN_NDIM if ndim is None else ndim)
+        return cls(dims, IntAttr(rank), dtype or _NONE, _NONE if vdevice is None else StringAttr(vdevice))
+
+    @property
+    def element(self) -> Attribute | None:
+        """The dtype, None where unknown."""
+        return None if isinstance(self.dtype, NoneAttr) else self.dtype
+
+    def verify(self) -> None:
+        self._verify_dims()
+        if self.element is not None:
+            try:
+                dtype_name(self.element)
+            except DTypeError as error:
+                raise VerifyException(error.message) from error
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            _print_dims(printer, self.shape, self.ndim.data)
+            if self.element is not None:
+                printer.print_string(", ")
+                printer.print_attribute(self.element)
+            if isinstance(self.vdevice, StringAttr):
+                printer.print_string(", vdevice = ")
+                printer.print_attribute(self.vdevice)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape, ndim = _parse_dims(parser)
+            dtype: Attribute = _NONE
+            vdevice: StringAttr | NoneAttr = _NONE
+            while parser.parse_optional_punctuation(",") is not None:
+                if parser.parse_optional_keyword("vdevice") is not None:
+                    parser.parse_punctuation("=")
+                    vdevice = StringAttr(parser.parse_str_literal())
+                else:
+                    dtype = parser.parse_type()
+        return (shape, IntAttr(ndim), dtype, vdevice)
+
+
+@irdl_attr_definition
+class ShapeType(_Shaped, ParametrizedAttribute, TypeAttribute):
+    """A shape value: its extents, or its rank, or nothing known."""
+
+    name = "relax.shape"
+    shape: Dims | NoneAttr
+    ndim: IntAttr
+
+    @classmethod
+    def of(cls, values: Iterable[ExprLike | str] | None = None, ndim: int | None = None) -> ShapeType:
+        dims = _NONE if values is None else dims_attr(values)
+        rank = len(dims) if isinstance(dims, ArrayAttr) else (UNKNOWN_NDIM if ndim is None else ndim)
+        return cls(dims, IntAttr(rank))
+
+    def verify(self) -> None:
+        self._verify_dims()
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            _print_dims(printer, self.shape, self.ndim.data)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape, ndim = _parse_dims(parser)
+        return (shape, IntAttr(ndim))
+
+
+@irdl_attr_definition
+class PrimType(ParametrizedAttribute, TypeAttribute):
+    """A scalar of `dtype`, with its symbolic value where it is known."""
+
+    name = "relax.prim"
+    dtype: Attribute
+    value: SymAttr | NoneAttr
+
+    @classmethod
+    def of(cls, dtype: Attribute, value: ExprLike | str | None = None) -> PrimType:
+        return cls(dtype, _NONE if value is None else SymAttr.of(value))
+
+    @property
+    def expr(self) -> SymExpr | None:
+        return self.value.data if isinstance(self.value, SymAttr) else None
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.dtype)
+            if self.expr is not None:
+                printer.print_string(", " + expr_text(self.expr))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            dtype = parser.parse_type()
+            value = SymAttr(parse_expr(parser)) if parser.parse_optional_punctuation(",") is not None else _NONE
+        return (dtype, value)
+
+
+@irdl_attr_definition
+class ObjectType(ParametrizedAttribute, TypeAttribute):
+    """Any value: nothing is known of it."""
+
+    name = "relax.object"
+
+
+@irdl_attr_definition
+class CallableType(ParametrizedAttribute, TypeAttribute):
+    """A function or closure; `params` is None where the signature is unknown."""
+
+    name = "relax.callable"
+    params: ArrayAttr[Attribute] | NoneAttr
+    ret: Attribute
+    impure: UnitAttr | NoneAttr
+
+    @classmethod
+    def of(cls, params: Iterable[Attribute] | None, ret: Attribute | None = None, pure: bool = True) -> CallableType:
+        return cls(
+            _NONE if params is None else ArrayAttr(params),
+            ret if ret is not None else ObjectType(),
+            _NONE if pure else UnitAttr(),
+        )
+
+    @property
+    def pure(self) -> bool:
+        return isinstance(self.impure, NoneAttr)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            if isinstance(self.params, ArrayAttr):
+                with printer.in_parens():
+                    printer.print_list(self.params, printer.print_attribute)
+            else:
+                printer.print_string("*")
+            printer.print_string(" -> ")
+            printer.print_attribute(self.ret)
+            if not self.pure:
+                printer.print_string(", impure")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            params: ArrayAttr[Attribute] | NoneAttr = _NONE
+            if parser.parse_optional_punctuation("*") is None:
+                params = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type))
+            parser.parse_punctuation("->")
+            ret = parser.parse_type()
+            impure: UnitAttr | NoneAttr = _NONE
+            if parser.parse_optional_punctuation(",") is not None:
+                parser.parse_keyword("impure")
+                impure = UnitAttr()
+        return (params, ret, impure)
+
+
+OBJECT = ObjectType()
+StructInfo = TensorType | ShapeType | PrimType | ObjectType | TupleType | CallableType
+STRUCT_INFO = (TensorType, ShapeType, PrimType, ObjectType, TupleType, CallableType)
+
+
+def free_symbolic_vars(types: Iterable[Attribute]) -> list[Var]:
+    """The symbolic variables that `types` mention, in order of first occurrence, each once."""
+    found: dict[Var, None] = {}
+    for t in types:
+        for expr in _exprs_of(t):
+            found.update(dict.fromkeys(expr.free_vars()))
+    return list(found)
+
+
+def _exprs_of(t: Attribute) -> Iterable[SymExpr]:
+    if isinstance(t, TensorType | ShapeType):
+        yield from t.dims or ()
+    elif isinstance(t, PrimType):
+        if t.expr is not None:
+            yield t.expr
+    elif isinstance(t, TupleType):
+        for field in t.types:
+            yield from _exprs_of(field)
+
+
+def substitute_type(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
+    """The type with symbolic variables replaced (those of a callable are its own and stay)."""
+    if isinstance(t, TensorType) and t.dims is not None:
+        dims = ArrayAttr(SymAttr(d.substitute(mapping)) for d in t.dims)
+        return TensorType(dims, t.ndim, t.dtype, t.vdevice)
+    if isinstance(t, ShapeType) and t.dims is not None:
+        return ShapeType(ArrayAttr(SymAttr(d.substitute(mapping)) for d in t.dims), t.ndim)
+    if isinstance(t, PrimType) and t.expr is not None:
+        return PrimType(t.dtype, SymAttr(t.expr.substitute(mapping)))
+    if isinstance(t, TupleType):
+        return TupleType([substitute_type(f, mapping) for f in t.types])
+    return t
+
+
+def is_base_of(base: Attribute, derived: Attribute) -> bool:
+    """Whether every value of `derived` is for certain one of `base` (struct info subtyping)."""
+    if base == derived or isinstance(base, ObjectType):
+        return True
+    check = _BASE_CHECKS.get(type(base))
+    return check is not None and type(base) is type(derived) and check(base, derived)
+
+
+def _shaped_base(base: _Shaped, derived: _Shaped) -> bool:
+    if base.dims is not None:
+        return base.dims == derived.dims
+    return base.rank is None or base.rank == derived.rank
+
+
+def _tensor_base(base: TensorType, derived: TensorType) -> bool:
+    dtype_ok = base.element is None or base.element == derived.element
+    return dtype_ok and _shaped_base(base, derived)
+
+
+def _tuple_base(base: TupleType, derived: TupleType) -> bool:
+    return len(base.types) == len(derived.types) and all(map(is_base_of, base.types, derived.types))
+
+
+def _callable_base(base: CallableType, derived: CallableType) -> bool:
+    if base.pure and not derived.pure:
+        return False
+    if isinstance(base.params, NoneAttr):
+        return is_base_of(base.ret, derived.ret)
+    if isinstance(derived.params, NoneAttr) or len(base.params) != len(derived.params):
+        return False
+    return is_base_of(base.ret, derived.ret) and all(map(is_base_of, derived.params, base.params))
+
+
+def _prim_base(base: PrimType, derived: PrimType) -> bool:
+    return base.dtype == derived.dtype and base.expr in (None, derived.expr)
+
+
+_BASE_CHECKS = {
+    TensorType: _tensor_base,
+    ShapeType: _shaped_base,
+    TupleType: _tuple_base,
+    CallableType: _callable_base,
+    PrimType: _prim_base,
+}
+
+
+def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
+    """The most specific struct info that both `a` and `b` are of."""
+    if is_base_of(a, b):
+        return a
+    if is_base_of(b, a):
+        return b
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        dtype = a.element if a.element == b.element else None
+        return TensorType.of(a.dims if a.dims == b.dims else None, dtype, a.rank if a.rank == b.rank else None)
+    if isinstance(a, ShapeType) and isinstance(b, ShapeType):
+        return ShapeType.of(None, a.rank if a.rank == b.rank else None)
+    if isinstance(a, PrimType) and isinstance(b, PrimType) and a.dtype == b.dtype:
+        return PrimType.of(a.dtype)
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.types) == len(b.types):
+        return TupleType([least_common_ancestor(x, y) for x, y in zip(a.types, b.types, strict=True)])
+    return OBJECT
+
+
+def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
+    """The type without the dimensions that mention variables other than `bound` (falling back to the rank)."""
+    if isinstance(t, TensorType | ShapeType) and t.dims is not None:
+        if all(v in bound for d in t.dims for v in d.free_vars()):
+            return t
+        if isinstance(t, TensorType):
+            return TensorType.of(None, t.element, t.rank)
+        return ShapeType.of(None, t.rank)
+    if isinstance(t, PrimType) and t.expr is not None and not all(v in bound for v in t.expr.free_vars()):
+        return PrimType.of(t.dtype)
+    if isinstance(t, TupleType):
+        return TupleType([erase_unbound(f, bound) for f in t.types])
+    return t

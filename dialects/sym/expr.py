@@ -1,0 +1,507 @@
+"""Symbolic integer expressions in canonical form.
+
+An expression is immutable and kept canonical by its constructors: a sum of integer multiples of products of atoms. Atoms
+are variables and the operations that are not linear (floor division, modulo, min, max, select, comparisons). Terms stay
+in the order in which they were written, for printing; equality does not see the order.
+
+A `Var` is named by a string (a symbolic shape variable, scoped to the function) or by an SSA value (in analyses only:
+such an expression can not be put into an attribute).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from math import gcd
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
+
+i1, i32, i64 = IntegerType(1), IntegerType(32), IntegerType(64)
+
+Key = tuple[object, ...]
+
+
+class SymExpr:
+    """The base of symbolic expressions; `dtype` is the integer type (i1 for conditions)."""
+
+    __slots__ = ("_hash", "dtype", "key")
+    key: Key
+    dtype: IntegerType
+
+    def _init(self, key: Key, dtype: IntegerType) -> None:
+        self.key = key
+        self.dtype = dtype
+        self._hash = hash(key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, SymExpr) and self.key == other.key)
+
+    def __add__(self, other: ExprLike) -> SymExpr:
+        return add(self, other)
+
+    def __radd__(self, other: ExprLike) -> SymExpr:
+        return add(other, self)
+
+    def __sub__(self, other: ExprLike) -> SymExpr:
+        return add(self, mul(_like(other, self), -1))
+
+    def __rsub__(self, other: ExprLike) -> SymExpr:
+        return add(other, mul(self, -1))
+
+    def __neg__(self) -> SymExpr:
+        return mul(self, -1)
+
+    def __mul__(self, other: ExprLike) -> SymExpr:
+        return mul(self, other)
+
+    def __rmul__(self, other: ExprLike) -> SymExpr:
+        return mul(other, self)
+
+    def __floordiv__(self, other: ExprLike) -> SymExpr:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> SymExpr:
+        return floordiv(other, self)
+
+    def __mod__(self, other: ExprLike) -> SymExpr:
+        return floormod(self, other)
+
+    def __rmod__(self, other: ExprLike) -> SymExpr:
+        return floormod(other, self)
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if the expression is a constant."""
+        return None
+
+    def children(self) -> tuple[SymExpr, ...]:
+        return ()
+
+    def free_vars(self) -> list[Var]:
+        """The variables in order of first occurrence, each once."""
+        found: dict[Var, None] = {}
+        stack: list[SymExpr] = [self]
+        while stack:
+            e = stack.pop()
+            if isinstance(e, Var):
+                found[e] = None
+            stack.extend(reversed(e.children()))
+        return list(found)
+
+    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
+        """The expression with variables replaced, canonical again."""
+        return self
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The value under an assignment of the named variables; KeyError for one that is missing."""
+        raise NotImplementedError(type(self).__name__)
+
+    def __str__(self) -> str:
+        from .text import expr_text
+
+        return expr_text(self)
+
+    def __repr__(self) -> str:
+        return f"sym<{self}>"
+
+
+ExprLike = SymExpr | int
+
+
+class Const(SymExpr):
+    __slots__ = ("value",)
+
+    def __init__(self, value: int, dtype: IntegerType = i64):
+        self.value = int(value)
+        self._init(("const", self.value, dtype.width.data), dtype)
+
+    @property
+    def constant(self) -> int:
+        return self.value
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return self.value
+
+
+class Var(SymExpr):
+    """A variable: a name of the function's scope, or an SSA value."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str | SSAValue, dtype: IntegerType = i64):
+        self.name = name
+        self._init(("var", name, dtype.width.data), dtype)
+
+    @property
+    def value(self) -> SSAValue | None:
+        """The SSA value that the variable stands for, None for a named variable."""
+        return None if isinstance(self.name, str) else self.name
+
+    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
+        return mapping.get(self, self)
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return values[self.name]  # pyright: ignore[reportArgumentType]
+
+
+class Product(SymExpr):
+    """A product of two or more atoms (never constants)."""
+
+    __slots__ = ("atoms",)
+
+    def __init__(self, atoms: tuple[SymExpr, ...]):
+        self.atoms = atoms
+        self._init(("*", frozenset(Counter(atoms).items())), _widest(atoms))
+
+    def children(self) -> tuple[SymExpr, ...]:
+        return self.atoms
+
+    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
+        out: SymExpr = Const(1, self.dtype)
+        for atom in self.atoms:
+            out = mul(out, atom.substitute(mapping))
+        return out
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        out = 1
+        for atom in self.atoms:
+            out *= atom.evaluate(values)
+        return out
+
+
+class Sum(SymExpr):
+    """`sum(coefficient * term) + offset`; terms are atoms or products, coefficients are not zero."""
+
+    __slots__ = ("offset", "terms")
+
+    def __init__(self, terms: tuple[tuple[SymExpr, int], ...], offset: int, dtype: IntegerType):
+        self.terms = terms
+        self.offset = offset
+        self._init(("+", frozenset(terms), offset), dtype)
+
+    def children(self) -> tuple[SymExpr, ...]:
+        return tuple(t for t, _ in self.terms)
+
+    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
+        return _sum([(t.substitute(mapping), c) for t, c in self.terms], self.offset, self.dtype)
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return sum(c * t.evaluate(values) for t, c in self.terms) + self.offset
+
+
+class Op(SymExpr):
+    """An operation that is not linear: `kind` is a key of `OPS`."""
+
+    __slots__ = ("args", "kind")
+
+    def __init__(self, kind: str, args: tuple[SymExpr, ...]):
+        self.kind = kind
+        self.args = args
+        arg_key = frozenset(args) if kind in _COMMUTATIVE else args
+        self._init((kind, arg_key), i1 if kind in CONDITIONS else _widest(args[-2:]))
+
+    def children(self) -> tuple[SymExpr, ...]:
+        return self.args
+
+    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
+        return OPS[self.kind](*(a.substitute(mapping) for a in self.args))
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return int(_EVALUATE[self.kind](*(a.evaluate(values) for a in self.args)))
+
+
+def _trunc_div(a: int, b: int) -> int:
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+
+
+_EVALUATE: dict[str, Callable[..., int]] = {
+    "floordiv": lambda a, b: a // b,
+    "floormod": lambda a, b: a % b,
+    "truncdiv": _trunc_div,
+    "truncmod": lambda a, b: a - b * _trunc_div(a, b),
+    "min": min,
+    "max": max,
+    "select": lambda c, a, b: a if c else b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "and": lambda a, b: bool(a) and bool(b),
+    "or": lambda a, b: bool(a) or bool(b),
+    "not": lambda a: not a,
+}
+CONDITIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
+_COMMUTATIVE = frozenset({"min", "max", "eq", "ne", "and", "or"})
+
+
+def _widest(exprs: Iterable[SymExpr]) -> IntegerType:
+    return max((e.dtype for e in exprs), key=lambda t: t.width.data)
+
+
+def _like(value: ExprLike, other: ExprLike) -> SymExpr:
+    """`value` as an expression; a Python int takes the type of `other`."""
+    if isinstance(value, SymExpr):
+        return value
+    dtype = other.dtype if isinstance(other, SymExpr) and other.dtype != i1 else i64
+    return Const(value, dtype)
+
+
+def as_expr(value: ExprLike | str, dtype: IntegerType = i64) -> SymExpr:
+    """An int, a variable's name or an expression, as an expression."""
+    if isinstance(value, SymExpr):
+        return value
+    return Var(value, dtype) if isinstance(value, str) else Const(int(value), dtype)
+
+
+def add(a: ExprLike, b: ExprLike) -> SymExpr:
+    x, y = _like(a, b), _like(b, a)
+    return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
+
+
+def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
+    terms: dict[SymExpr, int] = {}
+    for expr, factor in parts:
+        if isinstance(expr, Const):
+            offset += factor * expr.value
+        elif isinstance(expr, Sum):
+            offset += factor * expr.offset
+            for term, c in expr.terms:
+                terms[term] = terms.get(term, 0) + factor * c
+        else:
+            terms[expr] = terms.get(expr, 0) + factor
+    kept = _join_div_mod({t: c for t, c in terms.items() if c})
+    if not kept:
+        return Const(offset, dtype)
+    dtype = max(dtype, _widest(kept), key=lambda t: t.width.data)
+    if len(kept) == 1 and offset == 0:
+        ((term, c),) = kept.items()
+        if c == 1:
+            return term
+    return Sum(tuple(kept.items()), offset, dtype)
+
+
+def _join_div_mod(terms: dict[SymExpr, int]) -> dict[SymExpr, int]:
+    """`(x // c) * c * k + (x % c) * k -> x * k`"""
+    for term, k in list(terms.items()):
+        if not (isinstance(term, Op) and term.kind == "floormod" and term in terms):
+            continue
+        x, modulus = term.args
+        if modulus.constant is None:
+            continue
+        quotient = Op("floordiv", (x, modulus))
+        if terms.get(quotient) == k * modulus.constant:
+            rest = [(t, c) for t, c in terms.items() if t not in (term, quotient)]
+            joined = _sum([*rest, (x, k)], 0, term.dtype)
+            if isinstance(joined, Sum) and joined.offset == 0:
+                return dict(joined.terms)
+            return {joined: 1} if joined.constant is None else terms
+    return terms
+
+
+def _factors(e: SymExpr) -> tuple[SymExpr, ...]:
+    return e.atoms if isinstance(e, Product) else (e,)
+
+
+def mul(a: ExprLike, b: ExprLike) -> SymExpr:
+    x, y = _like(a, b), _like(b, a)
+    if x.constant is not None:
+        x, y = y, x
+    dtype = _widest((x, y))
+    if y.constant is not None:
+        return _sum([(x, y.constant)], 0, dtype) if y.constant else Const(0, dtype)
+    left = x.terms if isinstance(x, Sum) else ((x, 1),)
+    right = y.terms if isinstance(y, Sum) else ((y, 1),)
+    parts: list[tuple[SymExpr, int]] = [
+        (Product((*_factors(t), *_factors(u))), c * d) for t, c in left for u, d in right
+    ]
+    x_offset, y_offset = (e.offset if isinstance(e, Sum) else 0 for e in (x, y))
+    parts += [(t, c * y_offset) for t, c in left] + [(u, d * x_offset) for u, d in right]
+    return _sum(parts, x_offset * y_offset, dtype)
+
+
+def _split_multiples(e: SymExpr, divisor: int) -> tuple[SymExpr, SymExpr]:
+    """`e == divisor * quotient + rest`, the quotient taking what is divisible for certain."""
+    terms = e.terms if isinstance(e, Sum) else ((e, 1),)
+    offset = e.offset if isinstance(e, Sum) else 0
+    quotient = [(t, c // divisor) for t, c in terms if c % divisor == 0]
+    rest = [(t, c) for t, c in terms if c % divisor != 0]
+    return _sum(quotient, offset // divisor, e.dtype), _sum(rest, offset % divisor, e.dtype)
+
+
+def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
+    x, y = _like(a, b), _like(b, a)
+    d = y.constant
+    if d == 0:
+        raise ZeroDivisionError("floor division of a symbolic expression by zero")
+    if x == y:
+        return Const(1, x.dtype)
+    if x.constant == 0:
+        return x
+    if d is None or d < 0:
+        if d is not None and x.constant is not None:
+            return Const(x.constant // d, _widest((x, y)))
+        return Op("floordiv", (x, y))
+    if x.constant is not None:
+        return Const(x.constant // d, _widest((x, y)))
+    whole, rest = _split_multiples(x, d)
+    return add(whole, _floordiv_rest(rest, d, y.dtype))
+
+
+def _floordiv_rest(rest: SymExpr, d: int, dtype: IntegerType) -> SymExpr:
+    if rest.constant is not None:
+        return Const(rest.constant // d, rest.dtype)
+    if isinstance(rest, Op) and rest.kind == "floordiv" and (rest.args[1].constant or 0) > 0:
+        return floordiv(rest.args[0], Const(d * (rest.args[1].constant or 1), rest.args[1].dtype))
+    if isinstance(rest, Sum):
+        common = gcd(d, *(c for _, c in rest.terms))
+        if common > 1:
+            # floor((common * q + r) / (common * e)) = floor(q / e) for 0 <= r < common
+            reduced = _sum([(t, c // common) for t, c in rest.terms], rest.offset // common, rest.dtype)
+            return floordiv(reduced, Const(d // common, dtype))
+    return Op("floordiv", (rest, Const(d, dtype)))
+
+
+def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
+    x, y = _like(a, b), _like(b, a)
+    d = y.constant
+    if d == 0:
+        raise ZeroDivisionError("modulo of a symbolic expression by zero")
+    if x == y or x.constant == 0:
+        return Const(0, x.dtype)
+    if d is not None and x.constant is not None:
+        return Const(x.constant % d, _widest((x, y)))
+    if d is None or d < 0:
+        return Op("floormod", (x, y))
+    _, rest = _split_multiples(x, d)
+    if rest.constant is not None:
+        return Const(rest.constant % d, rest.dtype)
+    if isinstance(rest, Op) and rest.kind == "floormod" and (rest.args[1].constant or 0) % d == 0:
+        if rest.args[1].constant:
+            return floormod(rest.args[0], y)
+    return Op("floormod", (rest, y))
+
+
+def _folded(kind: str, *args: ExprLike) -> tuple[tuple[SymExpr, ...], SymExpr | None]:
+    first = next((a for a in args if isinstance(a, SymExpr)), i64)
+    exprs = tuple(_like(a, first if isinstance(first, SymExpr) else a) for a in args)
+    if all(e.constant is not None for e in exprs):
+        dtype = i1 if kind in CONDITIONS else _widest(exprs[-2:])
+        return exprs, Const(int(_EVALUATE[kind](*(e.constant for e in exprs))), dtype)
+    return exprs, None
+
+
+def truncdiv(a: ExprLike, b: ExprLike) -> SymExpr:
+    args, folded = _folded("truncdiv", a, b)
+    return folded or (args[0] if args[1].constant == 1 else Op("truncdiv", args))
+
+
+def truncmod(a: ExprLike, b: ExprLike) -> SymExpr:
+    args, folded = _folded("truncmod", a, b)
+    return folded or (Const(0, args[0].dtype) if args[1].constant == 1 else Op("truncmod", args))
+
+
+def minimum(a: ExprLike, b: ExprLike) -> SymExpr:
+    return _extremum("min", a, b)
+
+
+def maximum(a: ExprLike, b: ExprLike) -> SymExpr:
+    return _extremum("max", a, b)
+
+
+def _extremum(kind: str, a: ExprLike, b: ExprLike) -> SymExpr:
+    args, folded = _folded(kind, a, b)
+    if folded is not None:
+        return folded
+    difference = (args[0] - args[1]).constant
+    if difference is not None:
+        return args[0] if (difference <= 0) == (kind == "min") else args[1]
+    return Op(kind, args)
+
+
+def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> SymExpr:
+    args, folded = _folded("select", condition, a, b)
+    if folded is not None:
+        return folded
+    if args[0].constant is not None:
+        return args[1] if args[0].constant else args[2]
+    return args[1] if args[1] == args[2] else Op("select", args)
+
+
+_MIRROR = {"gt": "lt", "ge": "le"}
+
+
+def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
+    def build(a: ExprLike, b: ExprLike) -> SymExpr:
+        args, folded = _folded(kind, a, b)
+        if folded is not None:
+            return folded
+        difference = (args[0] - args[1]).constant
+        if difference is not None:
+            return Const(int(_EVALUATE[kind](difference, 0)), i1)
+        return Op(kind, args)
+
+    return build
+
+
+def logical_and(a: ExprLike, b: ExprLike) -> SymExpr:
+    args, folded = _folded("and", a, b)
+    if folded is not None:
+        return folded
+    for this, other in ((args[0], args[1]), (args[1], args[0])):
+        if this.constant is not None:
+            return other if this.constant else this
+    return args[0] if args[0] == args[1] else Op("and", args)
+
+
+def logical_or(a: ExprLike, b: ExprLike) -> SymExpr:
+    args, folded = _folded("or", a, b)
+    if folded is not None:
+        return folded
+    for this, other in ((args[0], args[1]), (args[1], args[0])):
+        if this.constant is not None:
+            return this if this.constant else other
+    return args[0] if args[0] == args[1] else Op("or", args)
+
+
+def logical_not(a: ExprLike) -> SymExpr:
+    args, folded = _folded("not", a)
+    if folded is not None:
+        return folded
+    return args[0].args[0] if isinstance(args[0], Op) and args[0].kind == "not" else Op("not", args)
+
+
+eq, ne, lt, le, gt, ge = (_compare(k) for k in ("eq", "ne", "lt", "le", "gt", "ge"))
+
+OPS: dict[str, Callable[..., SymExpr]] = {
+    "floordiv": floordiv,
+    "floormod": floormod,
+    "truncdiv": truncdiv,
+    "truncmod": truncmod,
+    "min": minimum,
+    "max": maximum,
+    "select": select,
+    "eq": eq,
+    "ne": ne,
+    "lt": lt,
+    "le": le,
+    "gt": gt,
+    "ge": ge,
+    "and": logical_and,
+    "or": logical_or,
+    "not": logical_not,
+}
+
+
+def product(factors: Iterable[ExprLike], dtype: IntegerType = i64) -> SymExpr:
+    """The product of `factors`, 1 for none."""
+    out: SymExpr | None = None
+    for f in factors:
+        out = as_expr(f, dtype) if out is None else mul(out, f)
+    return Const(1, dtype) if out is None else out

@@ -1,0 +1,526 @@
+"""TIR expressions: one op for each kind of TVM's PrimExpr. They mean exactly what TVM's mean.
+
+Integers wrap; `floordiv`/`floormod` round down, `truncdiv`/`truncmod` towards zero; `div` is for floats. Sharing an SSA
+value changes neither printing nor equality: both read operands as a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self, cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    VectorType,
+    i1,
+)
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, HasParent, IsTerminator, MemoryReadEffect, Pure, RecursiveMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from ..dtypes import is_float
+from .types import HANDLE, BufferType, HandleType
+
+
+def with_lanes(dtype: Attribute, like: Attribute) -> Attribute:
+    """`dtype` as a vector where `like` is one, of as many lanes."""
+    return VectorType(dtype, like.get_shape()) if isinstance(like, VectorType) else dtype
+
+
+@irdl_op_definition
+class ConstOp(IRDLOperation):
+    """`tir.const 1.0 : f32`; `tir.const true`."""
+
+    name = "tir.const"
+    value = prop_def(IntegerAttr | FloatAttr)
+    result = result_def()
+    traits = traits_def(Pure(), ConstantLike())
+
+    def __init__(self, value: int | float | IntegerAttr | FloatAttr, dtype: Attribute | None = None):
+        if isinstance(value, IntegerAttr | FloatAttr):
+            attr = cast("IntegerAttr | FloatAttr", value)
+        elif dtype is not None and is_float(dtype):
+            attr = FloatAttr(float(value), cast(AnyFloat, dtype))
+        else:
+            attr = IntegerAttr(int(value), cast(IntegerType, dtype), truncate_bits=True)
+        super().__init__(properties={"value": attr}, result_types=[attr.type])
+
+    @property
+    def py_value(self) -> int | float | bool:
+        """The value as Python's: unsigned integers are not negative, bools are bools."""
+        if isinstance(self.value, FloatAttr):
+            return self.value.value.data
+        value = self.value.value.data
+        return bool(value) if self.value.type == i1 else value
+
+    def verify_(self) -> None:
+        if self.result.type != self.value.type:
+            raise VerifyException(f"a constant of {self.value.type} has the result type {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(cast("IntegerAttr | FloatAttr", parser.parse_attribute()))
+
+
+class BinaryExpr(IRDLOperation):
+    """`%c = tir.add %a, %b : f32`: operands and result have one type."""
+
+    lhs = operand_def()
+    rhs = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    RESULT: ClassVar[Attribute | None] = None
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        result = lhs.type if self.RESULT is None else with_lanes(self.RESULT, lhs.type)
+        super().__init__(operands=[lhs, rhs], result_types=[result])
+
+    def verify_(self) -> None:
+        if self.lhs.type != self.rhs.type:
+            raise VerifyException(f"{self.name}: operands of two types, {self.lhs.type} and {self.rhs.type}")
+        wanted = self.lhs.type if self.RESULT is None else with_lanes(self.RESULT, self.lhs.type)
+        if self.result.type != wanted:
+            raise VerifyException(f"{self.name}: result type {self.result.type}, expected {wanted}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.lhs)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.rhs)
+        printer.print_string(" : ")
+        printer.print_attribute(self.lhs.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        lhs = parser.parse_operand()
+        parser.parse_punctuation(",")
+        rhs = parser.parse_operand()
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        dtype = parser.parse_type()
+        if dtype != lhs.type:
+            parser.raise_error(f"{cls.name}: operands are of {lhs.type}, not {dtype}", pos)
+        return cls(lhs, rhs)
+
+
+class CompareExpr(BinaryExpr):
+    """A binary expression whose result is i1 (or a vector of it)."""
+
+    RESULT: ClassVar[Attribute | None] = i1
+
+
+_BINARY: dict[str, str] = {
+    "add": "lhs + rhs",
+    "sub": "lhs - rhs",
+    "mul": "lhs * rhs",
+    "div": "lhs / rhs of floats; integers truncate towards zero (TVM's Div)",
+    "truncmod": "lhs - trunc(lhs / rhs) * rhs (TVM's Mod)",
+    "floordiv": "floor(lhs / rhs)",
+    "floormod": "lhs - floor(lhs / rhs) * rhs",
+    "min": "The lesser.",
+    "max": "The greater.",
+    "and": "lhs and rhs, both evaluated",
+    "or": "lhs or rhs, both evaluated",
+}
+_COMPARE: dict[str, str] = {
+    "eq": "lhs == rhs",
+    "ne": "lhs != rhs",
+    "lt": "lhs < rhs",
+    "le": "lhs <= rhs",
+    "gt": "lhs > rhs",
+    "ge": "lhs >= rhs",
+}
+
+
+def _family(rows: dict[str, str], base: type[BinaryExpr]) -> dict[str, type[BinaryExpr]]:
+    def row(name: str, doc: str) -> type[BinaryExpr]:
+        cls: type[BinaryExpr] = type(name.title() + "Op", (base,), {"__doc__": doc, "name": f"tir.{name}"})
+        return irdl_op_definition(cls)
+
+    return {name: row(name, doc) for name, doc in rows.items()}
+
+
+BINARY = {**_family(_BINARY, BinaryExpr), **_family(_COMPARE, CompareExpr)}
+"""The classes of binary expressions by name: `add`, `floordiv`, `lt`, …"""
+
+AddOp, SubOp, MulOp, DivOp = (BINARY[n] for n in ("add", "sub", "mul", "div"))
+TruncModOp, FloorDivOp, FloorModOp = (BINARY[n] for n in ("truncmod", "floordiv", "floormod"))
+MinOp, MaxOp, AndOp, OrOp = (BINARY[n] for n in ("min", "max", "and", "or"))
+EqOp, NeOp, LtOp, LeOp, GtOp, GeOp = (BINARY[n] for n in ("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+@irdl_op_definition
+class NotOp(IRDLOperation):
+    """`%b = tir.not %a : i1`."""
+
+    name = "tir.not"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
+
+
+@irdl_op_definition
+class CastOp(IRDLOperation):
+    """`%b = tir.cast %a : i32 -> f32`: conversion; floats to integers truncate."""
+
+    name = "tir.cast"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, dtype: Attribute):
+        super().__init__(operands=[value], result_types=[dtype])
+
+    def verify_(self) -> None:
+        lanes = [t.get_shape() if isinstance(t, VectorType) else () for t in (self.value.type, self.result.type)]
+        if lanes[0] != lanes[1]:
+            raise VerifyException(f"tir.cast changes the lanes: {self.value.type} -> {self.result.type}")
+
+
+@irdl_op_definition
+class ReinterpretOp(IRDLOperation):
+    """`%b = tir.reinterpret %a : f32 -> i32`: the same bits as another type."""
+
+    name = "tir.reinterpret"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, dtype: Attribute):
+        super().__init__(operands=[value], result_types=[dtype])
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`%r = tir.select %c, %a, %b : f32`: all three evaluated (TVM's Select)."""
+
+    name = "tir.select"
+    cond = operand_def()
+    true_value = operand_def()
+    false_value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, cond: SSAValue, true_value: SSAValue, false_value: SSAValue):
+        super().__init__(operands=[cond, true_value, false_value], result_types=[true_value.type])
+
+    def verify_(self) -> None:
+        if self.cond.type not in (i1, with_lanes(i1, self.true_value.type)):
+            raise VerifyException(f"tir.select: the condition must be i1, found {self.cond.type}")
+        if not self.true_value.type == self.false_value.type == self.result.type:
+            raise VerifyException(f"tir.select: values of {self.true_value.type} and {self.false_value.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        values = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_operand)
+        if len(values) != 3:
+            parser.raise_error(f"tir.select takes a condition and two values, found {len(values)} operands")
+        parser.parse_punctuation(":")
+        parser.parse_type()
+        return cls(*values)
+
+
+@irdl_op_definition
+class IfThenElseOp(IRDLOperation):
+    """`%r = tir.if_then_else %c : f32 {…} else {…}`: only one side is evaluated; both end with `tir.yield`."""
+
+    name = "tir.if_then_else"
+    cond = operand_def(i1)
+    result = result_def()
+    then_region = region_def("single_block")
+    else_region = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, cond: SSAValue, then_region: Region, else_region: Region):
+        last = then_region.block.last_op
+        types = [last.value.type] if isinstance(last, YieldOp) else []
+        super().__init__(operands=[cond], result_types=types, regions=[then_region, else_region])
+
+    def verify_(self) -> None:
+        for region in (self.then_region, self.else_region):
+            last = region.block.last_op
+            if not isinstance(last, YieldOp):
+                raise VerifyException("both sides of tir.if_then_else must end with tir.yield")
+            if last.value.type != self.result.type:
+                raise VerifyException(f"a side of tir.if_then_else gives {last.value.type}, not {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.cond)
+        printer.print_string(" ")
+        printer.print_region(self.then_region)
+        printer.print_string(" else ")
+        printer.print_region(self.else_region)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        cond = parser.parse_operand()
+        then_region = parser.parse_region()
+        parser.parse_keyword("else")
+        return cls(cond, then_region, parser.parse_region())
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """`tir.yield %v : f32`: the value of a region that is an expression."""
+
+    name = "tir.yield"
+    value = operand_def()
+    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(*_yield_parents())))
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value])
+
+
+def _yield_parents() -> tuple[type[Operation], ...]:
+    from .statements import WhileOp
+
+    return (IfThenElseOp, WhileOp)
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """`%v = tir.load %X[%i, %j] : f32`: an element; a vector where the last index is one."""
+
+    name = "tir.load"
+    buffer = operand_def(BufferType)
+    indices = var_operand_def()
+    result = result_def()
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue]):
+        super().__init__(operands=[buffer, indices], result_types=[element_type(buffer, indices)])
+
+    def verify_(self) -> None:
+        check_indices(self, self.buffer, self.indices)
+        if self.result.type != element_type(self.buffer, self.indices):
+            raise VerifyException(f"tir.load from {self.buffer.type} gives {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_access(printer, self.buffer, self.indices)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        buffer, indices = parse_access(parser)
+        parser.parse_punctuation(":")
+        pos = parser.pos
+        dtype = parser.parse_type()
+        op = cls(buffer, indices)
+        if dtype != op.result.type:
+            parser.raise_error(f"an element here is of {op.result.type}, not {dtype}", pos)
+        return op
+
+
+def element_type(buffer: SSAValue, indices: Sequence[SSAValue]) -> Attribute:
+    """The type of what an access gives: the buffer's dtype, with the lanes of the last index."""
+    dtype = cast(BufferType, buffer.type).dtype
+    return with_lanes(dtype, indices[-1].type) if indices and not isinstance(dtype, VectorType) else dtype
+
+
+def check_indices(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+    t = cast(BufferType, buffer.type)
+    if len(indices) != t.rank:
+        raise VerifyException(f"{op.name}: {len(indices)} indices into a buffer of rank {t.rank}")
+    for index in indices:
+        element = index.type.element_type if isinstance(index.type, VectorType) else index.type
+        if not isinstance(element, IntegerType):
+            raise VerifyException(f"{op.name}: an index must be an integer, found {index.type}")
+
+
+def print_access(printer: Printer, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+    printer.print_ssa_value(buffer)
+    with printer.in_square_brackets():
+        printer.print_list(indices, printer.print_ssa_value)
+
+
+def parse_access(parser: Parser) -> tuple[SSAValue, list[SSAValue]]:
+    pos = parser.pos
+    buffer = parser.parse_operand()
+    if not isinstance(buffer.type, BufferType):
+        parser.raise_error(f"expected a buffer, found a value of {buffer.type}", pos)
+    return buffer, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_operand)
+
+
+@irdl_op_definition
+class RampOp(IRDLOperation):
+    """`%v = tir.ramp %base, %stride : vector<4xi32>`: base, base + stride, …"""
+
+    name = "tir.ramp"
+    base = operand_def(IntegerType)
+    stride = operand_def(IntegerType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$base `,` $stride attr-dict `:` type($base) `,` type($stride) `->` type($result)"
+
+    def __init__(self, base: SSAValue, stride: SSAValue, lanes: int):
+        super().__init__(operands=[base, stride], result_types=[VectorType(base.type, [lanes])])
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """`%v = tir.broadcast %x : f32 -> vector<4xf32>`."""
+
+    name = "tir.broadcast"
+    value = operand_def()
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
+
+    def __init__(self, value: SSAValue, lanes: int):
+        super().__init__(operands=[value], result_types=[VectorType(value.type, [lanes])])
+
+
+class CallExpr(IRDLOperation):
+    """`%r = tir.call_intrin "exp"(%x) : (f32) -> f32`."""
+
+    func = prop_def(StringAttr)
+    call_args = var_operand_def()
+    result = result_def()
+
+    def __init__(self, func: str, args: Sequence[SSAValue], dtype: Attribute):
+        super().__init__(operands=[args], properties={"func": StringAttr(func)}, result_types=[dtype])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.func)
+        with printer.in_parens():
+            printer.print_list(self.call_args, printer.print_ssa_value)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        func = parser.parse_str_literal()
+        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
+        parser.parse_punctuation(":")
+        return cls(func, args, parser.parse_type())
+
+
+@irdl_op_definition
+class CallIntrinOp(CallExpr):
+    """A pure intrinsic by TVM's name without the prefix: `exp`, `sqrt`, `shift_left`, `bitwise_and`, `likely`, …"""
+
+    name = "tir.call_intrin"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CallExternOp(CallExpr):
+    """A C function by name: `tir.call_extern "sinf"(%x) : f32`."""
+
+    name = "tir.call_extern"
+
+
+@irdl_op_definition
+class CallPackedOp(CallExpr):
+    """A packed function by name; a buffer among the arguments is passed as an array."""
+
+    name = "tir.call_packed"
+
+
+@irdl_op_definition
+class CallLLVMIntrinOp(CallExpr):
+    """An LLVM intrinsic by name: `tir.call_llvm_intrin "llvm.fma"(%a, %b, %c) : f32`."""
+
+    name = "tir.call_llvm_intrin"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class StringImmOp(IRDLOperation):
+    """`tir.string "text"`: a string as an argument of a call."""
+
+    name = "tir.string"
+    value = prop_def(StringAttr)
+    result = result_def(HandleType)
+    traits = traits_def(Pure())
+
+    def __init__(self, value: str):
+        super().__init__(properties={"value": StringAttr(value)}, result_types=[HANDLE])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_str_literal())
+
+
+@irdl_op_definition
+class BufferDataOp(IRDLOperation):
+    """`%h = tir.buffer_data %X : !tir.buffer<…>`: the pointer to a buffer's memory (`X.data`)."""
+
+    name = "tir.buffer_data"
+    buffer = operand_def(BufferType)
+    result = result_def(HandleType)
+    traits = traits_def(Pure())
+
+    def __init__(self, buffer: SSAValue):
+        super().__init__(operands=[buffer], result_types=[HANDLE])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(parser.parse_operand())
+
+
+EXPRESSION_OPS: list[type[Operation]] = [
+    ConstOp,
+    *BINARY.values(),
+    NotOp,
+    CastOp,
+    ReinterpretOp,
+    SelectOp,
+    IfThenElseOp,
+    YieldOp,
+    LoadOp,
+    RampOp,
+    BroadcastOp,
+    CallIntrinOp,
+    CallExternOp,
+    CallPackedOp,
+    CallLLVMIntrinOp,
+    StringImmOp,
+    BufferDataOp,
+]

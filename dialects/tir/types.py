@@ -1,0 +1,222 @@
+"""Types of TIR: buffers and handles.
+
+    !tir.buffer<[n, 128], f32>
+    !tir.buffer<[n, 128], f32, strides = [256, 1], offset = o, scope = "local", align = 64, factor = 1, separators = [1]>
+
+Scalars are builtin's integer and floating point types, vectors builtin's `vector<4xf32>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ...diagnostics import DTypeError
+from ..dtypes import dtype_name
+from ..relax.types import Dims, dims_attr
+from ..sym import SymAttr
+from ..sym.expr import Const, ExprLike, SymExpr, Var, mul
+from ..sym.text import expr_text, parse_expr
+
+_NONE = NoneAttr()
+GLOBAL = StringAttr("global")
+DEFAULT_ALIGN = 64
+
+
+@irdl_attr_definition
+class HandleType(ParametrizedAttribute, TypeAttribute):
+    """An opaque pointer."""
+
+    name = "tir.handle"
+
+
+@irdl_attr_definition
+class BufferType(ParametrizedAttribute, TypeAttribute):
+    """A buffer: extents, element type, and layout.
+
+    `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where None);
+    `align` in bytes; `offset_factor` divides the offset; `separators` are axes where a flattened buffer keeps a boundary.
+    """
+
+    name = "tir.buffer"
+    shape: Dims
+    dtype: Attribute
+    strides: Dims | NoneAttr
+    offset: SymAttr | NoneAttr
+    scope: StringAttr
+    align: IntAttr
+    offset_factor: IntAttr
+    separators: ArrayAttr[IntAttr]
+
+    @classmethod
+    def of(
+        cls,
+        shape: Iterable[ExprLike | str],
+        dtype: Attribute,
+        *,
+        strides: Iterable[ExprLike | str] | None = None,
+        offset: ExprLike | str | None = None,
+        scope: str = "global",
+        align: int = DEFAULT_ALIGN,
+        offset_factor: int = 1,
+        separators: Sequence[int] = (),
+    ) -> BufferType:
+        return cls(
+            dims_attr(shape),
+            dtype,
+            _NONE if strides is None else dims_attr(strides),
+            _NONE if offset is None else SymAttr.of(offset),
+            GLOBAL if scope == "global" else StringAttr(scope),
+            IntAttr(align),
+            IntAttr(offset_factor),
+            ArrayAttr(IntAttr(s) for s in separators),
+        )
+
+    @property
+    def dims(self) -> tuple[SymExpr, ...]:
+        """The extents."""
+        return tuple(d.data for d in self.shape)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def explicit_strides(self) -> tuple[SymExpr, ...] | None:
+        """The strides where they are given."""
+        return None if isinstance(self.strides, NoneAttr) else tuple(s.data for s in self.strides)
+
+    def layout_strides(self) -> tuple[SymExpr, ...]:
+        """The strides in elements, row major and compact where none are given."""
+        given = self.explicit_strides
+        if given is not None:
+            return given
+        out: list[SymExpr] = []
+        step: SymExpr | None = None
+        for d in reversed(self.dims):
+            step = Const(1, d.dtype) if step is None else step
+            out.append(step)
+            step = mul(step, d)
+        return tuple(reversed(out))
+
+    @property
+    def elem_offset(self) -> SymExpr | None:
+        return None if isinstance(self.offset, NoneAttr) else self.offset.data
+
+    def exprs(self) -> list[SymExpr]:
+        """Every symbolic expression in the type."""
+        offset = [] if self.elem_offset is None else [self.elem_offset]
+        return [*self.dims, *(self.explicit_strides or ()), *offset]
+
+    def with_shape(self, shape: Iterable[ExprLike | str]) -> BufferType:
+        """The same kind of buffer with other extents, compact."""
+        return BufferType(
+            dims_attr(shape), self.dtype, _NONE, _NONE, self.scope, self.align, self.offset_factor, ArrayAttr([])
+        )
+
+    def substitute(self, mapping: Mapping[Var, SymExpr]) -> BufferType:
+        """The type with symbolic variables replaced."""
+
+        def dims(given: Dims) -> Dims:
+            return ArrayAttr(SymAttr(d.data.substitute(mapping)) for d in given)
+
+        return BufferType(
+            dims(self.shape),
+            self.dtype,
+            self.strides if isinstance(self.strides, NoneAttr) else dims(self.strides),
+            self.offset if isinstance(self.offset, NoneAttr) else SymAttr(self.offset.data.substitute(mapping)),
+            self.scope,
+            self.align,
+            self.offset_factor,
+            self.separators,
+        )
+
+    def verify(self) -> None:
+        try:
+            dtype_name(self.dtype)
+        except DTypeError as error:
+            raise VerifyException(error.message) from error
+        if not isinstance(self.strides, NoneAttr) and len(self.strides) != len(self.shape):
+            raise VerifyException(f"{len(self.strides)} strides of a buffer of rank {len(self.shape)}")
+        for d in self.dims:
+            if d.constant is not None and d.constant < 0:
+                raise VerifyException(f"extent {d} of a buffer is negative")
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(_dims_text(self.dims) + ", ")
+            printer.print_attribute(self.dtype)
+            for text in self._extras():
+                printer.print_string(", " + text)
+
+    def _extras(self) -> list[str]:
+        out: list[str] = []
+        if self.explicit_strides is not None:
+            out.append("strides = " + _dims_text(self.explicit_strides))
+        if self.elem_offset is not None:
+            out.append("offset = " + expr_text(self.elem_offset))
+        if self.scope != GLOBAL:
+            out.append(f'scope = "{self.scope.data}"')
+        if self.align.data != DEFAULT_ALIGN:
+            out.append(f"align = {self.align.data}")
+        if self.offset_factor.data != 1:
+            out.append(f"factor = {self.offset_factor.data}")
+        if self.separators.data:
+            out.append(f"separators = [{', '.join(str(s.data) for s in self.separators)}]")
+        return out
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape = _parse_dims(parser)
+            parser.parse_punctuation(",")
+            dtype = parser.parse_type()
+            found: dict[str, Attribute] = {}
+            while parser.parse_optional_punctuation(",") is not None:
+                key = parser.parse_identifier()
+                if key not in _EXTRAS:
+                    parser.raise_error(f"a buffer has no '{key}'; it may have: {', '.join(_EXTRAS)}")
+                parser.parse_punctuation("=")
+                found[key] = _EXTRAS[key](parser)
+        defaults: dict[str, Attribute] = {
+            "strides": _NONE,
+            "offset": _NONE,
+            "scope": GLOBAL,
+            "align": IntAttr(DEFAULT_ALIGN),
+            "factor": IntAttr(1),
+            "separators": ArrayAttr[IntAttr]([]),
+        }
+        return (shape, dtype, *(defaults | found).values())
+
+
+def _dims_text(dims: Iterable[SymExpr]) -> str:
+    return f"[{', '.join(expr_text(d) for d in dims)}]"
+
+
+def _parse_dims(parser: AttrParser) -> Dims:
+    return ArrayAttr(
+        parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: SymAttr(parse_expr(parser)))
+    )
+
+
+def _parse_int(parser: AttrParser) -> IntAttr:
+    return IntAttr(parser.parse_integer(allow_boolean=False))
+
+
+_EXTRAS = {
+    "strides": _parse_dims,
+    "offset": lambda p: SymAttr(parse_expr(p)),
+    "scope": lambda p: StringAttr(p.parse_str_literal()),
+    "align": _parse_int,
+    "factor": _parse_int,
+    "separators": lambda p: ArrayAttr(
+        p.parse_comma_separated_list(p.Delimiter.SQUARE, lambda: _parse_int(p))
+    ),
+}
+HANDLE = HandleType()

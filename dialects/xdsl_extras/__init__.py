@@ -1,0 +1,10 @@
+"""Operations that xDSL's upstream dialects lack, kept apart and ready to go upstream.
+
+`arith_extras` and `llvm_extras` have the names and the meaning of MLIR's operations; only the prefix differs, because
+xDSL's own `arith` and `llvm` refuse vectors there, or do not have the operation.
+"""
+
+from .arith_extras import ArithExtras
+from .llvm_extras import LLVMExtras
+
+__all__ = ["ArithExtras", "LLVMExtras"]

@@ -1,0 +1,167 @@
+"""`convert-to-llvm`: everything that stands in functions becomes the llvm dialect.
+
+For each function: structured control flow to blocks (`scf.py`), the types of all values converted in place, then each
+operation replaced by the rule for its class. Nothing is searched twice, and no pattern rewriter is used: xDSL's type
+conversion takes seconds on large modules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import func, llvm, memref
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...diagnostics import TiraxError, UnsupportedError
+from . import arith, cf, math, scf, vector
+from . import func as func_rules
+from . import memref as memref_rules
+from .core import Lowerer, Rules
+from .types import PTR, convert_type
+
+RULES: Rules = {
+    **func_rules.RULES,
+    **cf.RULES,
+    **arith.RULES,
+    **math.RULES,
+    **memref_rules.RULES,
+    **vector.RULES,
+}
+_LOWERED_DIALECTS = frozenset(("llvm", "llvm_extras"))
+
+
+def _convert_types(region: Region, at: Lowerer) -> None:
+    """Convert the types of all values in place, remembering of which memref type a pointer was."""
+    for block in region.blocks:
+        for value in block.args:
+            _convert_value(value, at)
+        for op in block.ops:
+            for value in op.results:
+                _convert_value(value, at)
+
+
+def _convert_value(value: SSAValue, at: Lowerer) -> None:
+    type = value.type
+    if isinstance(type, MemRefType):
+        at.memrefs[value] = cast("MemRefType[Attribute]", type)
+    converted = convert_type(type)
+    if converted is not type:
+        value._type = converted  # pyright: ignore[reportPrivateUsage]
+
+
+def _replace(op: Operation, at: Lowerer, block: Block) -> None:
+    at.anchor = op
+    new = RULES[type(op)](op, at)
+    for old, value in zip(op.results, new, strict=True):
+        if old in at.memrefs:
+            at.memrefs[value] = at.memrefs[old]
+        if value.name_hint is None:
+            value.name_hint = old.name_hint
+        old.replace_all_uses_with(value)
+    block.erase_op(op, safe_erase=False)
+
+
+def _unsupported(op: Operation) -> str | None:
+    """Why an operation cannot be lowered, None where it can or already is."""
+    if type(op) in RULES or op.dialect_name() in _LOWERED_DIALECTS:
+        return None
+    return op.name
+
+
+def lower_body(body: Region, at: Lowerer) -> list[str]:
+    """Lower all operations of a function's body; the names of those that have no rule."""
+    first = body.first_block
+    if first is None:
+        return []
+    scf.lower_region(body)
+    missing = [name for block in body.blocks for op in block.ops if (name := _unsupported(op)) is not None]
+    if missing:
+        return missing
+    _convert_types(body, at)
+    marker = llvm.UndefOp.create(result_types=(PTR,))
+    block_head = first.first_op
+    assert block_head is not None
+    first.insert_op_before(marker, block_head)
+    at.entry_anchor = marker  # what goes to the head of the function (alloca) is inserted before it
+    for block in body.blocks:
+        op = block.first_op
+        while op is not None:
+            following = op.next_op
+            if type(op) in RULES:
+                _replace(op, at, block)
+            op = following
+    first.erase_op(marker)
+    return []
+
+
+@dataclass(frozen=True)
+class ConvertToLLVM(ModulePass):
+    """func, scf, cf, arith, math, memref and vector become the llvm dialect (conventions: the files of this package).
+
+    Raises `UnsupportedError` that names every operation without a lowering, before any function with one is changed
+    further than from scf to cf.
+    """
+
+    name = "convert-to-llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        module = op.body.block
+        declared: dict[str, llvm.LLVMFunctionType] = {}
+        missing: dict[str, list[str]] = {}
+        for inner in list(module.ops):
+            lowered = _lower_global_or_function(inner, module)
+            if lowered is None:
+                missing.setdefault(inner.name, []).append("at the top of the module")
+            elif isinstance(lowered, llvm.FuncOp):
+                for name in _lower_function(lowered, declared):
+                    missing.setdefault(name, []).append(f"in @{lowered.sym_name.data}")
+        _raise_missing(missing)
+        _declare(module, declared)
+
+
+def _lower_global_or_function(op: Operation, module: Block) -> Operation | None:
+    if isinstance(op, llvm.FuncOp | llvm.GlobalOp):
+        return op
+    if isinstance(op, func.FuncOp):
+        new: Operation = func_rules.make_function(op)
+    elif isinstance(op, memref.GlobalOp):
+        new = memref_rules.lower_global(op)
+    else:
+        return None
+    module.insert_op_before(new, op)
+    module.erase_op(op)
+    return new
+
+
+def _lower_function(function: llvm.FuncOp, declared: dict[str, llvm.LLVMFunctionType]) -> list[str]:
+    at = Lowerer(declared)
+    try:
+        missing = lower_body(function.body, at)
+    except TiraxError as error:
+        where = f"while lowering '{at.anchor.name}'" if at.anchor is not None else "while converting types"
+        error.notes = (*error.notes, f"{where} in function @{function.sym_name.data}")
+        raise
+    return missing
+
+
+def _raise_missing(missing: dict[str, list[str]]) -> None:
+    if not missing:
+        return
+    notes = [f"'{name}' {where[0]}" + (f" and {len(where) - 1} more" if where[1:] else "") for name, where in missing.items()]
+    raise UnsupportedError(
+        f"no lowering to llvm for {', '.join(repr(name) for name in missing)}",
+        hint="lower these operations to func, scf, cf, arith, math, memref or vector first",
+        notes=notes,
+    )
+
+
+def _declare(module: Block, declared: dict[str, llvm.LLVMFunctionType]) -> None:
+    """Declare the C functions that were called and are not in the module yet."""
+    present = {op.sym_name.data for op in module.ops if isinstance(op, llvm.FuncOp)}
+    for symbol, type in declared.items():
+        if symbol not in present:
+            module.add_op(llvm.FuncOp(symbol, type, llvm.LinkageAttr("external")))

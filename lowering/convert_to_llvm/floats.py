@@ -1,0 +1,111 @@
+"""Narrow floats: bf16 arithmetic goes through f32, and conversions to bf16 and from f64 to f16 round once.
+
+LLVM would call a run-time library (`__truncsfbf2`, …) that is not there in every process, and the AVX-512 instruction for
+bf16 flushes denormals. A few integer operations are exact everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, f32, i1, i16, i32
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.xdsl_extras import llvm_extras
+from ...dialects.xdsl_extras.arith_extras import element_type, with_element
+from .core import Lowerer
+
+_WIDTHS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
+
+
+def is_narrow(type: Attribute, kinds: tuple[type, ...] = (BFloat16Type,)) -> bool:
+    """Whether the elements of `type` are of one of the float `kinds`."""
+    return isinstance(element_type(type), kinds)
+
+
+def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """`cond ? lhs : rhs`, with an i1 or one i1 for each lane."""
+    op = llvm.SelectOp if cond.type == i1 else llvm_extras.SelectOp
+    return at.value(
+        op.create(
+            operands=(cond, lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": llvm.FastMathAttr(None)}
+        )
+    )
+
+
+def extend(at: Lowerer, value: SSAValue, element: Attribute) -> SSAValue:
+    """`value` as the wider float `element`."""
+    return at.cast(llvm.FPExtOp, value, with_element(value.type, element))
+
+
+def truncate(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
+    """`value` rounded once to the narrower float `type` (nearest, ties to even)."""
+    target = element_type(type)
+    if isinstance(element_type(value.type), Float64Type) and not isinstance(target, Float32Type):
+        value = _round_to_odd(at, value)
+    if isinstance(target, BFloat16Type):
+        return _to_bf16(at, value, type)
+    return at.cast(llvm.FPTruncOp, value, type)
+
+
+def _round_to_odd(at: Lowerer, value: SSAValue) -> SSAValue:
+    """f64 to f32 such that rounding the result again gives what rounding once would have given."""
+    narrow = at.cast(llvm.FPTruncOp, value, with_element(value.type, f32))
+    back = extend(at, narrow, element_type(value.type))
+    integer = with_element(value.type, i32)
+    bits = at.cast(llvm.BitcastOp, narrow, integer)
+    flag = with_element(value.type, i1)
+    inexact = fcmp(at, "one", back, value, flag)
+    even = at.icmp("eq", at.integer_binary(llvm.AndOp, bits, at.integer(1, integer)), at.integer(0, integer), flag)
+    magnitudes = [at.intrinsic("llvm.fabs", (v,), v.type)[0] for v in (back, value)]
+    below = fcmp(at, "olt", magnitudes[0], magnitudes[1], flag)
+    step = select(at, below, at.integer(1, integer), at.integer(-1, integer))
+    adjust = at.integer_binary(llvm.AndOp, inexact, even)
+    odd = at.integer_binary(llvm.AddOp, bits, step)
+    return at.cast(llvm.BitcastOp, select(at, adjust, odd, bits), narrow.type)
+
+
+def _to_bf16(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
+    """f32 to bf16: add half a unit (less one where the result would be odd), keep the upper half; NaN stays NaN."""
+    integer, flag = with_element(type, i32), with_element(type, i1)
+    bits = at.cast(llvm.BitcastOp, value, integer)
+    upper = at.integer_binary(llvm.LShrOp, bits, at.integer(16, integer))
+    odd = at.integer_binary(llvm.AndOp, upper, at.integer(1, integer))
+    bias = at.integer_binary(llvm.AddOp, odd, at.integer(0x7FFF, integer))
+    rounded = at.integer_binary(llvm.LShrOp, at.integer_binary(llvm.AddOp, bits, bias), at.integer(16, integer))
+    quiet = at.integer_binary(llvm.OrOp, upper, at.integer(0x40, integer))
+    chosen = select(at, fcmp(at, "uno", value, value, flag), quiet, rounded)
+    return at.cast(llvm.BitcastOp, at.cast(llvm.TruncOp, chosen, with_element(type, i16)), type)
+
+
+def fcmp(
+    at: Lowerer,
+    predicate: str,
+    lhs: SSAValue,
+    rhs: SSAValue,
+    type: Attribute,
+    fastmath: Attribute = llvm.FastMathAttr(None),
+) -> SSAValue:
+    """A float comparison with a result of `type` (i1, or one i1 for each lane)."""
+    if type != i1:
+        properties: dict[str, Attribute] = {"predicate": llvm.StringAttr(predicate), "fastmathFlags": fastmath}
+        return at.value(llvm_extras.FCmpOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
+    flag = f"_{predicate}" if predicate in ("true", "false") else predicate
+    index = llvm.IntegerAttr(llvm.FCmpPredicateFlag(flag).to_int(), 64)
+    properties = {"predicate": index, "fastmathFlags": fastmath}
+    return at.value(llvm.FCmpOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
+
+
+def through_f32(
+    at: Lowerer,
+    operands: Sequence[SSAValue],
+    build: Callable[[Sequence[SSAValue], Attribute], SSAValue],
+    kinds: tuple[type, ...] = (BFloat16Type,),
+) -> SSAValue:
+    """Do `build(operands, type)`; where the operands are of one of `kinds`, in f32, with the result rounded back."""
+    narrow = operands[0].type
+    if not is_narrow(narrow, kinds):
+        return build(operands, narrow)
+    wide = build([extend(at, v, f32) if v.type == narrow else v for v in operands], with_element(narrow, f32))
+    return truncate(at, wide, narrow)

@@ -1,0 +1,127 @@
+"""`math` to llvm: an LLVM intrinsic where there is one, else the C library's function, lane by lane on vectors.
+
+f16 and bf16 are computed in f32. LLVM turns most intrinsics on vectors into one call for each lane, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm, math
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, VectorType, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.xdsl_extras import llvm_extras
+from ...dialects.xdsl_extras.arith_extras import element_type
+from .arith import float_intrinsic
+from .core import Lowerer, Rule, Rules, fastmath_of
+from .floats import through_f32
+
+Values = Sequence[SSAValue]
+_HALVES = (Float16Type, BFloat16Type)
+
+
+def call_libm(at: Lowerer, name: str, args: Sequence[SSAValue], type: Attribute) -> SSAValue:
+    """The C library's function on f32 (`erff`) or f64 (`erf`) values; vectors lane by lane."""
+    symbol = name if isinstance(element_type(type), Float64Type) else name + "f"
+    if not isinstance(type, VectorType):
+        return at.call(symbol, args, type)[0]
+    result = at.value(llvm_extras.PoisonOp.create(result_types=(type,)))
+    for lane in range(type.get_shape()[0]):
+        position = at.integer(lane)
+        scalars = [
+            at.value(llvm_extras.ExtractElementOp.create(operands=(a, position), result_types=(element_type(a.type),)))
+            for a in args
+        ]
+        value = at.call(symbol, scalars, element_type(type))[0]
+        result = at.value(llvm.InsertElementOp.create(operands=(result, value, position), result_types=(type,)))
+    return result
+
+
+def _libm(name: str) -> Rule:
+    def rule(op: Operation, at: Lowerer) -> Values:
+        return (through_f32(at, op.operands, lambda v, t: call_libm(at, name, v, t), _HALVES),)
+
+    return rule
+
+
+def _bits(name: str) -> Rule:
+    """Integer intrinsics with a flag for 'poison where undefined', which is never set: math's results are defined."""
+
+    def rule(op: Operation, at: Lowerer) -> Values:
+        value = op.operands[0]
+        return at.intrinsic(name, (value, at.integer(0, i1)), value.type)
+
+    return rule
+
+
+def _ctpop(op: math.CtPopOp, at: Lowerer) -> Values:
+    return at.intrinsic("llvm.ctpop", (op.operand,), op.operand.type)
+
+
+def _rsqrt(op: math.RsqrtOp, at: Lowerer) -> Values:
+    fastmath = fastmath_of(op)
+
+    def build(values: Sequence[SSAValue], type: Attribute) -> SSAValue:
+        root = at.intrinsic("llvm.sqrt", values, type, fastmath)[0]
+        return at.float_binary(llvm.FDivOp, at.floating(1.0, type), root, fastmath)
+
+    return (through_f32(at, (op.operand,), build, _HALVES),)
+
+
+def _fpowi(op: math.FPowIOp, at: Lowerer) -> Values:
+    fastmath = fastmath_of(op)
+    return (
+        through_f32(at, (op.lhs, op.rhs), lambda v, t: at.intrinsic("llvm.powi", v, t, fastmath)[0], _HALVES),
+    )
+
+
+_EXACT = {
+    math.AbsFOp: "llvm.fabs",
+    math.CopySignOp: "llvm.copysign",
+    math.CeilOp: "llvm.ceil",
+    math.FloorOp: "llvm.floor",
+    math.TruncOp: "llvm.trunc",
+    math.RoundOp: "llvm.round",
+    math.RoundEvenOp: "llvm.roundeven",
+}
+_INTRINSICS = {
+    math.SqrtOp: "llvm.sqrt",
+    math.FmaOp: "llvm.fma",
+    math.ExpOp: "llvm.exp",
+    math.Exp2Op: "llvm.exp2",
+    math.LogOp: "llvm.log",
+    math.Log2Op: "llvm.log2",
+    math.Log10Op: "llvm.log10",
+    math.SinOp: "llvm.sin",
+    math.CosOp: "llvm.cos",
+    math.TanOp: "llvm.tan",
+    math.AsinOp: "llvm.asin",
+    math.AcosOp: "llvm.acos",
+    math.AtanOp: "llvm.atan",
+    math.Atan2Op: "llvm.atan2",
+    math.SinhOp: "llvm.sinh",
+    math.CoshOp: "llvm.cosh",
+    math.TanhOp: "llvm.tanh",
+    math.PowFOp: "llvm.pow",
+}
+_LIBM = {
+    math.ErfOp: "erf",
+    math.ExpM1Op: "expm1",
+    math.Log1pOp: "log1p",
+    math.CbrtOp: "cbrt",
+    math.AcoshOp: "acosh",
+    math.AsinhOp: "asinh",
+    math.AtanhOp: "atanh",
+}
+
+RULES: Rules = {
+    **{op: float_intrinsic(name, _HALVES) for op, name in (_EXACT | _INTRINSICS).items()},
+    **{op: _libm(name) for op, name in _LIBM.items()},
+    math.RsqrtOp: _rsqrt,
+    math.FPowIOp: _fpowi,
+    math.AbsIOp: _bits("llvm.abs"),
+    math.CountLeadingZerosOp: _bits("llvm.ctlz"),
+    math.CountTrailingZerosOp: _bits("llvm.cttz"),
+    math.CtPopOp: _ctpop,
+}

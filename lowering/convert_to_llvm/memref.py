@@ -1,0 +1,277 @@
+"""`memref` to llvm: bare pointers, addressed by GEP.
+
+Loads and stores assume that elements are aligned as their type is, unless the operation has an attribute `alignment`
+(bytes). `memref.alloca` of static shape is placed in the entry block, aligned to 64; `memref.alloc` calls
+`aligned_alloc`. `memref.dim` of a dynamic extent has no answer here: pass the extent as a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import llvm, memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    UnitAttr,
+    i1,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects.xdsl_extras.arith_extras import element_type, with_element
+from ...diagnostics import UnsupportedError
+from .core import NSW, Lowerer, Rules, known_integer
+from .types import PTR, array_type, byte_size, layout, storage_type
+
+Values = Sequence[SSAValue]
+ALIGNMENT = 64
+_ORDERING = IntegerAttr(0, i64)
+_alignments = {n: IntegerAttr(n, i64) for n in (1, 2, 4, 8, 16, 32, 64)}
+
+
+def linear_index(at: Lowerer, terms: Sequence[tuple[SSAValue | int, int]], offset: int) -> SSAValue | int:
+    """offset + the sum of value * stride, as an integer where everything is constant."""
+    total: SSAValue | None = None
+    for value, stride in terms:
+        known = value if isinstance(value, int) else known_integer(value)
+        if known is not None:
+            offset += known * stride
+            continue
+        term = cast(SSAValue, value)
+        if stride != 1:
+            term = at.integer_binary(llvm.MulOp, term, at.integer(stride), NSW)
+        total = term if total is None else at.integer_binary(llvm.AddOp, total, term, NSW)
+    if total is None:
+        return offset
+    return at.integer_binary(llvm.AddOp, total, at.integer(offset), NSW) if offset else total
+
+
+def address(at: Lowerer, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+    """The address of the element of the memref `base` at `indices`."""
+    type = at.memref_type(base)
+    strides, offset = layout(type)
+    index = linear_index(at, list(zip(indices, strides, strict=True)), offset)
+    return base if index == 0 else at.gep(base, index, storage_type(type.element_type))
+
+
+def _access_attributes(op: Operation) -> dict[str, Attribute]:
+    nontemporal = op.properties.get("nontemporal")
+    wanted = isinstance(nontemporal, IntegerAttr) and bool(nontemporal.value.data)
+    return {"nontemporal": UnitAttr()} if wanted else {}
+
+
+def _alignment(op: Operation, type: Attribute) -> IntegerAttr[Any]:
+    given = op.get_attr_or_prop("alignment")
+    if isinstance(given, IntegerAttr):
+        return given
+    return _alignments.get(byte_size(element_type(type))) or _alignments[1]
+
+
+def load(at: Lowerer, op: Operation, pointer: SSAValue, type: Attribute) -> SSAValue:
+    """Load a scalar or vector with the alignment that `op` states, by default that of one element."""
+    stored = storage_type(type)
+    properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, type)}
+    value = at.value(
+        llvm.LoadOp.create(
+            operands=(pointer,), result_types=(stored,), properties=properties, attributes=_access_attributes(op)
+        )
+    )
+    return from_storage(at, value, type)
+
+
+def store(at: Lowerer, op: Operation, value: SSAValue, pointer: SSAValue) -> None:
+    """Store a scalar or vector with the alignment that `op` states, by default that of one element."""
+    properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, value.type)}
+    operands = (to_storage(at, value), pointer)
+    at.insert(llvm.StoreOp.create(operands=operands, properties=properties, attributes=_access_attributes(op)))
+
+
+def from_storage(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
+    """A value as it is in memory -> as it is in registers: bytes that are not zero are true."""
+    if element_type(type) != i1:
+        return value
+    return at.icmp("ne", value, at.integer(0, value.type), with_element(value.type, i1))
+
+
+def to_storage(at: Lowerer, value: SSAValue) -> SSAValue:
+    """A value as it is in registers -> as it is in memory."""
+    if element_type(value.type) != i1:
+        return value
+    return at.cast(llvm.ZExtOp, value, with_element(value.type, i8))
+
+
+def _load(op: memref.LoadOp, at: Lowerer) -> Values:
+    return (load(at, op, address(at, op.memref, op.indices), op.res.type),)
+
+
+def _store(op: memref.StoreOp, at: Lowerer) -> Values:
+    store(at, op, op.value, address(at, op.memref, op.indices))
+    return ()
+
+
+def _byte_count(at: Lowerer, type: MemRefType[Attribute], dynamic: Sequence[SSAValue]) -> SSAValue | int:
+    """The size of a memref of identity layout whose dynamic extents are `dynamic`."""
+    size = byte_size(type.element_type)
+    for extent in type.get_shape():
+        size *= 1 if extent == DYNAMIC_INDEX else extent
+    total: SSAValue | None = None
+    for extent in dynamic:
+        total = extent if total is None else at.integer_binary(llvm.MulOp, total, extent, NSW)
+    return size if total is None else at.integer_binary(llvm.MulOp, total, at.integer(size), NSW)
+
+
+def _alloca(op: memref.AllocaOp, at: Lowerer) -> Values:
+    type = cast("MemRefType[Attribute]", op.memref.type)
+    alignment = op.alignment or IntegerAttr(ALIGNMENT, i64)
+    if op.dynamic_sizes:
+        size = _byte_count(at, type, op.dynamic_sizes)
+        assert isinstance(size, SSAValue)
+        return (at.value(_make_alloca(size, i8, alignment)),)
+    one = at.insert_at_entry(
+        llvm.ConstantOp.create(result_types=(i64,), properties={"value": IntegerAttr(1, i64)})
+    ).results[0]
+    return (at.insert_at_entry(_make_alloca(one, array_type(type), alignment)).results[0],)
+
+
+def _make_alloca(size: SSAValue, element: Attribute, alignment: Attribute) -> llvm.AllocaOp:
+    properties: dict[str, Attribute] = {"alignment": alignment, "elem_type": element}
+    return llvm.AllocaOp.create(operands=(size,), result_types=(PTR,), properties=properties)
+
+
+def _alloc(op: memref.AllocOp, at: Lowerer) -> Values:
+    alignment = max(op.alignment.value.data if op.alignment is not None else ALIGNMENT, 8)
+    size = _byte_count(at, cast("MemRefType[Attribute]", op.memref.type), op.dynamic_sizes)
+    if isinstance(size, int):
+        rounded = at.integer(-(-max(size, 1) // alignment) * alignment)
+    else:
+        bumped = at.integer_binary(llvm.AddOp, size, at.integer(alignment - 1), NSW)
+        rounded = at.integer_binary(llvm.AndOp, bumped, at.integer(-alignment))
+    return at.call("aligned_alloc", (at.integer(alignment), rounded), PTR)
+
+
+def _dealloc(op: memref.DeallocOp, at: Lowerer) -> Values:
+    at.call("free", (op.memref,), None)
+    return ()
+
+
+def _dim(op: memref.DimOp, at: Lowerer) -> Values:
+    index = known_integer(op.index)
+    shape = at.memref_type(op.source).get_shape()
+    if index is None or not 0 <= index < len(shape) or shape[index] == DYNAMIC_INDEX:
+        raise UnsupportedError(
+            "memref.dim of a dynamic extent: a memref is a bare pointer here", hint="pass the extent as an index value"
+        )
+    return (at.integer(shape[index]),)
+
+
+def _get_global(op: memref.GetGlobalOp, at: Lowerer) -> Values:
+    properties: dict[str, Attribute] = {"global_name": op.name_}
+    return (at.value(llvm.AddressOfOp.create(result_types=(PTR,), properties=properties)),)
+
+
+def _same_pointer(op: Operation, at: Lowerer) -> Values:
+    return (op.operands[0],)
+
+
+def _assume_alignment(op: memref.AssumeAlignmentOp, at: Lowerer) -> Values:
+    bits = at.value(llvm.PtrToIntOp.create(operands=(op.memref,), result_types=(i64,)))
+    low = at.integer_binary(llvm.AndOp, bits, at.integer(op.alignment.value.data - 1))
+    at.intrinsic("llvm.assume", (at.icmp("eq", low, at.integer(0), i1),), None)
+    return (op.memref,)
+
+
+def _as_index(op: memref.ExtractAlignedPointerAsIndexOp, at: Lowerer) -> Values:
+    return (at.value(llvm.PtrToIntOp.create(operands=op.operands, result_types=(i64,))),)
+
+
+def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[SSAValue | int]:
+    rest = iter(dynamic)
+    return [next(rest) if int(v) == DYNAMIC_INDEX else int(v) for v in static.get_values()]
+
+
+def _offset_is_static(type: Attribute) -> bool:
+    """Whether accesses through `type` add the whole offset themselves."""
+    strided = cast("MemRefType[Attribute]", type).layout
+    return not isinstance(strided, StridedLayoutAttr) or isinstance(strided.offset, IntAttr)
+
+
+def _move(at: Lowerer, base: SSAValue, index: SSAValue | int) -> Values:
+    element = storage_type(at.memref_type(base).element_type)
+    return (base if index == 0 else at.gep(base, index, element),)
+
+
+def _subview(op: memref.SubviewOp, at: Lowerer) -> Values:
+    if _offset_is_static(op.result.type):
+        return (op.source,)
+    strides, offset = layout(at.memref_type(op.source))
+    offsets = _mixed(op.static_offsets, op.offsets)
+    return _move(at, op.source, linear_index(at, list(zip(offsets, strides, strict=True)), offset))
+
+
+def _reinterpret_cast(op: memref.ReinterpretCastOp, at: Lowerer) -> Values:
+    if _offset_is_static(op.result.type):
+        return (op.source,)
+    return _move(at, op.source, linear_index(at, [(v, 1) for v in _mixed(op.static_offsets, op.offsets)], 0))
+
+
+def _view(op: memref.ViewOp, at: Lowerer) -> Values:
+    index = linear_index(at, [(op.byte_shift, 1)], 0)
+    return (op.source if index == 0 else at.gep(op.source, index, i8),)
+
+
+def _copy(op: memref.CopyOp, at: Lowerer) -> Values:
+    types = [at.memref_type(v) for v in op.operands]
+    if any(isinstance(t.layout, StridedLayoutAttr) or DYNAMIC_INDEX in t.get_shape() for t in types):
+        raise UnsupportedError(f"memref.copy of {types[0]} to {types[1]}", expected="static shapes of identity layout")
+    size = at.integer(cast(int, _byte_count(at, types[0], ())))
+    at.intrinsic("llvm.memmove", (op.destination, op.source, size, at.integer(0, i1)), None)
+    return ()
+
+
+def lower_global(op: memref.GlobalOp) -> llvm.GlobalOp:
+    """A `memref.global` as an LLVM global; without an initial value it is external when public, else zeros."""
+    type = array_type(cast("MemRefType[Attribute]", op.type))
+    private = op.sym_visibility.data == "private"
+    value = None if isinstance(op.initial_value, UnitAttr) else op.initial_value
+    body = Region()
+    if value is None and private:
+        zero = llvm.ZeroOp.create(result_types=(type,))
+        body = Region(Block([zero, llvm.ReturnOp.create(operands=zero.results)]))
+    return llvm.GlobalOp(
+        type,
+        op.sym_name,
+        "internal" if private else "external",
+        constant=op.constant is not None,
+        value=value,
+        alignment=op.alignment.value.data if op.alignment is not None else ALIGNMENT,
+        body=body,
+    )
+
+
+RULES: Rules = {
+    memref.LoadOp: _load,
+    memref.StoreOp: _store,
+    memref.AllocaOp: _alloca,
+    memref.AllocOp: _alloc,
+    memref.DeallocOp: _dealloc,
+    memref.DimOp: _dim,
+    memref.GetGlobalOp: _get_global,
+    memref.CastOp: _same_pointer,
+    memref.MemorySpaceCastOp: _same_pointer,
+    memref.CollapseShapeOp: _same_pointer,
+    memref.ExpandShapeOp: _same_pointer,
+    memref.AssumeAlignmentOp: _assume_alignment,
+    memref.ExtractAlignedPointerAsIndexOp: _as_index,
+    memref.SubviewOp: _subview,
+    memref.ReinterpretCastOp: _reinterpret_cast,
+    memref.ViewOp: _view,
+    memref.CopyOp: _copy,
+}

@@ -1,0 +1,143 @@
+"""Types on the way down: `index` is i64, a memref is a bare pointer, vectors are one-dimensional.
+
+A memref is converted to `!llvm.ptr`; its layout is only in its type: identity (all dimensions but the first static) or
+`strided<[…], offset: k>` with static strides. A static offset is added at each access; an offset `?` is already part of
+the pointer. A memref of i1 holds one byte for each element.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FixedBitwidthType,
+    FunctionType,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+    VectorType,
+    i8,
+    i64,
+)
+from xdsl.dialects.llvm import (
+    LLVMArrayType,
+    LLVMFunctionType,
+    LLVMPointerType,
+    LLVMStructType,
+    LLVMVoidType,
+    is_compatible_type,
+)
+from xdsl.ir import Attribute
+
+from ...diagnostics import UnsupportedError
+
+PTR = LLVMPointerType()
+
+
+@lru_cache(maxsize=4096)
+def convert_type(type: Attribute) -> Attribute:
+    """The LLVM type of a value of `type`; raises `UnsupportedError` where there is none."""
+    if isinstance(type, IndexType):
+        return i64
+    if isinstance(type, MemRefType):
+        return PTR
+    if isinstance(type, IntegerType):
+        return IntegerType(type.width.data)
+    if isinstance(type, VectorType):
+        return _convert_vector(cast("VectorType[Attribute]", type))
+    if isinstance(type, FunctionType):
+        return PTR
+    if is_compatible_type(type) or isinstance(type, LLVMVoidType):
+        return type
+    raise UnsupportedError(f"type {type} has no counterpart in LLVM")
+
+
+def _convert_vector(type: VectorType[Attribute]) -> Attribute:
+    if type.get_num_dims() != 1 or type.get_num_scalable_dims():
+        raise UnsupportedError(
+            f"vector type {type} has no counterpart in LLVM", expected="a vector of one fixed dimension"
+        )
+    return VectorType(convert_type(type.element_type), type.shape)
+
+
+def function_type(inputs: tuple[Attribute, ...], outputs: tuple[Attribute, ...]) -> LLVMFunctionType:
+    """The LLVM function type; several results become one struct."""
+    return LLVMFunctionType([convert_type(t) for t in inputs], result_type(outputs))
+
+
+def result_type(outputs: tuple[Attribute, ...]) -> Attribute:
+    """What an LLVM function returns for these results: void, the type itself, or a struct."""
+    if not outputs:
+        return LLVMVoidType()
+    converted = [convert_type(t) for t in outputs]
+    return converted[0] if len(converted) == 1 else LLVMStructType.from_type_list(converted)
+
+
+@lru_cache(maxsize=4096)
+def storage_type(type: Attribute) -> Attribute:
+    """The type of `type` in memory: i1 is kept as a byte."""
+    if isinstance(type, VectorType):
+        return VectorType(storage_type(cast(Attribute, type.element_type)), type.shape)
+    converted = convert_type(type)
+    return i8 if isinstance(converted, IntegerType) and converted.width.data == 1 else converted
+
+
+def byte_size(type: Attribute) -> int:
+    """The number of bytes of a scalar or vector in memory."""
+    if isinstance(type, VectorType):
+        count = 1
+        for extent in type.get_shape():
+            count *= extent
+        return count * byte_size(cast(Attribute, type.element_type))
+    stored = storage_type(type)
+    if isinstance(stored, FixedBitwidthType):
+        return (stored.bitwidth + 7) // 8
+    if isinstance(stored, LLVMPointerType):
+        return 8
+    raise UnsupportedError(f"type {type} has no known size in memory")
+
+
+@lru_cache(maxsize=4096)
+def layout(type: MemRefType[Attribute]) -> tuple[tuple[int, ...], int]:
+    """(strides, offset) in elements; raises `UnsupportedError` where a stride is not static."""
+    if isinstance(type.layout, StridedLayoutAttr):
+        strides = tuple(s.data if isinstance(s, IntAttr) else None for s in type.layout.strides)
+        offset = type.layout.offset.data if isinstance(type.layout.offset, IntAttr) else 0
+    elif isinstance(type.layout, NoneAttr):
+        strides, offset = _identity_strides(type.get_shape()), 0
+    else:
+        raise UnsupportedError(f"layout of {type} is not supported", expected="identity or strided<…>")
+    known = tuple(s for s in strides if s is not None)
+    if len(known) != len(strides):
+        raise UnsupportedError(
+            f"{type} has a stride that is not static",
+            hint="flatten the buffer to one dimension and compute the index before lowering",
+        )
+    return known, offset
+
+
+def _identity_strides(shape: tuple[int, ...]) -> tuple[int | None, ...]:
+    strides: list[int | None] = []
+    running: int | None = 1
+    for extent in reversed(shape):
+        strides.append(running)
+        running = None if running is None or extent < 0 else running * extent
+    return tuple(reversed(strides))
+
+
+def array_type(type: MemRefType[Attribute]) -> LLVMArrayType:
+    """The LLVM array that holds a memref of static shape."""
+    count = 1
+    for extent in type.get_shape():
+        count *= extent
+    return LLVMArrayType(count, storage_type(type.element_type))
+
+
+def is_float(type: Attribute) -> bool:
+    """Whether `type` is a float or a vector of floats."""
+    return isinstance(cast(Attribute, type.element_type) if isinstance(type, VectorType) else type, AnyFloat)

@@ -1,0 +1,66 @@
+"""The output backends `llvm` (text), `asm` and `obj` of `tirax-opt -t`.
+
+They take a module of the llvm dialect; what is of another dialect is named in one diagnostic. `obj` writes bytes, so its
+output must be a file or a stream that has a binary `buffer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.target import Target as OutputTarget
+
+from ..diagnostics import UnsupportedError
+from .llvm_text import print_llvm
+from .target import Target
+
+
+@dataclass(frozen=True)
+class LLVMTarget(OutputTarget):
+    """`.ll` text."""
+
+    name = "llvm"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(print_llvm(module))
+
+
+@dataclass(frozen=True)
+class AssemblyTarget(OutputTarget):
+    """Assembly text for `target`; `opt_level` 0 to 3, `run_passes` whether LLVM's pass manager runs."""
+
+    name = "asm"
+
+    target: str = "llvm"
+    opt_level: int = 3
+    run_passes: bool = True
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from .machine import emit_assembly
+
+        output.write(emit_assembly(print_llvm(module), Target(self.target), self.opt_level, self.run_passes))
+
+
+@dataclass(frozen=True)
+class ObjectTarget(OutputTarget):
+    """An object file; options as for `asm`."""
+
+    name = "obj"
+
+    target: str = "llvm"
+    opt_level: int = 3
+    run_passes: bool = True
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from .machine import compile_object
+
+        binary = getattr(output, "buffer", None)
+        if binary is None:
+            raise UnsupportedError("an object file is not text", hint="write to a file or to standard output")
+        data = compile_object(print_llvm(module), Target(self.target), self.opt_level, self.run_passes)
+        output.flush()
+        binary.write(data)
+        binary.flush()

@@ -1,0 +1,247 @@
+"""Types, constants, symbols and initialisers of globals as LLVM text."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    BytesAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    SymbolRefAttr,
+    VectorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ..dialects.xdsl_extras import llvm_extras
+from ..diagnostics import UnsupportedError
+
+_PLAIN_SYMBOL = re.compile(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*")
+_FLOATS: dict[type[Attribute], str] = {
+    Float64Type: "double",
+    Float32Type: "float",
+    Float16Type: "half",
+    BFloat16Type: "bfloat",
+    llvm.LLVMVoidType: "void",
+}
+
+
+@lru_cache(maxsize=4096)
+def type_text(type_: Attribute) -> str:
+    """A type as LLVM text; raises `UnsupportedError` for types of other dialects."""
+    plain = _FLOATS.get(type(type_))
+    if plain is not None:
+        return plain
+    if isinstance(type_, IntegerType):
+        return f"i{type_.width.data}"
+    if isinstance(type_, llvm.LLVMPointerType):
+        space = type_.addr_space
+        return f"ptr addrspace({space.data})" if isinstance(space, llvm.IntAttr) else "ptr"
+    return _aggregate_text(type_)
+
+
+def _aggregate_text(type_: Attribute) -> str:
+    if isinstance(type_, VectorType) and type_.get_num_dims() == 1:
+        return f"<{type_.get_shape()[0]} x {type_text(cast(Attribute, type_.element_type))}>"
+    if isinstance(type_, llvm.LLVMArrayType):
+        return f"[{type_.size.data} x {type_text(type_.type)}]"
+    if isinstance(type_, llvm.LLVMStructType):
+        return "{ " + ", ".join(type_text(t) for t in type_.types) + " }" if type_.types.data else "{}"
+    if isinstance(type_, llvm.LLVMFunctionType):
+        dots = ["..."] if type_.is_variadic else []
+        return f"{type_text(type_.output)} ({', '.join([type_text(t) for t in type_.inputs] + dots)})"
+    raise UnsupportedError(
+        f"type {type_} is not a type of LLVM", hint="run convert-to-llvm before printing LLVM text"
+    )
+
+
+def symbol(name: str) -> str:
+    """`@name`, quoted where needed."""
+    return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f"@{quoted(name.encode())}"
+
+
+def quoted(data: bytes) -> str:
+    """Bytes as an LLVM string."""
+    body = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+    return f'"{body}"'
+
+
+def _float32(value: float) -> float:
+    try:
+        return struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _double_text(value: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _single_text(value: float) -> str:
+    return _double_text(_float32(value))
+
+
+def _half_text(value: float) -> str:
+    try:
+        packed = struct.pack("<e", value)
+    except OverflowError:
+        packed = struct.pack("<e", float("inf") if value > 0 else float("-inf"))
+    return f"0xH{struct.unpack('<H', packed)[0]:04X}"
+
+
+def _bfloat_text(value: float) -> str:
+    bits = struct.unpack("<I", struct.pack("<f", _float32(value)))[0]
+    if value != value:
+        return "0xR7FC0"
+    return f"0xR{(bits + 0x7FFF + ((bits >> 16) & 1)) >> 16:04X}"
+
+
+_FLOAT_TEXTS: dict[type[Attribute], Callable[[float], str]] = {
+    Float64Type: _double_text,
+    Float32Type: _single_text,
+    Float16Type: _half_text,
+    BFloat16Type: _bfloat_text,
+}
+
+
+def scalar_text(value: float | int, type_: Attribute) -> str:
+    """A number as a constant of a scalar type."""
+    if isinstance(type_, IntegerType):
+        if type_.width.data == 1:
+            return "true" if value else "false"
+        return str(int(value))
+    if isinstance(type_, llvm.LLVMPointerType) and value == 0:
+        return "null"
+    text = _FLOAT_TEXTS.get(type(type_))
+    if text is None:
+        raise UnsupportedError(f"no constants of type {type_}")
+    return text(float(value))
+
+
+def constant_text(value: Attribute, type_: Attribute) -> str:
+    """An attribute as a constant of a type, without the type in front."""
+    if isinstance(value, IntegerAttr):
+        return scalar_text(value.value.data, type_)
+    if isinstance(value, FloatAttr):
+        return scalar_text(value.value.data, type_)
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        return _dense_text(cast("DenseIntOrFPElementsAttr[Any]", value), type_)
+    if isinstance(value, StringAttr):
+        return "c" + quoted(value.data.encode())
+    if isinstance(value, BytesAttr):
+        return "c" + quoted(value.data)
+    if isinstance(value, SymbolRefAttr):
+        return symbol(value.string_value())
+    if isinstance(value, DenseArrayBase):
+        array = cast("DenseArrayBase[Any]", value)
+        return _sequence_text(iter(array.get_values()), type_)
+    raise UnsupportedError(f"{value} is not a constant of LLVM")
+
+
+def _dense_text(value: DenseIntOrFPElementsAttr[Any], type_: Attribute) -> str:
+    values = value.get_values()
+    if value.is_splat() and isinstance(type_, VectorType):
+        element = cast(Attribute, type_.element_type)
+        return f"splat ({type_text(element)} {scalar_text(values[0], element)})"
+    if not any(values) and all(str(v) != "-0.0" for v in values[:1]) and isinstance(type_, llvm.LLVMArrayType):
+        if not any(str(v) == "-0.0" for v in values):
+            return "zeroinitializer"
+    count = _count(type_)
+    return _sequence_text(iter(values if len(values) == count else values * count), type_)
+
+
+def _count(type_: Attribute) -> int:
+    if isinstance(type_, llvm.LLVMArrayType):
+        return type_.size.data * _count(type_.type)
+    return type_.get_shape()[0] if isinstance(type_, VectorType) else 1
+
+
+def _sequence_text(values: Iterator[Any], type_: Attribute) -> str:
+    """The next values as a constant of an array (of arrays) or a vector."""
+    if isinstance(type_, llvm.LLVMArrayType):
+        element, count, brackets = type_.type, type_.size.data, "[]"
+    elif isinstance(type_, VectorType):
+        element, count, brackets = cast(Attribute, type_.element_type), type_.get_shape()[0], "<>"
+    else:
+        return scalar_text(next(values), type_)
+    prefix = type_text(element) + " "
+    return brackets[0] + ", ".join(prefix + _sequence_text(values, element) for _ in range(count)) + brackets[1]
+
+
+class Initialiser:
+    """The value that the body of an `llvm.mlir.global` computes, as a constant."""
+
+    def __init__(self) -> None:
+        self.values: dict[SSAValue, str | list[Any]] = {}
+
+    def text(self, ops: Sequence[Operation]) -> str:
+        """The constant that the final `llvm.return` of `ops` returns."""
+        for op in ops:
+            if isinstance(op, llvm.ReturnOp):
+                returned = op.operands[0]
+                return self._spell(self.values[returned], returned.type)
+            self.values[op.results[0]] = self._evaluate(op)
+        raise UnsupportedError("the body of a global does not return its value")
+
+    def _evaluate(self, op: Operation) -> str | list[Any]:
+        literal = literal_of(op)
+        if literal is not None:
+            return literal
+        if isinstance(op, llvm.InsertValueOp):
+            container = self.values[op.operands[0]]
+            path = [int(i) for i in op.position.get_values()]
+            return self._insert(container, op.operands[0].type, path, self.values[op.operands[1]])
+        raise UnsupportedError(f"'{op.name}' is not a constant: it cannot initialise a global")
+
+    def _insert(self, container: str | list[Any], type_: Attribute, path: list[int], value: Any) -> list[Any]:
+        parts = list(container) if isinstance(container, list) else [container] * len(_element_types(type_))
+        inner = _element_types(type_)[path[0]]
+        parts[path[0]] = value if len(path) == 1 else self._insert(parts[path[0]], inner, path[1:], value)
+        return parts
+
+    def _spell(self, value: str | list[Any], type_: Attribute) -> str:
+        if isinstance(value, str):
+            return value
+        opening, closing = ("[", "]") if isinstance(type_, llvm.LLVMArrayType) else ("{ ", " }")
+        parts = [f"{type_text(t)} {self._spell(v, t)}" for v, t in zip(value, _element_types(type_), strict=True)]
+        return opening + ", ".join(parts) + closing
+
+
+def _element_types(type_: Attribute) -> Sequence[Attribute]:
+    if isinstance(type_, llvm.LLVMArrayType):
+        return [type_.type] * type_.size.data
+    if isinstance(type_, llvm.LLVMStructType):
+        return type_.types.data
+    raise UnsupportedError(f"{type_} has no elements")
+
+
+def literal_of(op: Operation) -> str | None:
+    """What is written in the place of the op's result, where that is a constant and not an instruction."""
+    rule = _LITERALS.get(type(op))
+    return None if rule is None else rule(op)
+
+
+def _zero(op: llvm.ZeroOp) -> str:
+    return "null" if isinstance(op.res.type, llvm.LLVMPointerType) else "zeroinitializer"
+
+
+_LITERALS: dict[type[Operation], Callable[[Any], str]] = {
+    llvm.ConstantOp: lambda op: constant_text(op.value, op.result.type),
+    llvm.UndefOp: lambda op: "undef",
+    llvm_extras.PoisonOp: lambda op: "poison",
+    llvm.ZeroOp: _zero,
+    llvm.AddressOfOp: lambda op: symbol(op.global_name.string_value()),
+}

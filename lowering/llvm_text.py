@@ -1,0 +1,621 @@
+"""The llvm dialect as `.ll` text, in one pass over the operations, by a table from operation class to line.
+
+Conventions:
+- Constants, undef, poison, zero and addresses of symbols are written where they are used, not as instructions.
+- Block arguments become phis. Where one terminator has two edges to the same block, the second edge gets a block of its
+  own, so that each edge can pass other values. Blocks may stand in any order.
+- Names of values are kept, made unique within the function.
+- Intrinsics are called without type suffix and without declaration: LLVM's parser adds both.
+- On loads and stores, the attribute `nontemporal` is kept. On branches, `loop_annotation` is a dictionary of loop metadata:
+  `{vectorize.enable = true, vectorize.width = 16 : i32, unroll.count = 4 : i32, unroll.disable}` (keys without the
+  `llvm.loop.` in front; a unit attribute has no value).
+- `llvm.call` without a callee calls the pointer that is its first argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ..dialects.names import name_of
+from ..dialects.xdsl_extras import llvm_extras
+from ..diagnostics import UnsupportedError
+from .llvm_literals import Initialiser, constant_text, literal_of, quoted, symbol, type_text
+
+_FASTMATH_ALL = 7
+_UNNAMED_ADDR = {1: "local_unnamed_addr ", 2: "unnamed_addr "}
+_VISIBILITY = {1: "hidden ", 2: "protected "}
+_ORDERINGS = {1: "unordered", 2: "monotonic", 4: "acquire", 5: "release", 6: "acq_rel", 7: "seq_cst"}
+
+Edge = tuple[Block, Sequence[SSAValue]]
+
+
+class _Metadata:
+    """The numbered metadata nodes of a module."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.shared: dict[str, int] = {}
+
+    def node(self, text: str) -> int:
+        """The number of the node with this content; equal nodes are one."""
+        known = self.shared.get(text)
+        if known is None:
+            known = self.shared[text] = len(self.lines)
+            self.lines.append(f"!{known} = !{{{text}}}")
+        return known
+
+    def loop(self, annotation: DictionaryAttr) -> int:
+        """The number of a new loop node with these properties."""
+        parts: list[str] = []
+        for key, value in annotation.data.items():
+            text = f'!"llvm.loop.{key}"'
+            if isinstance(value, IntegerAttr):
+                text += f", {type_text(cast(Attribute, value.type))} {constant_text(value, cast(Attribute, value.type))}"
+            elif not isinstance(value, UnitAttr):
+                raise UnsupportedError(f"loop annotation '{key} = {value}'", expected="an integer, a boolean or a flag")
+            parts.append(f"!{self.node(text)}")
+        number = len(self.lines)
+        self.lines.append(f"!{number} = distinct !{{{', '.join([f'!{number}', *parts])}}}")
+        return number
+
+
+class _Function:
+    """The names and edges of one function that is being printed."""
+
+    def __init__(self, metadata: _Metadata):
+        self.metadata = metadata
+        self.names: dict[SSAValue, str] = {}
+        self.labels: dict[Block, str] = {}
+        self.used: set[str] = set()
+        self.counter = 0
+        self.incoming: dict[Block, list[tuple[str, Sequence[SSAValue]]]] = {}
+        self.targets: dict[Operation, list[str]] = {}
+        self.splits: dict[Block, list[tuple[str, str]]] = {}
+
+    def fresh(self, hint: str | None, prefix: str = "v") -> str:
+        """A name that no value and no block of the function has yet."""
+        used = self.used
+        if hint is not None and hint not in used:
+            used.add(hint)
+            return hint
+        prefix = prefix if hint is None else hint + "."
+        while True:
+            name = f"{prefix}{self.counter}"
+            self.counter += 1
+            if name not in used:
+                used.add(name)
+                return name
+
+    def name_values(self, region: Region) -> None:
+        """Give every block and value its name; constants are named by what they are."""
+        names, fresh = self.names, self.fresh
+        for block in region.blocks:
+            self.labels[block] = fresh(None, "bb")
+            for argument in block.args:
+                names[argument] = "%" + fresh(name_of(argument))
+            for op in block.ops:
+                if op.results:
+                    names[op.results[0]] = literal_of(op) or "%" + fresh(name_of(op.results[0]))
+
+    def find_edges(self, region: Region) -> None:
+        """Collect what each block is reached from, splitting second edges of one terminator to the same block."""
+        for block in region.blocks:
+            self.incoming.setdefault(block, [])
+        for block in region.blocks:
+            terminator = block.last_op
+            if terminator is None or not terminator.successors:
+                continue
+            seen: set[Block] = set()
+            targets = self.targets[terminator] = []
+            for target, values in _edges(terminator):
+                label = self.labels[block]
+                if target in seen and target.args:
+                    label = self.fresh(None, "edge")
+                    self.splits.setdefault(block, []).append((label, self.labels[target]))
+                    targets.append(label)
+                else:
+                    targets.append(self.labels[target])
+                seen.add(target)
+                self.incoming[target].append((label, values))
+
+    def typed(self, value: SSAValue) -> str:
+        """`type name` of a value."""
+        return f"{type_text(value.type)} {self.names[value]}"
+
+    def list(self, values: Sequence[SSAValue]) -> str:
+        """Values with their types, separated by commas."""
+        names = self.names
+        return ", ".join([f"{type_text(v.type)} {names[v]}" for v in values])
+
+
+def _edges(op: Operation) -> list[Edge]:
+    if isinstance(op, llvm.BrOp):
+        return [(op.successor, op.arguments)]
+    if isinstance(op, llvm.CondBrOp):
+        return [(op.then_block, op.then_arguments), (op.else_block, op.else_arguments)]
+    if isinstance(op, llvm_extras.SwitchOp):
+        return [(block, values) for _, block, values in op.edges()]
+    raise UnsupportedError(f"'{op.name}' is not a branch that can be written as LLVM text")
+
+
+# --- instructions: (function, operation) -> text without the result's name ---------------------------------------------
+
+Line = Callable[[_Function, Any], str]
+
+
+def _fastmath(op: Operation) -> str:
+    flags = op.properties.get("fastmathFlags")
+    if flags is None:
+        return ""
+    known = _fastmath_texts.get(flags)
+    if known is None:
+        names = [str(f) for f in cast(llvm.FastMathAttr, flags).data]
+        known = "fast " if len(names) == _FASTMATH_ALL else "".join(f"{n} " for n in names)
+        _fastmath_texts[flags] = known
+    return known
+
+
+_fastmath_texts: dict[Attribute, str] = {}
+
+
+def _overflow(op: Operation) -> str:
+    flags = op.properties.get("overflowFlags")
+    if flags is None:
+        return ""
+    bits = cast("IntegerAttr[Any]", flags).value.data
+    return ("nsw " if bits & 1 else "") + ("nuw " if bits & 2 else "")
+
+
+def _int_binary(word: str) -> Line:
+    def line(f: _Function, op: Operation) -> str:
+        lhs, rhs = op._operands  # pyright: ignore[reportPrivateUsage]
+        exact = "exact " if "isExact" in op.properties else ""
+        disjoint = "disjoint " if "isDisjoint" in op.properties else ""
+        return f"{word} {_overflow(op)}{exact}{disjoint}{type_text(lhs.type)} {f.names[lhs]}, {f.names[rhs]}"
+
+    return line
+
+
+def _float_binary(word: str) -> Line:
+    def line(f: _Function, op: Operation) -> str:
+        lhs, rhs = op._operands  # pyright: ignore[reportPrivateUsage]
+        return f"{word} {_fastmath(op)}{type_text(lhs.type)} {f.names[lhs]}, {f.names[rhs]}"
+
+    return line
+
+
+def _cast(word: str) -> Line:
+    def line(f: _Function, op: Operation) -> str:
+        nneg = "nneg " if "nonNeg" in op.properties else ""
+        flags = _overflow(op) if word == "trunc" else ""
+        return f"{word} {flags}{nneg}{f.typed(op.operands[0])} to {type_text(op.results[0].type)}"
+
+    return line
+
+
+def _intrinsic(name: str) -> Line:
+    def line(f: _Function, op: Operation) -> str:
+        result = type_text(op.results[0].type) if op.results else "void"
+        return f"call {_fastmath(op)}{result} @{name}({f.list(op.operands)})"
+
+    return line
+
+
+def _icmp(f: _Function, op: llvm.ICmpOp) -> str:
+    predicate = llvm.ICmpPredicateFlag.from_int(op.predicate.value.data)
+    return f"icmp {predicate} {f.typed(op.lhs)}, {f.names[op.rhs]}"
+
+
+def _fcmp(f: _Function, op: llvm.FCmpOp | llvm_extras.FCmpOp) -> str:
+    if isinstance(op, llvm.FCmpOp):
+        predicate = str(llvm.FCmpPredicateFlag.from_int(op.predicate.value.data)).lstrip("_")
+    else:
+        predicate = op.predicate.data
+    return f"fcmp {_fastmath(op)}{predicate} {f.typed(op.lhs)}, {f.names[op.rhs]}"
+
+
+def _fneg(f: _Function, op: llvm.FNegOp) -> str:
+    return f"fneg {_fastmath(op)}{f.typed(op.arg)}"
+
+
+def _select(f: _Function, op: Operation) -> str:
+    return f"select {_fastmath(op)}{f.list(op.operands)}"
+
+
+def _gep(f: _Function, op: llvm.GEPOp) -> str:
+    rest = iter(op.ssa_indices)
+    indices = [
+        f.typed(next(rest)) if index == llvm.GEP_USE_SSA_VAL else f"i32 {index}"
+        for index in op.rawConstantIndices.iter_values()
+    ]
+    flags = "inbounds " if op.inbounds is not None else ""
+    return f"getelementptr {flags}{type_text(op.elem_type)}, {f.typed(op.ptr)}, {', '.join(indices)}"
+
+
+def _memory_suffix(f: _Function, op: llvm.LoadOp | llvm.StoreOp) -> str:
+    ordering = _ORDERINGS.get(op.ordering.value.data)
+    suffix = f" {ordering}" if ordering else ""
+    if op.alignment is not None:
+        suffix += f", align {op.alignment.value.data}"
+    if "nontemporal" in op.attributes:
+        suffix += f", !nontemporal !{f.metadata.node('i32 1')}"
+    return suffix
+
+
+def _load(f: _Function, op: llvm.LoadOp) -> str:
+    atomic = "atomic " if op.ordering.value.data else ""
+    return f"load {atomic}{type_text(op.dereferenced_value.type)}, {f.typed(op.ptr)}{_memory_suffix(f, op)}"
+
+
+def _store(f: _Function, op: llvm.StoreOp) -> str:
+    atomic = "atomic " if op.ordering.value.data else ""
+    return f"store {atomic}{f.typed(op.value)}, {f.typed(op.ptr)}{_memory_suffix(f, op)}"
+
+
+def _alloca(f: _Function, op: llvm.AllocaOp) -> str:
+    align = f", align {op.alignment.value.data}" if op.alignment is not None else ""
+    return f"alloca {type_text(op.elem_type)}, {f.typed(op.size)}{align}"
+
+
+def _call(f: _Function, op: llvm.CallOp) -> str:
+    args = list(op.args)
+    callee = symbol(op.callee.string_value()) if op.callee is not None else f.names[args.pop(0)]
+    result = type_text(op.returned.type) if op.returned is not None else "void"
+    if op.var_callee_type is not None:
+        result = type_text(op.var_callee_type)
+    kind = str(op.TailCallKind.data)
+    tail = "" if kind == "none" else f"{kind} "
+    convention = op.CConv.convention.data
+    convention = "" if convention == "ccc" else f"{convention} "
+    return f"{tail}call {_fastmath(op)}{convention}{result} {callee}({f.list(args)})"
+
+
+def _call_intrinsic(f: _Function, op: llvm.CallIntrinsicOp) -> str:
+    if op.op_bundle_operands:
+        raise UnsupportedError(f"operand bundles on {op.intrin.data}")
+    result = type_text(op.ress.type) if op.ress is not None else "void"
+    return f"call {_fastmath(op)}{result} @{op.intrin.data}({f.list(op.args)})"
+
+
+def _masked_store(f: _Function, op: llvm.MaskedStoreOp) -> str:
+    align = f"i32 {op.alignment.value.data}"
+    return f"call void @llvm.masked.store({f.typed(op.value)}, {f.typed(op.data)}, {align}, {f.typed(op.mask)})"
+
+
+def _insert_element(f: _Function, op: llvm.InsertElementOp) -> str:
+    return f"insertelement {f.list((op.vector, op.value, op.index))}"
+
+
+def _extract_element(f: _Function, op: llvm_extras.ExtractElementOp) -> str:
+    return f"extractelement {f.list((op.vector, op.position))}"
+
+
+def _shuffle(f: _Function, op: llvm.ShuffleVectorOp) -> str:
+    lanes = [int(i) for i in op.mask.get_values()]
+    if not any(lanes):
+        mask = "zeroinitializer"
+    else:
+        mask = "<" + ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in lanes) + ">"
+    return f"shufflevector {f.list((op.v1, op.v2))}, <{len(lanes)} x i32> {mask}"
+
+
+def _extract_value(f: _Function, op: llvm.ExtractValueOp) -> str:
+    return f"extractvalue {f.typed(op.container)}, {', '.join(str(i) for i in op.position.get_values())}"
+
+
+def _insert_value(f: _Function, op: llvm.InsertValueOp) -> str:
+    return f"insertvalue {f.list((op.container, op.value))}, {', '.join(str(i) for i in op.position.get_values())}"
+
+
+def _inline_asm(f: _Function, op: llvm.InlineAsmOp) -> str:
+    result = type_text(op.res.type) if op.res is not None else "void"
+    flags = ("sideeffect " if op.has_side_effects is not None else "") + (
+        "alignstack " if op.is_align_stack is not None else ""
+    )
+    flags += "inteldialect " if op.asm_dialect is not None and op.asm_dialect.value.data == 1 else ""
+    strings = f"{quoted(op.asm_string.data.encode())}, {quoted(op.constraints.data.encode())}"
+    return f"call {result} asm {flags}{strings}({f.list(op.operands_)})"
+
+
+def _return(f: _Function, op: llvm.ReturnOp) -> str:
+    return f"ret {f.typed(op.arg)}" if op.arg is not None else "ret void"
+
+
+def _loop_suffix(f: _Function, op: Operation) -> str:
+    annotation = op.attributes.get("loop_annotation")
+    if annotation is None:
+        return ""
+    if not isinstance(annotation, DictionaryAttr):
+        raise UnsupportedError(f"loop_annotation is {annotation}", expected="a dictionary of loop metadata")
+    return f", !llvm.loop !{f.metadata.loop(annotation)}"
+
+
+def _br(f: _Function, op: llvm.BrOp) -> str:
+    return f"br label %{f.targets[op][0]}{_loop_suffix(f, op)}"
+
+
+def _cond_br(f: _Function, op: llvm.CondBrOp) -> str:
+    then, other = f.targets[op]
+    return f"br i1 {f.names[op.cond]}, label %{then}, label %{other}{_loop_suffix(f, op)}"
+
+
+def _switch(f: _Function, op: llvm_extras.SwitchOp) -> str:
+    default, *rest = f.targets[op]
+    kind = type_text(op.value.type)
+    cases = " ".join(
+        f"{kind} {case}, label %{label}" for case, label in zip(op.cases.get_values(), rest, strict=True)
+    )
+    return f"switch {f.typed(op.value)}, label %{default} [{cases}]"
+
+
+def _unreachable(f: _Function, op: llvm.UnreachableOp) -> str:
+    return "unreachable"
+
+
+_INT_BINARY = {
+    llvm.AddOp: "add", llvm.SubOp: "sub", llvm.MulOp: "mul", llvm.UDivOp: "udiv", llvm.SDivOp: "sdiv",
+    llvm.URemOp: "urem", llvm.SRemOp: "srem", llvm.AndOp: "and", llvm.OrOp: "or", llvm.XOrOp: "xor",
+    llvm.ShlOp: "shl", llvm.LShrOp: "lshr", llvm.AShrOp: "ashr",
+}  # fmt: skip
+_FLOAT_BINARY = {
+    llvm.FAddOp: "fadd", llvm.FSubOp: "fsub", llvm.FMulOp: "fmul", llvm.FDivOp: "fdiv", llvm.FRemOp: "frem",
+}  # fmt: skip
+_CASTS = {
+    llvm.TruncOp: "trunc", llvm.ZExtOp: "zext", llvm.SExtOp: "sext", llvm.SIToFPOp: "sitofp",
+    llvm.FPExtOp: "fpext", llvm.FPTruncOp: "fptrunc", llvm.BitcastOp: "bitcast", llvm.PtrToIntOp: "ptrtoint",
+    llvm.IntToPtrOp: "inttoptr", llvm_extras.FPToSIOp: "fptosi", llvm_extras.FPToUIOp: "fptoui",
+    llvm_extras.UIToFPOp: "uitofp",
+}  # fmt: skip
+_INTRINSICS = {
+    llvm.FAbsOp: "llvm.fabs", llvm.FCeilOp: "llvm.ceil", llvm.FSqrtOp: "llvm.sqrt", llvm.FFloorOp: "llvm.floor",
+    llvm.FExp2Op: "llvm.exp2", llvm.FLogOp: "llvm.log", llvm.FExpOp: "llvm.exp", llvm.FSinOp: "llvm.sin",
+    llvm.FCosOp: "llvm.cos", llvm.FLog2Op: "llvm.log2", llvm.VectorFMaxOp: "llvm.maxnum",
+    llvm.VectorFMinOp: "llvm.minnum", llvm.FCopySignOp: "llvm.copysign", llvm.FMAOp: "llvm.fma",
+    llvm.FPowOp: "llvm.pow", llvm.StackSaveOp: "llvm.stacksave", llvm.StackRestoreOp: "llvm.stackrestore",
+    llvm.VectorReduceFAddOp: "llvm.vector.reduce.fadd", llvm.VectorReduceFMulOp: "llvm.vector.reduce.fmul",
+}  # fmt: skip
+_LINES: dict[type[Operation], Line] = {
+    **{op: _int_binary(word) for op, word in _INT_BINARY.items()},
+    **{op: _float_binary(word) for op, word in _FLOAT_BINARY.items()},
+    **{op: _cast(word) for op, word in _CASTS.items()},
+    **{op: _intrinsic(name) for op, name in _INTRINSICS.items()},
+    llvm.ICmpOp: _icmp,
+    llvm.FCmpOp: _fcmp,
+    llvm_extras.FCmpOp: _fcmp,
+    llvm.FNegOp: _fneg,
+    llvm.SelectOp: _select,
+    llvm_extras.SelectOp: _select,
+    llvm.GEPOp: _gep,
+    llvm.LoadOp: _load,
+    llvm.StoreOp: _store,
+    llvm.AllocaOp: _alloca,
+    llvm.CallOp: _call,
+    llvm.CallIntrinsicOp: _call_intrinsic,
+    llvm.MaskedStoreOp: _masked_store,
+    llvm.InsertElementOp: _insert_element,
+    llvm_extras.ExtractElementOp: _extract_element,
+    llvm.ShuffleVectorOp: _shuffle,
+    llvm.ExtractValueOp: _extract_value,
+    llvm.InsertValueOp: _insert_value,
+    llvm.InlineAsmOp: _inline_asm,
+    llvm.ReturnOp: _return,
+    llvm.BrOp: _br,
+    llvm.CondBrOp: _cond_br,
+    llvm_extras.SwitchOp: _switch,
+    llvm.UnreachableOp: _unreachable,
+}
+
+# --- functions and globals -----------------------------------------------------------------------------------------------
+
+_ARGUMENT_FLAGS = frozenset(
+    "noalias nocapture readonly readnone writeonly nonnull noundef signext zeroext returned nofree inreg nest".split()
+)
+_ARGUMENT_NUMBERS = {
+    "align": "align {}",
+    "dereferenceable": "dereferenceable({})",
+    "dereferenceable_or_null": "dereferenceable_or_null({})",
+}
+
+
+def _value_attributes(attributes: DictionaryAttr | None) -> str:
+    """The `llvm.*` attributes of an argument or a result; those of other dialects say nothing to LLVM."""
+    parts: list[str] = []
+    for key, value in attributes.data.items() if attributes is not None else ():
+        dialect, _, name = key.partition(".")
+        if dialect != "llvm":
+            continue
+        if name in _ARGUMENT_FLAGS:
+            parts.append(name)
+        elif name in _ARGUMENT_NUMBERS and isinstance(value, IntegerAttr):
+            parts.append(_ARGUMENT_NUMBERS[name].format(value.value.data))
+        else:
+            raise UnsupportedError(f"argument attribute '{key}'", expected=", ".join(sorted(_ARGUMENT_FLAGS)))
+    return "".join(f"{part} " for part in parts)
+
+
+_FLAG_PROPERTIES = {"no_unwind": "nounwind", "no_inline": "noinline", "optimize_none": "optnone"}
+_STRING_PROPERTIES = {"target_cpu": "target-cpu", "tune_cpu": "tune-cpu"}
+
+
+def _function_attributes(op: llvm.FuncOp) -> str:
+    parts = [word for key, word in _FLAG_PROPERTIES.items() if key in op.properties]
+    for key, word in _STRING_PROPERTIES.items():
+        value = op.properties.get(key)
+        if isinstance(value, StringAttr):
+            parts.append(f'"{word}"={quoted(value.data.encode())}')
+    if op.target_features is not None:
+        features = ",".join(f.data for f in op.target_features.features)
+        parts.append(f'"target-features"="{features}"')
+    if op.frame_pointer is not None:
+        parts.append(f'"frame-pointer"="{op.frame_pointer.data}"')
+    for item in op.passthrough or ():
+        parts.append(_passthrough(item))
+    return "".join(f" {part}" for part in parts)
+
+
+def _passthrough(item: Attribute) -> str:
+    if isinstance(item, StringAttr):
+        return item.data
+    if isinstance(item, ArrayAttr):
+        texts = [v.data for v in cast("ArrayAttr[Attribute]", item) if isinstance(v, StringAttr)]
+        if len(texts) == 2:
+            return "=".join(quoted(t.encode()) for t in texts)
+    raise UnsupportedError(f"passthrough attribute {item}", expected="a name, or an array of name and value")
+
+
+def _attribute_list(given: ArrayAttr[DictionaryAttr] | None, count: int) -> Sequence[DictionaryAttr | None]:
+    return given.data if given is not None else [None] * count
+
+
+def _signature(op: llvm.FuncOp, names: Sequence[str]) -> str:
+    inputs = op.function_type.inputs.data
+    attributes = _attribute_list(op.arg_attrs, len(inputs))
+    parts = [
+        f"{type_text(type_)} {_value_attributes(attrs)}{name}".rstrip()
+        for type_, attrs, name in zip(inputs, attributes, names, strict=True)
+    ]
+    if op.function_type.is_variadic:
+        parts.append("...")
+    result = _value_attributes(_attribute_list(op.res_attrs, 1)[0]) + type_text(op.function_type.output)
+    convention = op.CConv.convention.data
+    convention = "" if convention == "ccc" else f"{convention} "
+    address = _UNNAMED_ADDR.get(op.unnamed_addr.value.data, "") if op.unnamed_addr is not None else ""
+    visibility = _VISIBILITY.get(op.visibility_.value.data, "")
+    tail = f"{address}{_function_attributes(op).lstrip()}".rstrip()
+    return f"{visibility}{convention}{result} {symbol(op.sym_name.data)}({', '.join(parts)})" + (f" {tail}" if tail else "")
+
+
+def _print_function(op: llvm.FuncOp, metadata: _Metadata, out: list[str]) -> None:
+    linkage = op.linkage.linkage.data
+    entry = op.body.first_block
+    if entry is None:
+        weak = "extern_weak " if linkage == "extern_weak" else ""
+        out.append(f"declare {weak}{_signature(op, [''] * len(op.function_type.inputs))}\n")
+        return
+    f = _Function(metadata)
+    f.name_values(op.body)
+    f.find_edges(op.body)
+    arguments = [f.names[a] for a in entry.args]
+    head: list[str] = []
+    if f.incoming[entry]:  # LLVM allows no branch to the entry block: give the function another one
+        label = f.fresh(None, "entry")
+        arguments = ["%" + f.fresh(name_of(a)) for a in entry.args]
+        head = [f"{label}:", f"  br label %{f.labels[entry]}"]
+        outer = [(f"%{label}", arguments)]
+    else:
+        outer = []
+    keyword = "" if linkage == "external" else f"{linkage} "
+    out.append(f"define {keyword}{_signature(op, arguments)} {{")
+    out += head
+    for block in op.body.blocks:
+        _print_block(f, block, out, outer if block is entry else (), block is entry and not head)
+    out.append("}\n")
+
+
+def _print_phis(f: _Function, block: Block, out: list[str], outer: Sequence[tuple[str, Sequence[str]]]) -> None:
+    edges = f.incoming[block]
+    for i, argument in enumerate(block.args):
+        ways = [f"[ {names[i]}, {label} ]" for label, names in outer]
+        ways += [f"[ {f.names[values[i]]}, %{label} ]" for label, values in edges]
+        if ways:
+            out.append(f"  {f.names[argument]} = phi {type_text(argument.type)} {', '.join(ways)}")
+        else:  # nothing leads here
+            out.append(f"  {f.names[argument]} = freeze {type_text(argument.type)} poison")
+
+
+def _print_block(
+    f: _Function, block: Block, out: list[str], outer: Sequence[tuple[str, Sequence[str]]], is_entry: bool
+) -> None:
+    out.append(f"{f.labels[block]}:")
+    if not is_entry:
+        _print_phis(f, block, out, outer)
+    names = f.names
+    for op in block.ops:
+        line = _LINES.get(type(op))
+        if line is None:
+            if literal_of(op) is None:
+                raise UnsupportedError(f"'{op.name}' cannot be written as LLVM text", hint="run convert-to-llvm first")
+            continue
+        if op.results:
+            out.append(f"  {names[op.results[0]]} = {line(f, op)}")
+        else:
+            out.append(f"  {line(f, op)}")
+    for label, target in f.splits.get(block, ()):
+        out += [f"{label}:", f"  br label %{target}"]
+
+
+def _print_global(op: llvm.GlobalOp, out: list[str]) -> None:
+    linkage = op.linkage.linkage.data
+    type_ = type_text(op.global_type)
+    if op.value is not None:
+        initial = constant_text(op.value, op.global_type)
+    elif op.body.first_block is not None:
+        initial = Initialiser().text(list(op.body.block.ops))
+    else:
+        initial = ""
+    keyword = "" if linkage == "external" and initial else f"{linkage} "
+    words = keyword + _VISIBILITY.get(op.visibility_.value.data if op.visibility_ is not None else 0, "")
+    words += "dso_local " if op.dso_local is not None else ""
+    words += "thread_local " if op.thread_local_ is not None else ""
+    words += _UNNAMED_ADDR.get(op.unnamed_addr.value.data, "") if op.unnamed_addr is not None else ""
+    kind = "constant" if op.constant is not None else "global"
+    section = f", section {quoted(op.section.data.encode())}" if op.section is not None else ""
+    align = f", align {op.alignment.value.data}" if op.alignment is not None else ""
+    out.append(f"{symbol(op.sym_name.data)} = {words}{kind} {type_} {initial}".rstrip() + section + align)
+
+
+def unprintable(module: ModuleOp) -> list[str]:
+    """The names of the operations that have no LLVM text, each once, in order."""
+    allowed = (llvm.FuncOp, llvm.GlobalOp)
+    found: dict[str, None] = {}
+    for top in module.body.block.ops:
+        if not isinstance(top, allowed):
+            found[top.name] = None
+        if not isinstance(top, llvm.FuncOp):
+            continue
+        for block in top.body.blocks:
+            for op in block.ops:
+                if type(op) not in _LINES and literal_of(op) is None:
+                    found[op.name] = None
+    return list(found)
+
+
+def print_llvm(module: ModuleOp) -> str:
+    """The `.ll` text of a module of `llvm.func` and `llvm.mlir.global`.
+
+    Raises `UnsupportedError` naming every operation that is of another dialect.
+    """
+    metadata = _Metadata()
+    out: list[str] = []
+    functions: list[str] = []
+    try:
+        for op in module.body.block.ops:
+            if isinstance(op, llvm.FuncOp):
+                _print_function(op, metadata, functions)
+            elif isinstance(op, llvm.GlobalOp):
+                _print_global(op, out)
+            else:
+                raise UnsupportedError(f"'{op.name}' cannot be written as LLVM text")
+    except UnsupportedError:
+        names = unprintable(module)
+        if not names:
+            raise
+        raise UnsupportedError(
+            f"cannot write {', '.join(repr(n) for n in names)} as LLVM text",
+            hint="run convert-to-llvm first; what it cannot lower it names",
+        ) from None
+    if out:
+        out.append("")
+    return "\n".join([*out, *functions, *metadata.lines]) + "\n"

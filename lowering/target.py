@@ -1,0 +1,178 @@
+"""What code is generated for: `Target("llvm")` is this machine, `Target("llvm -mcpu=znver4 -num-cores=8")` another.
+
+Options are those of TVM's target strings that mean something for a CPU: `-mcpu`, `-mtriple`, `-mattr`, `-num-cores`,
+`-vector-width` (bits); `-keys`, `-device`, `-model`, `-tag` are accepted and change nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ..diagnostics import DTypeError, SourceLocation, TiraxError, UnsupportedError, register_source, unknown_name
+
+
+class TargetError(TiraxError, ValueError):
+    """A target string that is not understood."""
+
+
+_WITHOUT_EFFECT = frozenset(("keys", "device", "model", "tag"))
+_OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width")) | _WITHOUT_EFFECT
+_FOREIGN_KINDS = ("cuda", "rocm", "opencl", "vulkan", "metal", "webgpu", "hexagon", "c", "ext_dev", "nvptx")
+
+_V1 = frozenset("sse sse2 fxsr cmov cx8 64bit".split())
+_V2 = _V1 | frozenset("sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf".split())
+_V3 = _V2 | frozenset("avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave".split())
+_V4 = _V3 | frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+_VNNI = _V4 | {"avx512vnni"}
+_BF16 = _VNNI | {"avx512bf16"}
+_FP16 = _BF16 | {"avx512fp16"}
+_X86_CPUS: dict[str, frozenset[str]] = {
+    **dict.fromkeys("x86-64 generic k8 athlon64 opteron core2 penryn bonnell btver1 amdfam10 barcelona".split(), _V1),
+    **dict.fromkeys("x86-64-v2 nehalem westmere silvermont goldmont goldmont-plus tremont".split(), _V2),
+    **dict.fromkeys("sandybridge ivybridge bdver1 bdver2 bdver3 btver2".split(), _V2 | {"avx", "xsave"}),
+    **dict.fromkeys(
+        "x86-64-v3 haswell broadwell skylake alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake gracemont "
+        "sierraforest grandridge clearwaterforest pantherlake znver1 znver2 znver3 bdver4".split(),
+        _V3,
+    ),
+    **dict.fromkeys("x86-64-v4 skylake-avx512 skx cannonlake knl knm".split(), _V4),
+    **dict.fromkeys("cascadelake icelake-client icelake-server tigerlake rocketlake".split(), _VNNI),
+    **dict.fromkeys("cooperlake znver4 znver5".split(), _BF16),
+    **dict.fromkeys("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids".split(), _FP16),
+}
+_DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
+
+
+@lru_cache(maxsize=1)
+def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
+    """(triple, cpu, features) of this machine."""
+    from llvmlite import binding
+
+    features = tuple(sorted(binding.get_host_cpu_features().items()))
+    return binding.get_process_triple(), binding.get_host_cpu_name(), features
+
+
+def _host_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Target:
+    """A parsed target; equal where its canonical text is. Raises `TargetError` or `NameLookupError` (with a suggestion)."""
+
+    text: str = "llvm"
+    triple: str = field(init=False, compare=False)
+    cpu: str = field(init=False, compare=False)
+    features: frozenset[str] = field(init=False, compare=False)
+    feature_string: str = field(init=False, compare=False, repr=False)
+    vector_bits: int = field(init=False, compare=False)
+    vector_registers: int = field(init=False, compare=False)
+    cores: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        options = _parse(self.text)
+        self._set("text", " ".join(["llvm", *(f"-{k}={shlex.quote(v)}" for k, v in options.items())]))
+        native = options.get("mcpu", "native") == "native"
+        self._set("triple", options.get("mtriple", _host()[0]))
+        self._set("cpu", _host()[1] if native and "mtriple" not in options else _cpu(options, self.triple))
+        self._set_features(options, native and "mtriple" not in options)
+        wide, x86 = "avx512f" in self.features, _is_x86(self.triple)
+        bits = 512 if wide else 256 if self.features & {"avx", "avx2"} else 128
+        self._set("vector_bits", _number(self.text, "vector-width", options.get("vector-width", str(bits))))
+        self._set("vector_registers", 32 if wide or not x86 else 16)
+        self._set("cores", _number(self.text, "num-cores", options.get("num-cores", str(_host_cores()))))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _set_features(self, options: dict[str, str], native: bool) -> None:
+        """The enabled features, and LLVM's string of features, in which 512-bit vectors are not avoided."""
+        given = [f for f in options.get("mattr", "").split(",") if f]
+        for item in given:
+            if item[0] not in "+-":
+                raise TargetError(f"feature '{item}' in target '{self.text}'", expected=f"+{item} or -{item}")
+        if native:
+            flags = [("+" if on else "-") + name for name, on in _host()[2]]
+            enabled = {name for name, on in _host()[2] if on}
+        else:
+            flags, enabled = [], set(_X86_CPUS.get(self.cpu, frozenset()) if _is_x86(self.triple) else ())
+        for item in given:
+            (enabled.add if item[0] == "+" else enabled.discard)(item[1:])
+        flags += given
+        if "avx512f" in enabled:
+            flags.append("-prefer-256-bit")
+        self._set("features", frozenset(enabled))
+        self._set("feature_string", ",".join(flags))
+
+    @staticmethod
+    def host() -> Target:
+        """This machine."""
+        return _host_target()
+
+    def lanes(self, dtype: str) -> int:
+        """How many elements of a dtype (`float32`, `bfloat16`, `int8`, `bool`, …) one vector register holds."""
+        match = _DTYPE.fullmatch(dtype)
+        if match is None:
+            raise DTypeError(f"dtype '{dtype}' has no vectors", expected="a number type, such as float32 or int8")
+        bits = 8 if match.group(1) is None else max(8, int(match.group(1)))
+        return max(1, self.vector_bits // bits)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=1)
+def _host_target() -> Target:
+    return Target("llvm")
+
+
+def _is_x86(triple: str) -> bool:
+    return triple.split("-", 1)[0] in ("x86_64", "i686", "i386", "amd64")
+
+
+def _cpu(options: dict[str, str], triple: str) -> str:
+    cpu = options.get("mcpu", "generic")
+    if _is_x86(triple) and cpu not in _X86_CPUS:
+        raise unknown_name("cpu", cpu, _X86_CPUS)
+    return cpu
+
+
+def _number(text: str, option: str, value: str) -> int:
+    if not value.isdecimal() or int(value) == 0:
+        raise TargetError(f"option -{option} in target '{text}'", expected="a positive integer", found=f"'{value}'")
+    return int(value)
+
+
+def _place(text: str, part: str) -> SourceLocation:
+    register_source("<target>", text)
+    column = max(text.find(part), 0) + 1
+    return SourceLocation("<target>", 1, column, column + len(part))
+
+
+def _parse(text: str) -> dict[str, str]:
+    """The options of a target string, in order."""
+    try:
+        parts = shlex.split(text)
+    except ValueError as error:
+        raise TargetError(f"target string {text!r}: {error}") from None
+    if not parts:
+        raise TargetError("empty target string", expected="llvm, then options such as -mcpu=native")
+    kind, *rest = parts
+    if kind in _FOREIGN_KINDS:
+        raise UnsupportedError(f"target kind '{kind}'", expected="llvm", hint="tirax generates code for CPUs only")
+    if kind != "llvm":
+        raise unknown_name("target kind", kind, ["llvm"], _place(text, kind))
+    options: dict[str, str] = {}
+    for part in rest:
+        name, equals, value = part.partition("=")
+        key = name.lstrip("-")
+        if not name.startswith("-") or key not in _OPTIONS:
+            raise unknown_name("target option", name, [f"-{o}" for o in _OPTIONS], _place(text, part))
+        if not equals or (not value and key not in _WITHOUT_EFFECT):
+            raise TargetError(f"option {name} has no value", location=_place(text, part), expected=f"{name}=…")
+        options[key] = value
+    return options

@@ -1,0 +1,45 @@
+"""The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
+
+from .cache import ObjectCache, cache_key
+from .devices import Device, cpu, cuda, device
+from .dtypes import dtype_name, to_dtype
+from .executable import Executable, TargetInfo, load_module
+from .metadata import FunctionInfo, ObjectInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from .module import Module
+from .ndarray import NDArray, ShapeTuple, array, empty, from_dlpack
+from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from .timing import BenchmarkResult
+from .vm import VirtualMachine
+
+__all__ = [
+    "BenchmarkResult",
+    "Device",
+    "Executable",
+    "FunctionInfo",
+    "Module",
+    "NDArray",
+    "ObjectCache",
+    "ObjectInfo",
+    "Parameter",
+    "PrimInfo",
+    "ShapeInfo",
+    "ShapeTuple",
+    "TargetInfo",
+    "TensorInfo",
+    "TupleInfo",
+    "VirtualMachine",
+    "array",
+    "cache_key",
+    "cpu",
+    "cuda",
+    "device",
+    "dtype_name",
+    "empty",
+    "from_dlpack",
+    "get_global_func",
+    "list_global_func_names",
+    "load_module",
+    "register_func",
+    "remove_global_func",
+    "to_dtype",
+]

@@ -1,0 +1,129 @@
+"""The cache of compiled objects on disk: what was compiled once is loaded the next time, also by other processes.
+
+A file is its content's SHA-256 and the content. Native code is loaded from here, so the directory must belong to the
+user alone; one that others can write to is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import warnings
+from pathlib import Path
+
+from .container import write_atomically
+
+DEFAULT_LIMIT = 256 * 2**20
+_DIGEST = 32
+
+
+def cache_key(*parts: str | bytes) -> str:
+    """A key over texts that together determine an object (IR, target, versions); no two lists of parts share one."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def default_directory() -> Path:
+    """`$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tirax" / "objects"
+
+
+def cache_enabled() -> bool:
+    """False where the environment says `TIRAX_CACHE=0`."""
+    return os.environ.get("TIRAX_CACHE", "1").lower() not in ("0", "off", "false", "no")
+
+
+class ObjectCache:
+    """Objects by key. It never fails: what cannot be read counts as absent, what cannot be written warns."""
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None, limit: int = DEFAULT_LIMIT):
+        """`limit` is the size in bytes above which the least recently used objects are removed."""
+        self._directory = None if directory is None else Path(directory)
+        self.limit = limit
+        self._warned = False
+
+    @property
+    def directory(self) -> Path:
+        """Where the objects are."""
+        return self._directory or default_directory()
+
+    def get(self, key: str) -> bytes | None:
+        """The object stored under `key`, None where there is none, it is damaged, or the cache is off."""
+        if not cache_enabled():
+            return None
+        path = self._path(key)
+        try:
+            if not _is_private(path.parent):
+                return None
+            data = path.read_bytes()
+            content = data[_DIGEST:]
+            if hashlib.sha256(content).digest() != data[:_DIGEST]:
+                path.unlink()
+                return None
+            os.utime(path)
+        except OSError:
+            return None  # absent or unreadable: both mean that it has to be compiled
+        return content
+
+    def put(self, key: str, content: bytes) -> None:
+        """Store `content`; an object larger than a quarter of the limit is not stored."""
+        if not cache_enabled() or len(content) > self.limit // 4:
+            return
+        path = self._path(key)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_private(path.parent):
+                self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
+                return
+            write_atomically(path, [hashlib.sha256(content).digest(), content])
+            self._evict()
+        except OSError as error:
+            self._warn(str(error))
+
+    def clear(self) -> None:
+        """Remove every object."""
+        self._remove_down_to(0)
+
+    def _path(self, key: str) -> Path:
+        return self.directory / f"{key}.o"
+
+    def _evict(self) -> None:
+        """Above the limit, go down to three quarters of it: not at every `put`."""
+        if sum(size for _, size, _ in self._entries()) > self.limit:
+            self._remove_down_to(self.limit * 3 // 4)
+
+    def _remove_down_to(self, limit: int) -> None:
+        entries = sorted(self._entries())
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in entries:
+            if total <= limit:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _entries(self) -> list[tuple[float, int, Path]]:
+        """Time of last use, size and path of every object; another process may remove some meanwhile."""
+        entries: list[tuple[float, int, Path]] = []
+        for path in self.directory.glob("*.o"):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            entries.append((status.st_mtime, status.st_size, path))
+        return entries
+
+    def _warn(self, reason: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"the object cache cannot be written: {reason}", RuntimeWarning, stacklevel=3)
+
+
+def _is_private(directory: Path) -> bool:
+    status = directory.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

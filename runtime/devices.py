@@ -1,0 +1,82 @@
+"""Devices as values. Only the CPU can be used; the others exist so that a program naming them gets a clear error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .errors import DeviceError, unknown_name
+
+_DLPACK_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
+_ALIASES = {"llvm": "cpu", "c": "cpu", "gpu": "cuda", "nvidia": "cuda", "cl": "opencl"}
+_NAMES = {number: name for name, number in _DLPACK_TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device: its kind (`"cpu"`) and its number; comparable and hashable, `str` gives `cpu(0)`."""
+
+    kind: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.index})"
+
+    __repr__ = __str__
+
+    @property
+    def device_type(self) -> int:
+        """The kind as DLPack numbers it (`kDLCPU` is 1)."""
+        return _DLPACK_TYPES[self.kind]
+
+    @property
+    def device_id(self) -> int:
+        """The number of the device among those of its kind."""
+        return self.index
+
+    @property
+    def exist(self) -> bool:
+        """Whether tirax can use the device."""
+        return self.kind == "cpu" and self.index == 0
+
+    def sync(self) -> None:
+        """Wait for outstanding work: there is none, calls are synchronous. Raises `DeviceError`."""
+        require_cpu(self)
+
+
+def device(kind: str, index: int | None = None) -> Device:
+    """`device("cpu", 0)`, `device("cpu:0")`, `device("llvm")`. Raises `NameLookupError` for an unknown kind."""
+    name, colon, number = kind.partition(":")
+    if colon and not number.isdecimal():
+        raise DeviceError(f"malformed device '{kind}'", expected="a kind and a number, such as cpu:0")
+    name = _ALIASES.get(name, name)
+    if name not in _DLPACK_TYPES:
+        raise unknown_name("device", name, _DLPACK_TYPES)
+    return Device(name, index if index is not None else int(number or 0))
+
+
+def cpu(index: int = 0) -> Device:
+    """The CPU."""
+    return Device("cpu", index)
+
+
+def cuda(index: int = 0) -> Device:
+    """A CUDA device: a value only, whatever needs it raises `DeviceError`."""
+    return Device("cuda", index)
+
+
+CPU = cpu()
+"""The device that everything is on."""
+
+
+def require_cpu(dev: Device) -> Device:
+    """`dev` if tirax can use it; raises `DeviceError` otherwise."""
+    if not isinstance(dev, Device):
+        raise DeviceError("not a device", expected="a Device such as cpu(0)", found=f"{type(dev).__name__} {dev!r}")
+    if not dev.exist:
+        raise DeviceError(f"device {dev} is not available", expected="cpu(0)", hint="tirax runs on the CPU only")
+    return dev
+
+
+def dlpack_device_name(pair: tuple[int, int]) -> str:
+    """`__dlpack_device__()` for a message: `(2, 0)` -> `cuda(0)`."""
+    return f"{_NAMES.get(int(pair[0]), f'device type {int(pair[0])}')}({int(pair[1])})"

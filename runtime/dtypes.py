@@ -1,0 +1,60 @@
+"""The dtypes that tirax knows: names as TVM writes them, and their numpy dtypes (`ml_dtypes` for those numpy lacks)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .errors import DTypeError, unknown_name
+
+_NUMPY_NAMES = (
+    ("bool", "float16", "float32", "float64")
+    + ("int8", "int16", "int32", "int64")
+    + ("uint8", "uint16", "uint32", "uint64")
+)
+_ML_NAMES = (
+    "bfloat16",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+)
+
+DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in _NUMPY_NAMES} | {
+    name: np.dtype(getattr(ml_dtypes, name)) for name in _ML_NAMES if hasattr(ml_dtypes, name)
+}
+"""Canonical name -> the one numpy dtype object that native code compares with."""
+
+_ALIASES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "bool_": "bool", "uint1": "bool"}
+
+
+def to_dtype(dtype: Any) -> np.dtype[Any]:
+    """The canonical numpy dtype for a name (`"float32"`), a numpy dtype or a scalar type (`np.float32`).
+
+    Raises `DTypeError` (or `NameLookupError` for a name that nothing answers to).
+    """
+    if isinstance(dtype, str):
+        found = DTYPES.get(_ALIASES.get(dtype, dtype))
+        if found is None:
+            raise unknown_name("dtype", dtype, DTYPES)
+        return found
+    try:
+        return DTYPES[np.dtype(dtype).newbyteorder("=").name]
+    except (TypeError, KeyError):
+        raise DTypeError(f"unsupported dtype {dtype!r}", expected=f"one of {', '.join(DTYPES)}") from None
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str | None:
+    """The canonical name of a native-order numpy dtype, None where tirax has no such dtype or the bytes are swapped."""
+    return dtype.name if dtype.isnative and DTYPES.get(dtype.name) == dtype else None
+
+
+def describe_dtype(dtype: np.dtype[Any]) -> str:
+    """The dtype for a message: its name, and whether its bytes are swapped."""
+    return dtype.name if dtype.isnative else f"{dtype.name} (byte-swapped)"

@@ -1,0 +1,113 @@
+"""Loading native objects into the process, through LLVM's ORC (llvmlite is imported at the first load)."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import abi
+from .errors import AbiError, LoadError
+
+_lock = threading.Lock()
+_numbers = itertools.count()
+
+
+class LoadedObject:
+    """An object in memory; `address(symbol)` of what was exported. Its code is unmapped when nothing refers to it.
+
+    `references` are what its table points at; they live as long as the object.
+    """
+
+    __slots__ = ("_addresses", "_engine", "_tracker", "references")
+
+    def __init__(self, engine: Any, tracker: Any, addresses: dict[str, int], references: Sequence[object]):
+        self._engine = engine  # the tracker must go before the engine does
+        self._tracker = tracker
+        self._addresses = addresses
+        self.references = references
+
+    def address(self, symbol: str) -> int:
+        """The address of an exported symbol."""
+        return self._addresses[symbol]
+
+
+@functools.cache
+def _engine() -> Any:
+    """The one LLJIT of the process."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
+
+
+@functools.cache
+def host_features() -> frozenset[str]:
+    """The features of this processor, as LLVM names them."""
+    import llvmlite.binding as llvm
+
+    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
+
+
+@functools.cache
+def host_triple() -> str:
+    """What this process runs on, as LLVM names it."""
+    import llvmlite.binding as llvm
+
+    return llvm.get_process_triple()
+
+
+def load_object(
+    code: bytes,
+    symbols: Iterable[str],
+    own_slots: Sequence[int] = (),
+    references: Sequence[object] = (),
+    imports: Mapping[str, int] | None = None,
+) -> LoadedObject:
+    """Link `code` (an object as `abi.py` describes it) and fill its table.
+
+    `symbols` are exported; `own_slots` are the addresses for the slots behind the fixed ones, `references` the objects
+    behind these addresses; `imports` are further symbols to link with, by address.
+
+    Raises `LoadError` for a damaged object or symbols that are missing, `AbiError` where the object's table has another
+    form.
+    """
+    wanted = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
+    tracker, addresses = _link(code, wanted, imports or {})
+    loaded = LoadedObject(_engine(), tracker, addresses, references)
+    _fill_table(loaded, own_slots)
+    return loaded
+
+
+def _link(code: bytes, symbols: Sequence[str], imports: Mapping[str, int]) -> tuple[Any, dict[str, int]]:
+    import llvmlite.binding as llvm
+
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol, address in imports.items():
+        library.import_symbol(symbol, address)
+    for symbol in symbols:
+        library.export_symbol(symbol)
+    with _lock:
+        try:
+            tracker = library.link(_engine(), f"tirax{next(_numbers)}")
+        except RuntimeError as error:
+            raise LoadError("the native object cannot be loaded", found=str(error).strip()) from error
+    return tracker, {symbol: tracker[symbol] for symbol in symbols}
+
+
+def _fill_table(loaded: LoadedObject, own_slots: Sequence[int]) -> None:
+    found = tuple((ctypes.c_int64 * 2).from_address(loaded.address(abi.ABI_SYMBOL)))
+    expected = abi.abi_constant(len(own_slots))
+    if found != expected:
+        raise AbiError(
+            "the native object does not fit this runtime",
+            expected=f"ABI version {expected[0]}, {expected[1]} table slots",
+            found=f"ABI version {found[0]}, {found[1]} table slots",
+            hint="compile it again",
+        )
+    values = (*abi.fixed_slots(), *own_slots)
+    (ctypes.c_size_t * len(values)).from_address(loaded.address(abi.TABLE_SYMBOL))[:] = values

@@ -1,0 +1,64 @@
+"""The errors of the runtime: each is a `TiraxError` (message, expected, found, hint, notes) and a built-in error."""
+
+from __future__ import annotations
+
+from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, UnsupportedError, unknown_name
+
+__all__ = [
+    "AbiError",
+    "ArgumentError",
+    "DTypeError",
+    "DamagedFileError",
+    "DeviceError",
+    "ExecutableFileError",
+    "ForeignFileError",
+    "IncompatibleFileError",
+    "LoadError",
+    "NameLookupError",
+    "NewerFileError",
+    "RegistryError",
+    "ShapeError",
+    "TiraxError",
+    "UnsupportedError",
+    "unknown_name",
+]
+
+
+class ArgumentError(TiraxError, TypeError):
+    """Arguments of a wrong number or kind."""
+
+
+class DeviceError(TiraxError, RuntimeError):
+    """A device that is not there, or data that lies on another one."""
+
+
+class RegistryError(TiraxError, ValueError):
+    """A function that cannot be registered under its name."""
+
+
+class LoadError(TiraxError, RuntimeError):
+    """Native code that cannot be loaded."""
+
+
+class AbiError(LoadError):
+    """Native code and the running Python, numpy or tirax that do not fit together."""
+
+
+class ExecutableFileError(TiraxError, ValueError):
+    """A file that is not a usable executable; its subclasses say in what way."""
+
+
+class ForeignFileError(ExecutableFileError):
+    """A file of another kind."""
+
+
+class DamagedFileError(ExecutableFileError):
+    """A file that was truncated or altered."""
+
+
+class NewerFileError(ExecutableFileError):
+    """A file written by a newer version of tirax."""
+
+
+class IncompatibleFileError(ExecutableFileError):
+    """A file made for another processor, operating system, Python or numpy."""

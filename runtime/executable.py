@@ -1,0 +1,178 @@
+"""`Executable`: compiled code with everything that is needed to load it, save it and call it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from . import abi
+from .container import read_container, write_container
+from .dtypes import to_dtype
+from .errors import DamagedFileError, ExecutableFileError, IncompatibleFileError, TiraxError
+from .metadata import FunctionInfo, MetadataError
+from .module import Module
+from .ndarray import empty
+from .slots import SLOT_KINDS, SlotSpec
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """What code was compiled for: the target's text, LLVM's triple, the processor and the features that it uses."""
+
+    text: str = "llvm"
+    triple: str = ""
+    cpu: str = ""
+    features: tuple[str, ...] = ()
+
+
+class Executable:
+    """A compiled module. `ex["main"](x)` calls a function; `VirtualMachine(ex, cpu())["main"](x)` does as well."""
+
+    def __init__(
+        self,
+        code: bytes,
+        functions: Iterable[FunctionInfo],
+        *,
+        slots: Sequence[SlotSpec] = (),
+        constants: Sequence[np.ndarray] = (),
+        target: TargetInfo | None = None,
+    ):
+        """`code` is an object as `abi.py` describes it, `slots` its own slots (`slots.py`), in the order of its table.
+
+        `constants` are copied (aligned, C-contiguous). Raises `MetadataError` for a malformed slot.
+        """
+        self.code = code
+        self.functions: Mapping[str, FunctionInfo] = {function.name: function for function in functions}
+        self.slots = tuple(_checked_slot(slot) for slot in slots)
+        self.constants = tuple(_frozen_copy(constant) for constant in constants)
+        self.target = target or TargetInfo()
+        self._module: Module | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def packed_functions(self) -> list[str]:
+        """The names of the registered Python functions that the code calls."""
+        return sorted({payload for kind, payload in self.slots if kind == "packed"})
+
+    def jit(self) -> Module:
+        """The executable in memory, loaded at the first call. Packed functions are looked up then.
+
+        Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions that are not registered).
+        """
+        with self._lock:
+            if self._module is None:
+                self._module = Module(self.code, self.functions, self.slots, self.constants)
+            return self._module
+
+    def fresh_module(self) -> Module:
+        """Loaded once more, with the packed functions that are registered now."""
+        return Module(self.code, self.functions, self.slots, self.constants)
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function by name. Raises `NameLookupError` with a suggestion."""
+        return self.jit()[name]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file (format: `container.py`), replacing it at once. Raises `OSError`."""
+        header = {
+            "tirax": _version(),
+            "abi": abi.ABI_VERSION,
+            "layout": abi.ARRAY_LAYOUT,
+            "target": asdict(self.target),
+            "functions": [function.to_json() for function in self.functions.values()],
+            "slots": self.slots,
+            "constants": [{"dtype": c.dtype.name, "shape": c.shape} for c in self.constants],
+        }
+        write_container(path, header, [self.code, *(c.reshape(-1).view(np.uint8).data for c in self.constants)])
+
+    export_library = save
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Executable:
+        """Read a file written by `save`. It contains machine code: load only files that you trust.
+
+        Raises `OSError`, or a subclass of `ExecutableFileError`: the file is foreign, damaged, newer, or made for
+        another processor, Python or numpy.
+        """
+        header, blobs = read_container(path)
+        name = os.fspath(path)
+        try:
+            target = _target(header["target"])
+            _check_compatible(name, header, target)
+            executable = cls(
+                blobs[0].tobytes(),
+                [FunctionInfo.from_json(data) for data in header["functions"]],
+                slots=[tuple(slot) for slot in header["slots"]],
+                target=target,
+            )
+            executable.constants = tuple(_constant(d, b) for d, b in zip(header["constants"], blobs[1:], strict=True))
+        except ExecutableFileError:
+            raise
+        except (TiraxError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise DamagedFileError(f"{name} is damaged: its metadata are malformed", notes=[str(error)]) from error
+        return executable
+
+
+def load_module(path: str | os.PathLike[str]) -> Executable:
+    """`Executable.load` under TVM's name."""
+    return Executable.load(path)
+
+
+def _version() -> str:
+    return importlib.metadata.version("tirax")
+
+
+def _checked_slot(slot: Sequence[Any]) -> SlotSpec:
+    if len(slot) != 2 or slot[0] not in SLOT_KINDS:
+        raise MetadataError(
+            "malformed table slot", expected=f"(kind, payload), kind of {sorted(SLOT_KINDS)}", found=slot
+        )
+    return slot[0], slot[1]
+
+
+def _frozen_copy(constant: np.ndarray) -> np.ndarray:
+    copy = empty(constant.shape, constant.dtype)
+    np.copyto(copy, constant)
+    copy.flags.writeable = False
+    return copy
+
+
+def _constant(data: Mapping[str, Any], blob: np.ndarray) -> np.ndarray:
+    """A constant over the bytes read from the file."""
+    return blob.view(to_dtype(str(data["dtype"]))).reshape(tuple(data["shape"]))
+
+
+def _target(data: Mapping[str, Any]) -> TargetInfo:
+    features = tuple(str(feature) for feature in data["features"])
+    return TargetInfo(str(data["text"]), str(data["triple"]), str(data["cpu"]), features)
+
+
+def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) -> None:
+    """Refuse what would crash here: other conventions, another layout of arrays, instructions that are missing."""
+    from .engine import host_features, host_triple
+
+    def refuse(what: str, expected: object, found: object) -> None:
+        hint = f"build it again on this machine (written by tirax {header['tirax']})"
+        raise IncompatibleFileError(f"{name} was made for another {what}", expected=expected, found=found, hint=hint)
+
+    if header["abi"] != abi.ABI_VERSION:
+        refuse("ABI version of tirax", abi.ABI_VERSION, header["abi"])
+    if header["layout"] != abi.ARRAY_LAYOUT:
+        refuse("build of Python or numpy", abi.ARRAY_LAYOUT, header["layout"])
+    if target.triple and _platform(target.triple) != _platform(host_triple()):
+        refuse("platform", host_triple(), target.triple)
+    missing = sorted(set(target.features) - host_features())
+    if missing:
+        refuse("processor", f"a processor with {', '.join(missing)} ({target.cpu})", "this one")
+
+
+def _platform(triple: str) -> tuple[str, str]:
+    """Architecture and system; the vendor differs between names of one platform."""
+    parts = triple.split("-")
+    return parts[0], next((s for s in ("linux", "darwin", "windows") if s in triple), parts[-1])

@@ -1,0 +1,273 @@
+"""What an executable knows about its functions: plain data, written as JSON.
+
+A dimension is an integer, `("var", name)`, or `(op, a, b)` with op among + - * // % min max, in 64-bit arithmetic; //
+and % round down. Struct info as JSON:
+
+    {"kind": "tensor", "shape": [dim, …] | null, "ndim": int (-1: unknown), "dtype": "float32" | null}
+    {"kind": "shape",  "values": [dim, …] | null, "ndim": int}
+    {"kind": "prim",   "dtype": "int64", "value": dim | null}
+    {"kind": "tuple",  "fields": [info, …]}
+    {"kind": "object"}        {"kind": "callable"}
+
+A function: `{"name", "params": [{"name", "info", "access": "read" | "write" | "readwrite"}, …], "result": info}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from .dtypes import DTYPES
+from .errors import TiraxError
+
+Dim: TypeAlias = "int | tuple[Any, ...]"
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+}
+_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
+_ACCESS = ("read", "write", "readwrite")
+
+
+class MetadataError(TiraxError, ValueError):
+    """Metadata that does not follow the format of this module."""
+
+
+def dim_from_json(data: Any) -> Dim:
+    """Checked and immutable form of a dimension. Raises `MetadataError`."""
+    match data:
+        case bool():
+            pass
+        case int() if INT64_MIN <= data <= INT64_MAX:
+            return data
+        case ["var", str() as name] | ("var", str() as name):
+            return ("var", name)
+        case [str() as op, a, b] | (str() as op, a, b) if op in _OPERATIONS:
+            return (op, dim_from_json(a), dim_from_json(b))
+        case _:
+            pass
+    raise MetadataError("malformed dimension", expected="an int, ['var', name] or [op, a, b]", found=repr(data)[:80])
+
+
+def dim_vars(dim: Dim) -> set[str]:
+    """The names of the variables in a dimension."""
+    if isinstance(dim, int):
+        return set()
+    return {dim[1]} if dim[0] == "var" else dim_vars(dim[1]) | dim_vars(dim[2])
+
+
+def dim_text(dim: Dim, parent: int = 0) -> str:
+    """A dimension as a person writes it: `n * 4 + 1`."""
+    if isinstance(dim, int):
+        return str(dim)
+    op, *rest = dim
+    if op == "var":
+        return rest[0]
+    if op not in _PRECEDENCE:
+        return f"{op}({dim_text(rest[0])}, {dim_text(rest[1])})"
+    level = _PRECEDENCE[op]
+    text = f"{dim_text(rest[0], level)} {op} {dim_text(rest[1], level + 1)}"
+    return f"({text})" if level < parent else text
+
+
+def dim_value(dim: Dim, env: dict[str, int]) -> int | None:
+    """The value of a dimension, None where a variable is unbound.
+
+    Raises `ZeroDivisionError`, and `OverflowError` where a step leaves 64 bits.
+    """
+    if isinstance(dim, int):
+        return dim
+    if dim[0] == "var":
+        return env.get(dim[1])
+    a, b = dim_value(dim[1], env), dim_value(dim[2], env)
+    if a is None or b is None:
+        return None
+    result = _OPERATIONS[dim[0]](a, b)
+    if not INT64_MIN <= result <= INT64_MAX:
+        raise OverflowError(f"{dim_text(dim)} does not fit 64 bits")
+    return result
+
+
+def _check_dtype(name: str) -> None:
+    if name not in DTYPES:
+        raise MetadataError("unknown dtype", expected=f"one of {', '.join(DTYPES)}", found=name)
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor; `shape` None where only `ndim` is known (-1: not even that), `dtype` None where it is unknown."""
+
+    shape: tuple[Dim, ...] | None = None
+    dtype: str | None = None
+    ndim: int = -1
+
+    def __post_init__(self) -> None:
+        if self.dtype is not None:
+            _check_dtype(self.dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        shape = None if self.shape is None else list(self.shape)
+        return {"kind": "tensor", "shape": shape, "ndim": self.rank, "dtype": self.dtype}
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions, -1 where it is unknown."""
+        return self.ndim if self.shape is None else len(self.shape)
+
+    def __str__(self) -> str:
+        dims = f"ndim={self.rank}" if self.shape is None else f"({', '.join(map(dim_text, self.shape))})"
+        return f"Tensor({dims}, {self.dtype or 'any dtype'})"
+
+
+@dataclass(frozen=True)
+class ShapeInfo:
+    """A shape as a value: a tuple of integers."""
+
+    values: tuple[Dim, ...] | None = None
+    ndim: int = -1
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        return {"kind": "shape", "values": None if self.values is None else list(self.values), "ndim": self.rank}
+
+    @property
+    def rank(self) -> int:
+        """The number of values, -1 where it is unknown."""
+        return self.ndim if self.values is None else len(self.values)
+
+    def __str__(self) -> str:
+        return f"Shape({'ndim=' + str(self.rank) if self.values is None else ', '.join(map(dim_text, self.values))})"
+
+
+@dataclass(frozen=True)
+class PrimInfo:
+    """A number; `value` is the dimension that it binds or must equal."""
+
+    dtype: str = "int64"
+    value: Dim | None = None
+
+    def __post_init__(self) -> None:
+        _check_dtype(self.dtype)
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        return {"kind": "prim", "dtype": self.dtype, "value": self.value}
+
+    def __str__(self) -> str:
+        return f"Prim({self.dtype}{'' if self.value is None else ', ' + dim_text(self.value)})"
+
+
+@dataclass(frozen=True)
+class TupleInfo:
+    """A tuple of values."""
+
+    fields: tuple[Info, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        return {"kind": "tuple", "fields": [each.to_json() for each in self.fields]}
+
+    def __str__(self) -> str:
+        return f"Tuple({', '.join(map(str, self.fields))})"
+
+
+@dataclass(frozen=True)
+class ObjectInfo:
+    """Any Python object; `kind` "callable" for something that can be called."""
+
+    kind: str = "object"
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        return {"kind": self.kind}
+
+    def __str__(self) -> str:
+        return self.kind.capitalize()
+
+
+Info: TypeAlias = "TensorInfo | ShapeInfo | PrimInfo | TupleInfo | ObjectInfo"
+
+
+def _dims(data: Any) -> tuple[Dim, ...] | None:
+    return None if data is None else tuple(dim_from_json(dim) for dim in data)
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Info]] = {
+    "tensor": lambda d: TensorInfo(_dims(d.get("shape")), d.get("dtype"), int(d.get("ndim", -1))),
+    "shape": lambda d: ShapeInfo(_dims(d.get("values")), int(d.get("ndim", -1))),
+    "prim": lambda d: PrimInfo(str(d["dtype"]), None if d.get("value") is None else dim_from_json(d["value"])),
+    "tuple": lambda d: TupleInfo(tuple(info_from_json(each) for each in d["fields"])),
+    "object": lambda d: ObjectInfo(),
+    "callable": lambda d: ObjectInfo("callable"),
+}
+
+
+def info_from_json(data: Any) -> Info:
+    """Struct info from its JSON form. Raises `MetadataError`."""
+    try:
+        return _READERS[data["kind"]](data)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, MetadataError):
+            raise
+        raise MetadataError("malformed struct info", found=repr(data)[:80]) from error
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter; `access` says whether the function reads, writes or does both to the memory of a tensor."""
+
+    name: str
+    info: Info
+    access: str = "read"
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        return {"name": self.name, "info": self.info.to_json(), "access": self.access}
+
+
+@dataclass(frozen=True)
+class FunctionInfo:
+    """A function as its callers see it. `symbol` is the entry point in the object (`entry_<name>` by default)."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    result: Info = field(default_factory=ObjectInfo)
+    symbol: str = ""
+
+    @property
+    def entry(self) -> str:
+        """The symbol of the entry point."""
+        return self.symbol or f"entry_{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{p.name}: {p.info}' for p in self.params)})"
+
+    def to_json(self) -> dict[str, Any]:
+        """See the head of this module."""
+        params = [p.to_json() for p in self.params]
+        return {"name": self.name, "params": params, "result": self.result.to_json(), "symbol": self.symbol}
+
+    @classmethod
+    def from_json(cls, data: Any) -> FunctionInfo:
+        """The inverse of `to_json`. Raises `MetadataError`."""
+        try:
+            params = tuple(
+                Parameter(str(p["name"]), info_from_json(p["info"]), _ACCESS[_ACCESS.index(p.get("access", "read"))])
+                for p in data["params"]
+            )
+            result = info_from_json(data.get("result", {"kind": "object"}))
+            return cls(str(data["name"]), params, result, str(data.get("symbol", "")))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, MetadataError):
+                raise
+            raise MetadataError("malformed function metadata", found=repr(data)[:80]) from error

@@ -1,0 +1,82 @@
+"""`Module`: native code in memory, its functions by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .abi import fastcall
+from .devices import Device, require_cpu
+from .errors import unknown_name
+from .metadata import FunctionInfo
+from .slots import SlotContext, SlotSpec, resolve
+from .timing import Evaluator
+
+
+class Module:
+    """Loaded functions. Each keeps the code alive, so it may be used after the module is gone."""
+
+    def __init__(
+        self,
+        code: bytes,
+        functions: Mapping[str, FunctionInfo],
+        slots: Sequence[SlotSpec],
+        constants: Sequence[np.ndarray],
+    ):
+        """Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions), `MetadataError`."""
+        from .engine import load_object
+
+        addresses, references = resolve(slots, SlotContext(functions, constants))
+        loaded = load_object(code, [f.entry for f in functions.values()], addresses, references)
+        self.functions = functions
+        self._callables = {
+            name: fastcall(name, loaded.address(info.entry), loaded, str(info)) for name, info in functions.items()
+        }
+
+    @property
+    def function_names(self) -> list[str]:
+        """The names of all functions."""
+        return list(self._callables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._callables
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function by name; calling it costs no Python. Raises `NameLookupError` with a suggestion."""
+        function = self._callables.get(name)
+        if function is None:
+            raise unknown_name("function", name, self._callables)
+        return function
+
+    def get_function(self, name: str) -> Callable[..., Any]:
+        """`self[name]`."""
+        return self[name]
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device | None = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> Evaluator:
+        """A callable that measures calls of a function with its arguments; see `timing.Evaluator`.
+
+        Raises `NameLookupError`, `DeviceError`, `ArgumentError`.
+        """
+        if dev is not None:
+            require_cpu(dev)
+        return Evaluator(
+            self[func_name],
+            number=number,
+            repeat=repeat,
+            min_repeat_ms=min_repeat_ms,
+            limit_zero_time_iterations=limit_zero_time_iterations,
+            cooldown_interval_ms=cooldown_interval_ms,
+            repeats_to_cooldown=repeats_to_cooldown,
+        )

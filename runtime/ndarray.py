@@ -1,0 +1,192 @@
+"""`NDArray`: numpy's array under TVM's names, exchanged without copying with everything that speaks DLPack.
+
+It is a subclass of `numpy.ndarray` without fields or hooks of its own. So native code reads its fields as it reads
+numpy's, makes one for a result as cheaply as numpy does, and every numpy function takes it as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .devices import CPU, Device, dlpack_device_name, require_cpu
+from .dtypes import DTYPES, describe_dtype, dtype_name, to_dtype
+from .errors import ArgumentError, DeviceError, DTypeError, ShapeError
+
+ALIGNMENT = 64
+"""Bytes that the data of arrays made here is aligned to: a cache line, the widest vector."""
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_DL_UINT, _DL_BFLOAT = 1, 4
+
+
+class NDArray(np.ndarray):
+    """An array on a device; made by `array`, `empty`, `from_dlpack` and by compiled functions."""
+
+    __slots__ = ()
+
+    def numpy(self) -> np.ndarray:
+        """A copy as a plain `numpy.ndarray`."""
+        return np.array(self, copy=True, subok=False)
+
+    asnumpy = numpy
+
+    @property
+    def device(self) -> Device:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """Where the data lies: always the CPU."""
+        return CPU
+
+    ctx = device
+
+    def copyto(self, target: NDArray | Device) -> NDArray:
+        """Copy into `target` (an array of the same shape and dtype), or into a new array on the device `target`.
+
+        Returns the array copied to. Raises `ShapeError`, `DTypeError`, `DeviceError`.
+        """
+        return array(self, target) if isinstance(target, Device) else copy_into(target, self)
+
+    def copyfrom(self, source: Any) -> NDArray:
+        """Copy `source` (an array or nested lists) into this array; returns it. Raises `ShapeError`, `DTypeError`."""
+        return copy_into(self, np.asarray(source, dtype=None if hasattr(source, "dtype") else self.dtype))
+
+    def to_dlpack(self) -> Any:
+        """A DLPack capsule over the same memory."""
+        return self.__dlpack__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule over the same memory, also for bfloat16, which numpy itself does not export."""
+        if self.dtype != _BFLOAT16:
+            return super().__dlpack__(**options)
+        capsule = np.asarray(self).view(np.uint16).__dlpack__(**options)
+        _dlpack_dtype(capsule)[0] = _DL_BFLOAT
+        return capsule
+
+
+class ShapeTuple(tuple[int, ...]):
+    """A shape as a value: a tuple of integers."""
+
+    __slots__ = ()
+
+
+def copy_into(target: Any, source: np.ndarray) -> Any:
+    """Copy `source` into `target`, of the same shape and dtype; returns `target`."""
+    if target.shape != source.shape:
+        raise ShapeError("cannot copy between arrays of different shapes", expected=target.shape, found=source.shape)
+    if target.dtype != source.dtype:
+        found = describe_dtype(source.dtype)
+        raise DTypeError("cannot copy between arrays of different dtypes", expected=target.dtype.name, found=found)
+    if not target.flags.writeable:
+        raise ArgumentError("cannot copy into a read-only array")
+    np.copyto(target, source)
+    return target
+
+
+def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = CPU) -> NDArray:
+    """A new C-contiguous array, its data aligned to `ALIGNMENT` and not initialised.
+
+    Raises `ShapeError` for a negative extent, `DTypeError`, `DeviceError`.
+    """
+    require_cpu(device)
+    extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    if any(extent < 0 for extent in extents):
+        raise ShapeError("negative extent", expected="extents >= 0", found=extents)
+    np_dtype = to_dtype(dtype)
+    size = np_dtype.itemsize
+    for extent in extents:
+        size *= extent
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    offset = -raw.ctypes.data % ALIGNMENT
+    return np.ndarray.__new__(NDArray, extents, np_dtype, raw.data, offset)
+
+
+def array(source: Any, device: Device = CPU, dtype: Any = None) -> NDArray:
+    """A new array with a copy of `source`: an array of any kind, a number, or nested lists of numbers.
+
+    Python floats become float32, as TVM does; everything else keeps its dtype unless `dtype` says otherwise.
+    """
+    require_cpu(device)
+    data = as_ndarray(source) if hasattr(source, "__dlpack__") else np.asarray(source)
+    if dtype is None:
+        dtype = "float32" if data.dtype == np.float64 and not hasattr(source, "dtype") else data.dtype
+    result = empty(data.shape, dtype)
+    np.copyto(result, data, casting="unsafe")
+    return result
+
+
+def from_dlpack(source: Any) -> NDArray:
+    """An array over the memory of `source` (a torch tensor, a numpy array, any object with `__dlpack__`), no copy.
+
+    Strides are kept as they are: a compiled function copies an input that is not contiguous. A read-only source gives
+    a read-only array. Raises `DeviceError` (other device), `DTypeError` (byte-swapped or unknown), `ArgumentError`.
+    """
+    return as_ndarray(source).view(NDArray)
+
+
+def as_ndarray(source: Any) -> np.ndarray:
+    """`source` as a numpy array over the same memory; what `from_dlpack` raises is raised here."""
+    if isinstance(source, np.ndarray):
+        return _checked(source)
+    if not hasattr(source, "__dlpack__"):
+        found = type(source).__name__
+        raise ArgumentError("not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found)
+    where = source.__dlpack_device__()
+    if int(where[0]) != CPU.device_type:
+        name = dlpack_device_name(where)
+        raise DeviceError("the data lies on another device", expected="cpu(0)", found=name, hint="copy it to the CPU")
+    return _checked(_import(source))
+
+
+def _checked(data: np.ndarray) -> np.ndarray:
+    if dtype_name(data.dtype) is None:
+        raise DTypeError(
+            "arrays of this dtype are not supported",
+            expected=f"one of {', '.join(DTYPES)}",
+            found=describe_dtype(data.dtype),
+            hint=None if data.dtype.isnative else "copy it into native byte order: x.astype(x.dtype.newbyteorder('='))",
+        )
+    return data
+
+
+def _import(source: Any) -> np.ndarray:
+    """numpy's own import, and bfloat16 as uint16 seen anew."""
+    if isinstance(source, np.generic):
+        return np.asarray(source)
+    try:
+        if "bfloat16" in str(getattr(source, "dtype", "")):
+            return np.from_dlpack(_AsUint16(source)).view(_BFLOAT16)
+        return np.from_dlpack(source)
+    except (BufferError, TypeError, RuntimeError) as error:
+        raise ArgumentError(f"the array cannot be taken over: {error}", found=type(source).__name__) from error
+
+
+class _AsUint16:
+    """A bfloat16 tensor that exports itself as uint16, which numpy understands."""
+
+    def __init__(self, source: Any):
+        self.source = source
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self.source.__dlpack__(**options)
+        _dlpack_dtype(capsule)[0] = _DL_UINT
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.source.__dlpack_device__()
+
+
+_DLTENSOR_DTYPE = 20  # data pointer 8, device 4 + 4, ndim 4; then the dtype: code u8, bits u8, lanes u16
+_VERSIONED_DLTENSOR = 32  # DLManagedTensorVersioned: version 4 + 4, context 8, deleter 8, flags 8; then the tensor
+
+
+def _dlpack_dtype(capsule: Any) -> Any:
+    """The bytes of the dtype in a DLPack capsule nobody has consumed yet, so they are still ours to write."""
+    api = ctypes.pythonapi
+    get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    name = get_name(capsule)
+    offset = _DLTENSOR_DTYPE + (_VERSIONED_DLTENSOR if name == b"dltensor_versioned" else 0)
+    return (ctypes.c_uint8 * 4).from_address(get_pointer(capsule, name) + offset)

@@ -1,0 +1,65 @@
+"""The registry of packed functions: Python callables that compiled code calls by name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from .errors import ArgumentError, RegistryError, unknown_name
+
+PackedFunction = Callable[..., Any]
+_F = TypeVar("_F", bound=PackedFunction)
+
+_functions: dict[str, PackedFunction] = {}
+_lock = threading.Lock()
+
+
+@overload
+def register_func(name: str, f: None = None, override: bool = False) -> Callable[[_F], _F]: ...
+@overload
+def register_func(name: str, f: _F, override: bool = False) -> _F: ...
+@overload
+def register_func(name: _F, f: None = None, override: bool = False) -> _F: ...
+
+
+def register_func(name: str | PackedFunction, f: PackedFunction | None = None, override: bool = False) -> Any:
+    """Register `f` under `name`; also a decorator: `@register_func("env.linear", override=True)`, or plain
+    `@register_func`, which takes the function's own name.
+
+    Raises `ArgumentError` for what is not callable, `RegistryError` where the name is taken and `override` is False.
+    """
+    if not isinstance(name, str):
+        if not callable(name):
+            raise ArgumentError("a packed function needs a name", expected="str", found=type(name).__name__)
+        return register_func(name.__name__, name, override)
+    if f is None:
+        return lambda function: register_func(name, function, override)
+    if not callable(f):
+        raise ArgumentError(f"'{name}' cannot be registered", expected="a callable", found=type(f).__name__)
+    with _lock:
+        if name in _functions and not override:
+            raise RegistryError(f"function '{name}' is already registered", hint="pass override=True to replace it")
+        _functions[name] = f
+    return f
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
+    """The function registered under `name`. Where there is none: None if `allow_missing`, else `NameLookupError`."""
+    f = _functions.get(name)
+    if f is None and not allow_missing:
+        raise unknown_name("packed function", name, list_global_func_names())
+    return f
+
+
+def remove_global_func(name: str) -> None:
+    """Forget `name`; executables that are loaded already keep the function. Raises `NameLookupError`."""
+    with _lock:
+        if _functions.pop(name, None) is None:
+            raise unknown_name("packed function", name, list(_functions))
+
+
+def list_global_func_names() -> list[str]:
+    """The names of all registered functions, sorted."""
+    with _lock:
+        return sorted(_functions)

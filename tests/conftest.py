@@ -1,0 +1,41 @@
+"""Options and fixtures for all tests."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--update-golden`."""
+    parser.addoption("--update-golden", action="store_true", help="write what `golden` is given into tests/golden")
+
+
+def compare_golden(name: str, text: str, update: bool, folder: Path = GOLDEN) -> None:
+    """Compare `text` with the file `name` below `folder`, or write it there where `update`; fails with a diff."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f"a golden file stands below {folder.name}, and '{name}' does not")
+    text = text.rstrip("\n") + "\n"
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return
+    if not path.is_file():
+        pytest.fail(f"no golden file '{name}': `pytest --update-golden` writes it", pytrace=False)
+    wanted = path.read_text()
+    if wanted != text:
+        diff = difflib.unified_diff(wanted.splitlines(), text.splitlines(), f"golden/{name}", "found", lineterm="")
+        pytest.fail("\n".join([*diff, "`pytest --update-golden` accepts what was found"]), pytrace=False)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("folder/name.txt", text)` compares text with tests/golden/folder/name.txt (see `--update-golden`)."""
+    update = bool(request.config.getoption("--update-golden"))
+    return lambda name, text: compare_golden(name, text, update)

@@ -1,0 +1,75 @@
+"""Builds the wheel by way of the source distribution, installs it into a fresh environment and runs it from elsewhere.
+
+So a package that is missing from pyproject's list, a module that only works from the checkout and a broken console
+script are found. Needs the package `build`; writes nothing into the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+from repository import ROOT, package_files, packages_in_tree, packages_listed
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command that must succeed, away from whatever the caller's environment adds to Python's path."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def compare_packages() -> None:
+    """The packages of pyproject are those of the tree."""
+    listed, found = set(packages_listed()), packages_in_tree()
+    if listed != found:
+        sys.exit(f"pyproject's packages: missing {sorted(found - listed)}, too many {sorted(listed - found)}")
+
+
+def compare_files(wheel: Path) -> None:
+    """The wheel holds each module of the tree and no other."""
+    inside = {n for n in zipfile.ZipFile(wheel).namelist() if n.endswith(".py")}
+    wanted = {f"tirax/{f.relative_to(ROOT).as_posix()}" for f in package_files()}
+    if inside != wanted:
+        sys.exit(f"the wheel: missing {sorted(wanted - inside)}, too many {sorted(inside - wanted)}")
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of the repository, in `folder`."""
+    run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, cwd=folder)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    return wheel
+
+
+def make_environment(folder: Path) -> None:
+    """A fresh environment with pip in it, also where Python came without ensurepip."""
+    venv.create(folder, with_pip=False)
+    run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "-q", "pip", cwd=folder)
+
+
+def main() -> None:
+    """All steps in a temporary folder."""
+    compare_packages()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wheel = build_wheel(folder)
+        compare_files(wheel)
+        make_environment(folder / "venv")
+        scripts = folder / "venv" / "bin"
+        run(scripts / "python", "-m", "pip", "install", "-q", wheel, cwd=folder)
+        (folder / "elsewhere").mkdir()
+        for command in (("tirax-opt", "--version"), ("tirax-opt", "--list-passes"), ("tirax", "--help")):
+            print(run(scripts / command[0], *command[1:], cwd=folder / "elsewhere").splitlines()[0])
+        print(run(scripts / "python", "-I", Path(__file__).with_name("smoke.py"), cwd=folder / "elsewhere"))
+    print(f"{wheel.name}: good")
+
+
+if __name__ == "__main__":
+    main()

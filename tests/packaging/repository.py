@@ -1,0 +1,34 @@
+"""What the tree of the repository holds, and what pyproject.toml says of it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NOT_PACKAGES = {"tests", "examples", "benchmarks", "docs", "build", "dist"}
+"""Folders of the root that hold Python files and are not installed."""
+
+
+def package_files() -> list[Path]:
+    """All modules of the package `tirax`, in order."""
+    tops = [p for p in ROOT.iterdir() if p.is_dir() and p.name[0] not in "._" and p.name not in NOT_PACKAGES]
+    return sorted([*ROOT.glob("*.py"), *(f for top in tops for f in top.rglob("*.py"))])
+
+
+def packages_in_tree() -> set[str]:
+    """Dotted names of all folders that hold modules of the package."""
+    return {".".join(("tirax", *f.parent.relative_to(ROOT).parts)) for f in package_files()}
+
+
+def packages_listed() -> list[str]:
+    """The explicit list of pyproject.toml."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return tomllib.load(file)["tool"]["setuptools"]["packages"]
+
+
+def all_files() -> list[Path]:
+    """All Python files that are written by hand: the package, tests, examples and benchmarks."""
+    others = (f for top in ("tests", "examples", "benchmarks") for f in (ROOT / top).rglob("*.py"))
+    return sorted([*package_files(), *(f for f in others if "golden" not in f.parts and "filecheck" not in f.parts)])
