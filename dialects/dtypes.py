@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -71,18 +71,28 @@ def dtype_name(dtype: Attribute) -> str:
     if name is not None:
         return name
     if isinstance(dtype, VectorType):
-        return f"{dtype_name(dtype.element_type)}x{dtype.get_shape()[0]}"
+        return f"{dtype_name(scalar_of(dtype))}x{lanes_of(dtype)}"
     raise DTypeError(f"{dtype} is no data type of tirax")
+
+
+def scalar_of(dtype: Attribute) -> Attribute:
+    """The element type of a vector, `dtype` itself otherwise."""
+    return cast("VectorType[Attribute]", dtype).element_type if isinstance(dtype, VectorType) else dtype
+
+
+def lanes_of(dtype: Attribute) -> int:
+    """The number of lanes of a vector, 1 otherwise."""
+    return cast("VectorType[Attribute]", dtype).get_shape()[0] if isinstance(dtype, VectorType) else 1
 
 
 def is_float(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is a floating point type."""
-    return isinstance(dtype.element_type if isinstance(dtype, VectorType) else dtype, _FLOATS)
+    return isinstance(scalar_of(dtype), _FLOATS)
 
 
 def is_unsigned(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is an unsigned integer or bool."""
-    element = dtype.element_type if isinstance(dtype, VectorType) else dtype
+    element = scalar_of(dtype)
     return isinstance(element, IntegerType) and (element.signedness.data is Signedness.UNSIGNED or element == i1)
 
 

@@ -1,7 +1,7 @@
 """The output backends `llvm` (text), `asm` and `obj` of `tirax-opt -t`.
 
-They take a module of the llvm dialect; what is of another dialect is named in one diagnostic. `obj` writes bytes, so its
-output must be a file or a stream that has a binary `buffer`.
+They take a module of the llvm dialect; what is of another dialect is named in one diagnostic. `obj` writes bytes, so
+its output must be a file or a stream that has a binary `buffer`.
 """
 
 from __future__ import annotations

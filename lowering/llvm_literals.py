@@ -26,8 +26,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.xdsl_extras import llvm_extras
 from ..diagnostics import UnsupportedError
+from ..dialects.xdsl_extras import llvm_extras
 
 _PLAIN_SYMBOL = re.compile(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*")
 _FLOATS: dict[type[Attribute], str] = {
@@ -63,9 +63,7 @@ def _aggregate_text(type_: Attribute) -> str:
     if isinstance(type_, llvm.LLVMFunctionType):
         dots = ["..."] if type_.is_variadic else []
         return f"{type_text(type_.output)} ({', '.join([type_text(t) for t in type_.inputs] + dots)})"
-    raise UnsupportedError(
-        f"type {type_} is not a type of LLVM", hint="run convert-to-llvm before printing LLVM text"
-    )
+    raise UnsupportedError(f"type {type_} is not a type of LLVM", hint="run convert-to-llvm before printing LLVM text")
 
 
 def symbol(name: str) -> str:
@@ -156,9 +154,8 @@ def _dense_text(value: DenseIntOrFPElementsAttr[Any], type_: Attribute) -> str:
     if value.is_splat() and isinstance(type_, VectorType):
         element = cast(Attribute, type_.element_type)
         return f"splat ({type_text(element)} {scalar_text(values[0], element)})"
-    if not any(values) and all(str(v) != "-0.0" for v in values[:1]) and isinstance(type_, llvm.LLVMArrayType):
-        if not any(str(v) == "-0.0" for v in values):
-            return "zeroinitializer"
+    if not any(value.data.data) and isinstance(type_, llvm.LLVMArrayType):
+        return "zeroinitializer"
     count = _count(type_)
     return _sequence_text(iter(values if len(values) == count else values * count), type_)
 

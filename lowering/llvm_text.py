@@ -6,7 +6,7 @@ Conventions:
   own, so that each edge can pass other values. Blocks may stand in any order.
 - Names of values are kept, made unique within the function.
 - Intrinsics are called without type suffix and without declaration: LLVM's parser adds both.
-- On loads and stores, the attribute `nontemporal` is kept. On branches, `loop_annotation` is a dictionary of loop metadata:
+- On loads and stores, the attribute `nontemporal` is kept. On branches, `loop_annotation` is a dictionary of metadata:
   `{vectorize.enable = true, vectorize.width = 16 : i32, unroll.count = 4 : i32, unroll.disable}` (keys without the
   `llvm.loop.` in front; a unit attribute has no value).
 - `llvm.call` without a callee calls the pointer that is its first argument.
@@ -28,9 +28,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from ..diagnostics import UnsupportedError
 from ..dialects.names import name_of
 from ..dialects.xdsl_extras import llvm_extras
-from ..diagnostics import UnsupportedError
 from .llvm_literals import Initialiser, constant_text, literal_of, quoted, symbol, type_text
 
 _FASTMATH_ALL = 7
@@ -62,7 +62,9 @@ class _Metadata:
         for key, value in annotation.data.items():
             text = f'!"llvm.loop.{key}"'
             if isinstance(value, IntegerAttr):
-                text += f", {type_text(cast(Attribute, value.type))} {constant_text(value, cast(Attribute, value.type))}"
+                text += (
+                    f", {type_text(cast(Attribute, value.type))} {constant_text(value, cast(Attribute, value.type))}"
+                )
             elif not isinstance(value, UnitAttr):
                 raise UnsupportedError(f"loop annotation '{key} = {value}'", expected="an integer, a boolean or a flag")
             parts.append(f"!{self.node(text)}")
@@ -79,7 +81,7 @@ class _Function:
         self.names: dict[SSAValue, str] = {}
         self.labels: dict[Block, str] = {}
         self.used: set[str] = set()
-        self.counter = 0
+        self.counters: dict[str, int] = {}
         self.incoming: dict[Block, list[tuple[str, Sequence[SSAValue]]]] = {}
         self.targets: dict[Operation, list[str]] = {}
         self.splits: dict[Block, list[tuple[str, str]]] = {}
@@ -91,12 +93,12 @@ class _Function:
             used.add(hint)
             return hint
         prefix = prefix if hint is None else hint + "."
-        while True:
-            name = f"{prefix}{self.counter}"
-            self.counter += 1
-            if name not in used:
-                used.add(name)
-                return name
+        number = self.counters.get(prefix, 0)
+        while (name := f"{prefix}{number}") in used:
+            number += 1
+        self.counters[prefix] = number + 1
+        used.add(name)
+        return name
 
     def name_values(self, region: Region) -> None:
         """Give every block and value its name; constants are named by what they are."""
@@ -161,7 +163,7 @@ def _fastmath(op: Operation) -> str:
         return ""
     known = _fastmath_texts.get(flags)
     if known is None:
-        names = [str(f) for f in cast(llvm.FastMathAttr, flags).data]
+        names = sorted(str(f) for f in cast(llvm.FastMathAttr, flags).data)
         known = "fast " if len(names) == _FASTMATH_ALL else "".join(f"{n} " for n in names)
         _fastmath_texts[flags] = known
     return known
@@ -354,9 +356,7 @@ def _cond_br(f: _Function, op: llvm.CondBrOp) -> str:
 def _switch(f: _Function, op: llvm_extras.SwitchOp) -> str:
     default, *rest = f.targets[op]
     kind = type_text(op.value.type)
-    cases = " ".join(
-        f"{kind} {case}, label %{label}" for case, label in zip(op.cases.get_values(), rest, strict=True)
-    )
+    cases = " ".join(f"{kind} {case}, label %{label}" for case, label in zip(op.cases.get_values(), rest, strict=True))
     return f"switch {f.typed(op.value)}, label %{default} [{cases}]"
 
 
@@ -419,9 +419,10 @@ _LINES: dict[type[Operation], Line] = {
 
 # --- functions and globals -----------------------------------------------------------------------------------------------
 
-_ARGUMENT_FLAGS = frozenset(
-    "noalias nocapture readonly readnone writeonly nonnull noundef signext zeroext returned nofree inreg nest".split()
-)
+_ARGUMENT_FLAGS = {
+    "noalias", "nocapture", "readonly", "readnone", "writeonly", "nonnull", "noundef", "signext", "zeroext", "returned",
+    "nofree", "inreg", "nest",
+}  # fmt: skip
 _ARGUMENT_NUMBERS = {
     "align": "align {}",
     "dereferenceable": "dereferenceable({})",
@@ -450,18 +451,20 @@ _STRING_PROPERTIES = {"target_cpu": "target-cpu", "tune_cpu": "tune-cpu"}
 
 
 def _function_attributes(op: llvm.FuncOp) -> str:
-    parts = [word for key, word in _FLAG_PROPERTIES.items() if key in op.properties]
+    """What stands behind the signature; the parser of `llvm.func` leaves these among the attributes."""
+    get = op.get_attr_or_prop
+    parts = [word for key, word in _FLAG_PROPERTIES.items() if get(key) is not None]
     for key, word in _STRING_PROPERTIES.items():
-        value = op.properties.get(key)
+        value = get(key)
         if isinstance(value, StringAttr):
             parts.append(f'"{word}"={quoted(value.data.encode())}')
-    if op.target_features is not None:
-        features = ",".join(f.data for f in op.target_features.features)
-        parts.append(f'"target-features"="{features}"')
-    if op.frame_pointer is not None:
-        parts.append(f'"frame-pointer"="{op.frame_pointer.data}"')
-    for item in op.passthrough or ():
-        parts.append(_passthrough(item))
+    features, frame_pointer, passthrough = get("target_features"), get("frame_pointer"), get("passthrough")
+    if isinstance(features, llvm.TargetFeaturesAttr):
+        parts.append(f'"target-features"={quoted(",".join(f.data for f in features.features).encode())}')
+    if isinstance(frame_pointer, llvm.FramePointerKindAttr):
+        parts.append(f'"frame-pointer"={quoted(str(frame_pointer.data).encode())}')
+    if isinstance(passthrough, ArrayAttr):
+        parts += [_passthrough(item) for item in cast("ArrayAttr[Attribute]", passthrough)]
     return "".join(f" {part}" for part in parts)
 
 
@@ -494,7 +497,9 @@ def _signature(op: llvm.FuncOp, names: Sequence[str]) -> str:
     address = _UNNAMED_ADDR.get(op.unnamed_addr.value.data, "") if op.unnamed_addr is not None else ""
     visibility = _VISIBILITY.get(op.visibility_.value.data, "")
     tail = f"{address}{_function_attributes(op).lstrip()}".rstrip()
-    return f"{visibility}{convention}{result} {symbol(op.sym_name.data)}({', '.join(parts)})" + (f" {tail}" if tail else "")
+    return f"{visibility}{convention}{result} {symbol(op.sym_name.data)}({', '.join(parts)})" + (
+        f" {tail}" if tail else ""
+    )
 
 
 def _print_function(op: llvm.FuncOp, metadata: _Metadata, out: list[str]) -> None:

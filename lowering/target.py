@@ -23,26 +23,33 @@ _WITHOUT_EFFECT = frozenset(("keys", "device", "model", "tag"))
 _OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width")) | _WITHOUT_EFFECT
 _FOREIGN_KINDS = ("cuda", "rocm", "opencl", "vulkan", "metal", "webgpu", "hexagon", "c", "ext_dev", "nvptx")
 
-_V1 = frozenset("sse sse2 fxsr cmov cx8 64bit".split())
-_V2 = _V1 | frozenset("sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf".split())
-_V3 = _V2 | frozenset("avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave".split())
-_V4 = _V3 | frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_V1 = _names("sse sse2 fxsr cmov cx8 64bit")
+_V2 = _V1 | _names("sse3 ssse3 sse4.1 sse4.2 popcnt cx16 sahf")
+_V3 = _V2 | _names("avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave")
+_V4 = _V3 | _names("avx512f avx512bw avx512cd avx512dq avx512vl")
 _VNNI = _V4 | {"avx512vnni"}
 _BF16 = _VNNI | {"avx512bf16"}
 _FP16 = _BF16 | {"avx512fp16"}
 _X86_CPUS: dict[str, frozenset[str]] = {
-    **dict.fromkeys("x86-64 generic k8 athlon64 opteron core2 penryn bonnell btver1 amdfam10 barcelona".split(), _V1),
-    **dict.fromkeys("x86-64-v2 nehalem westmere silvermont goldmont goldmont-plus tremont".split(), _V2),
-    **dict.fromkeys("sandybridge ivybridge bdver1 bdver2 bdver3 btver2".split(), _V2 | {"avx", "xsave"}),
+    **dict.fromkeys(_names("x86-64 generic k8 athlon64 opteron core2 penryn bonnell btver1 amdfam10 barcelona"), _V1),
+    **dict.fromkeys(_names("x86-64-v2 nehalem westmere silvermont goldmont goldmont-plus tremont"), _V2),
+    **dict.fromkeys(_names("sandybridge ivybridge bdver1 bdver2 bdver3 btver2"), _V2 | {"avx", "xsave"}),
     **dict.fromkeys(
-        "x86-64-v3 haswell broadwell skylake alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake gracemont "
-        "sierraforest grandridge clearwaterforest pantherlake znver1 znver2 znver3 bdver4".split(),
+        _names(
+            "x86-64-v3 haswell broadwell skylake alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake gracemont "
+            "sierraforest grandridge clearwaterforest pantherlake znver1 znver2 znver3 bdver4"
+        ),
         _V3,
     ),
-    **dict.fromkeys("x86-64-v4 skylake-avx512 skx cannonlake knl knm".split(), _V4),
-    **dict.fromkeys("cascadelake icelake-client icelake-server tigerlake rocketlake".split(), _VNNI),
-    **dict.fromkeys("cooperlake znver4 znver5".split(), _BF16),
-    **dict.fromkeys("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids".split(), _FP16),
+    **dict.fromkeys(_names("x86-64-v4 skylake-avx512 skx cannonlake knl knm"), _V4),
+    **dict.fromkeys(_names("cascadelake icelake-client icelake-server tigerlake rocketlake"), _VNNI),
+    **dict.fromkeys(_names("cooperlake znver4 znver5"), _BF16),
+    **dict.fromkeys(_names("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids"), _FP16),
 }
 _DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
 
@@ -62,7 +69,8 @@ def _host_cores() -> int:
 
 @dataclass(frozen=True)
 class Target:
-    """A parsed target; equal where its canonical text is. Raises `TargetError` or `NameLookupError` (with a suggestion)."""
+    """A parsed target; equal where its canonical text is. Raises `TargetError`, or `NameLookupError`
+    with a suggestion."""
 
     text: str = "llvm"
     triple: str = field(init=False, compare=False)

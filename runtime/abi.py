@@ -7,9 +7,10 @@ Symbols of an object
     @tirax_table = global [N x ptr] zeroinitializer, align 8   (external linkage, writable)
         filled before any other symbol is used, never changed after; slot `s` is `@tirax_table + 8 * s`. Slots
         0 … FIXED_SLOTS - 1 are those of `Slot`, and N = FIXED_SLOTS + the number of the executable's own slots, which
-        follow in the order of `ExecutableData.slots` (kinds: see `executable.py`).
+        follow in the order of `Executable.slots` (kinds: see `slots.py`).
     @tirax_abi = constant [2 x i64] [i64 ABI_VERSION, i64 N]
-        checked before the table is filled; `abi_constant(n)` gives the values.
+        checked before the table is filled; `abi_constant(n)` gives the values. Offsets of fields (`ArrayLayout`,
+        TUPLE_ITEMS, TUPLE_SIZE) are constants in the code: keys of caches have to contain `fingerprint()`.
     PyObject* @entry_<name>(PyObject* self, PyObject* const* args, Py_ssize_t nargs)
         one for each function that Python can call (METH_FASTCALL). Runs with the GIL held; returns a new reference, or
         null with an exception set; `args` are borrowed; `self` keeps the object's code alive while the function exists.
@@ -18,25 +19,26 @@ Linked by name from the process
     libpython: PyErr_SetString, PyErr_SetObject, PyErr_NoMemory, PyErr_Occurred, PyObject_Vectorcall, PyTuple_New,
     PyTuple_SetItem (steals), PyTuple_GetItem (borrowed), PyLong_FromLongLong, PyLong_AsLongLong, PyFloat_FromDouble,
     PyFloat_AsDouble, PyBool_FromLong, Py_IncRef, Py_DecRef, PyEval_SaveThread, PyEval_RestoreThread, …
-    libc and libm: aligned_alloc, free, memcpy, memset, expf, …
+    libc and libm: aligned_alloc, free, memcpy, memset, expf, …; libgcc: __extendhfsf2, __truncsfhf2, … (not bfloat16's)
 
 What an entry does
     1. Fast check of nargs and every argument. A tensor passes if its type (field `ob_type`) is slot NDARRAY_TYPE or
        TIRAX_NDARRAY_TYPE, `descr` is the dtype's slot, `nd` and `dims` fit, and
        `flags & INPUT_FLAGS == INPUT_FLAGS` (OUTPUT_FLAGS where it is written). Then its data is C-contiguous and
-       aligned to its element only; `strides` need not be looked at and must not be, where an extent is 0 or 1.
+       aligned to its element only; `strides` mean nothing where an extent is 0 or 1, so they are best not read. Where
+       an argument is written, its memory must be found disjoint from that of the other tensors, too.
     2. Where the check fails: `t = PyObject_Vectorcall(slot explain, args, nargs, null)`. null: an exception that names
        the argument is set, return null. Else `t` is a new tuple of normalised arguments (exact ndarray or NDArray of
        the declared dtype, dense; int, float or bool for prims; exact tuples for shapes and tuples): check those again,
        fail with the exception of slot INTERNAL_ERROR if they do not pass, and decref `t` before returning.
     3. Results: `PyArray_NewFromDescr(TIRAX_NDARRAY_TYPE, descr, nd, dims, null, null, 0, null)` through slot
-       NEW_FROM_DESCR, after increfing the descr, which is stolen; null means that an exception is set. Data is aligned
-       to 16 bytes only. A result never aliases a constant or the arena; an argument that is returned is increfed.
-       Tuples are returned as tuples.
+       NEW_FROM_DESCR, after increfing the descr, which is stolen; null means that an exception is set. Its data may be
+       aligned to its element only. A result never aliases a constant or the arena; an argument that is returned is
+       increfed. Tuples are returned as tuples.
     4. Packed functions: PyObject_Vectorcall(slot, args, nargs, null); null is passed on after cleaning up, so that the
        exception arrives as it was raised. Arrays handed to them own their memory (3.), since they may be kept.
-    5. The GIL may be released around kernels, never while a Python object is read or made. Entries may run in several
-       threads at once: no writable globals beside the table.
+    5. The GIL may be released around kernels, never while a Python object is read or made; `dims` are read before.
+       Entries may run in several threads at once: no writable globals beside the table.
 """
 
 from __future__ import annotations
@@ -152,11 +154,16 @@ class ArrayLayout(IntEnum):
 
 
 ARRAY_LAYOUT: dict[str, int] = {name.lower(): int(offset) for name, offset in ArrayLayout.__members__.items()}
-"""The same by name, as executables record it."""
+"""The same by name."""
 
 TUPLE_ITEMS = tuple.__basicsize__
 """Byte offset of the first item of a tuple; its length is the i64 at `TUPLE_SIZE`."""
 TUPLE_SIZE = object.__basicsize__
+
+
+def fingerprint() -> dict[str, int]:
+    """What a compiled object depends on of this file, Python and numpy: to be recorded with it and compared."""
+    return {"abi": ABI_VERSION, "tuple_items": TUPLE_ITEMS, "tuple_size": TUPLE_SIZE, **ARRAY_LAYOUT}
 
 
 def verify_array_layout() -> None:

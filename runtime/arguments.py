@@ -37,8 +37,9 @@ def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
     """The arguments in the form that native code takes.
 
     Tensors: arrays of exactly the declared dtype, C-contiguous, aligned and in native byte order; those of another form
-    are copied if the function only reads them. Also torch tensors and whatever else has `__dlpack__`. Numbers: Python
-    int, float, bool. Shapes: tuples of int. Tuples: tuples of the same.
+    are copied if the function only reads them, and so are those that share memory with a tensor that it writes. Torch
+    tensors and whatever else has `__dlpack__` are taken, too. Numbers: Python int, float, bool. Shapes: tuples of int.
+    Tuples: tuples of the same.
 
     Raises `ArgumentError` (count, kind), `DTypeError`, `ShapeError` or `DeviceError`: the first problem, with the
     others in its notes.
@@ -47,7 +48,8 @@ def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:
     _check_count(function, args)
     results = [check.value(_place(i, p), p.info, a, p.access) for i, (p, a) in enumerate(zip(function.params, args))]
     check.extents({})
-    check.finish(_signature(function))
+    check.overlaps(function, results)
+    check.finish(str(function))
     return tuple(results)
 
 
@@ -71,12 +73,8 @@ def bind_keywords(function: FunctionInfo, args: Sequence[Any], kwargs: dict[str,
     missing = [f"'{name}'" for name in rest if name not in kwargs]
     if wrong or missing:
         notes = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"not expected: {', '.join(wrong)}"] * bool(wrong)
-        raise ArgumentError(f"wrong arguments for '{function.name}'", expected=_signature(function), notes=notes)
+        raise ArgumentError(f"wrong arguments for '{function.name}'", expected=str(function), notes=notes)
     return (*args, *(kwargs[name] for name in rest))
-
-
-def _signature(function: FunctionInfo) -> str:
-    return str(function)
 
 
 def _place(position: int, parameter: Parameter) -> str:
@@ -90,7 +88,7 @@ def _check_count(function: FunctionInfo, args: Sequence[Any]) -> None:
     names = ", ".join(f"'{p.name}'" for p in function.params[found:])
     raise ArgumentError(
         f"'{function.name}' takes {expected} argument{'s' * (expected != 1)}",
-        expected=_signature(function),
+        expected=str(function),
         found=f"{found} argument{'s' * (found != 1)}",
         hint=f"missing: {names}" if names else None,
     )
@@ -136,14 +134,17 @@ class _Check:
         if data is None:
             return None
         result = self._dtype(place, info, data)
-        rank = info.rank
-        if rank not in (-1, data.ndim):
-            self.problem(ShapeError, place, "wrong number of dimensions", f"{rank}, as in {info}", _tensor_text(data))
+        if info.ndim not in (-1, data.ndim):
+            found = f"{data.ndim}, shape {data.shape}"
+            self.problem(ShapeError, place, "wrong number of dimensions", f"{info.ndim}, as in {info}", found)
         elif info.shape is not None:
             self.found += [(f"{place}, dimension {i}", d, n) for i, (d, n) in enumerate(zip(info.shape, data.shape))]
         return None if result is None else self._layout(place, result, access)
 
     def _array(self, place: str, value: Any, info: TensorInfo) -> np.ndarray | None:
+        if isinstance(value, np.ma.MaskedArray):
+            self.problem(ArgumentError, place, "masked arrays are not supported", info, "MaskedArray", "x.filled(0)")
+            return None
         if isinstance(value, np.ndarray):
             return value
         try:
@@ -162,7 +163,8 @@ class _Check:
         native = data.dtype if data.dtype.isnative else data.dtype.newbyteorder("=")
         wanted = DTYPES.get(info.dtype or native.name)
         if wanted is None or native != wanted:
-            hint = f"convert it: x.astype('{info.dtype}')" if wanted is not None else None
+            convertible = wanted is not None and native.name in DTYPES
+            hint = f"convert it: x.astype('{info.dtype}')" if convertible else None
             expected = info.dtype or f"one of {', '.join(DTYPES)}"
             self.problem(DTypeError, place, "wrong dtype", expected, describe_dtype(data.dtype), hint)
             return None
@@ -173,7 +175,7 @@ class _Check:
         flags = data.flags
         dense = flags.c_contiguous and flags.aligned and data.dtype.isnative
         if access != "read":
-            faults = ["read-only"] * (not flags.writeable) + ["not contiguous, aligned or in native order"] * (
+            faults = ["read-only"] * (not flags.writeable) + ["not contiguous, aligned or in native byte order"] * (
                 not dense
             )
             if faults:
@@ -188,8 +190,8 @@ class _Check:
         values = _integers(value)
         if values is None:
             self.problem(ArgumentError, place, "not a shape", info, f"{type(value).__name__} {value!r:.60}")
-        elif info.rank not in (-1, len(values)):
-            self.problem(ShapeError, place, "wrong number of values", f"{info.rank}, as in {info}", values)
+        elif info.ndim not in (-1, len(values)):
+            self.problem(ShapeError, place, "wrong number of values", f"{info.ndim}, as in {info}", values)
         elif any(not 0 <= n < 2**63 for n in values):
             self.problem(ShapeError, place, "extents out of range", "0 <= extent < 2**63", values)
         elif info.values is not None:
@@ -233,6 +235,20 @@ class _Check:
         for place, dim, extent in self.found:
             self._compare(place, dim, extent, bound, origin)
 
+    def overlaps(self, function: FunctionInfo, results: list[Any]) -> None:
+        """Copy in `results` what is read and shares memory with what is written; refuse what is both written."""
+        tensors = [i for i, result in enumerate(results) if isinstance(result, np.ndarray)]
+        written = [i for i in tensors if function.params[i].access != "read"]
+        for i in written:
+            for j in tensors:
+                if i == j or not np.may_share_memory(results[i], results[j]):
+                    continue
+                if j not in written:
+                    results[j] = results[j].copy()
+                elif i < j:
+                    place, other = (_place(k, function.params[k]) for k in (j, i))
+                    self.problem(ArgumentError, place, "overlaps", "memory of its own", f"memory of {other}")
+
     def _compare(self, place: str, dim: Dim, extent: int, bound: dict[str, int], origin: dict[str, str]) -> None:
         try:
             expected = dim_value(dim, bound)
@@ -253,10 +269,6 @@ def _expected_text(dim: Dim, expected: int, bound: dict[str, int], origin: dict[
     texts = [f"by {place}" if is_variable else f"{v} = {bound[v]} by {place}" for v, place in sources]
     source = f" ({'; '.join(texts)})" if texts else ""
     return f"{dim_text(dim)} = {expected}{source}"
-
-
-def _tensor_text(data: np.ndarray) -> str:
-    return f"{data.ndim}, shape {data.shape}"
 
 
 def _integers(value: Any) -> tuple[int, ...] | None:

@@ -57,8 +57,8 @@ class ObjectCache:
         """The object stored under `key`, None where there is none, it is damaged, or the cache is off."""
         if not cache_enabled():
             return None
-        path = self._path(key)
         try:
+            path = self._path(key)
             if not _is_private(path.parent):
                 return None
             data = path.read_bytes()
@@ -67,7 +67,7 @@ class ObjectCache:
                 path.unlink()
                 return None
             os.utime(path)
-        except OSError:
+        except (OSError, RuntimeError):  # RuntimeError: there is no home directory
             return None  # absent or unreadable: both mean that it has to be compiled
         return content
 
@@ -75,15 +75,15 @@ class ObjectCache:
         """Store `content`; an object larger than a quarter of the limit is not stored."""
         if not cache_enabled() or len(content) > self.limit // 4:
             return
-        path = self._path(key)
         try:
+            path = self._path(key)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_private(path.parent):
                 self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
                 return
             write_atomically(path, [hashlib.sha256(content).digest(), content])
             self._evict()
-        except OSError as error:
+        except (OSError, RuntimeError) as error:
             self._warn(str(error))
 
     def clear(self) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import struct
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,13 @@ _REBUILD = "build and save it again"
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview]) -> None:
     """Write `chunks` to `path` so that readers see the old file or the whole new one. Raises `OSError`."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.writelines(chunks)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -14,6 +15,7 @@ from .errors import AbiError, LoadError
 
 _lock = threading.Lock()
 _numbers = itertools.count()
+_UNDEFINED = "if the object is sound, it needs a symbol that this process does not have"
 
 
 class LoadedObject:
@@ -42,6 +44,8 @@ def _engine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    with contextlib.suppress(OSError):  # absent: then only objects that need it fail to load
+        ctypes.CDLL("libgcc_s.so.1", mode=ctypes.RTLD_GLOBAL)  # float16 and 128-bit helpers that LLVM calls by name
     return llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
 
 
@@ -95,7 +99,7 @@ def _link(code: bytes, symbols: Sequence[str], imports: Mapping[str, int]) -> tu
         try:
             tracker = library.link(_engine(), f"tirax{next(_numbers)}")
         except RuntimeError as error:
-            raise LoadError("the native object cannot be loaded", found=str(error).strip()) from error
+            raise LoadError("the native object cannot be loaded", found=str(error).strip(), hint=_UNDEFINED) from error
     return tracker, {symbol: tracker[symbol] for symbol in symbols}
 
 

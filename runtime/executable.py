@@ -82,8 +82,7 @@ class Executable:
         """Write everything to one file (format: `container.py`), replacing it at once. Raises `OSError`."""
         header = {
             "tirax": _version(),
-            "abi": abi.ABI_VERSION,
-            "layout": abi.ARRAY_LAYOUT,
+            "abi": abi.fingerprint(),
             "target": asdict(self.target),
             "functions": [function.to_json() for function in self.functions.values()],
             "slots": self.slots,
@@ -114,7 +113,7 @@ class Executable:
             executable.constants = tuple(_constant(d, b) for d, b in zip(header["constants"], blobs[1:], strict=True))
         except ExecutableFileError:
             raise
-        except (TiraxError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (TiraxError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
             raise DamagedFileError(f"{name} is damaged: its metadata are malformed", notes=[str(error)]) from error
         return executable
 
@@ -161,10 +160,11 @@ def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) 
         hint = f"build it again on this machine (written by tirax {header['tirax']})"
         raise IncompatibleFileError(f"{name} was made for another {what}", expected=expected, found=found, hint=hint)
 
-    if header["abi"] != abi.ABI_VERSION:
-        refuse("ABI version of tirax", abi.ABI_VERSION, header["abi"])
-    if header["layout"] != abi.ARRAY_LAYOUT:
-        refuse("build of Python or numpy", abi.ARRAY_LAYOUT, header["layout"])
+    here, there = abi.fingerprint(), dict(header["abi"])
+    if here != there:
+        names = sorted(key for key in here | there if here.get(key) != there.get(key))
+        expected, found = ({key: side.get(key) for key in names} for side in (here, there))
+        refuse("ABI version of tirax" if "abi" in names else "build of Python or numpy", expected, found)
     if target.triple and _platform(target.triple) != _platform(host_triple()):
         refuse("platform", host_triple(), target.triple)
     missing = sorted(set(target.features) - host_features())

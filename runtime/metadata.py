@@ -104,7 +104,10 @@ def _check_dtype(name: str) -> None:
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor; `shape` None where only `ndim` is known (-1: not even that), `dtype` None where it is unknown."""
+    """A tensor; `shape` None where only `ndim` is known (-1: not even that), `dtype` None where it is unknown.
+
+    `ndim` follows from `shape` where there is one. Raises `MetadataError` for an unknown dtype.
+    """
 
     shape: tuple[Dim, ...] | None = None
     dtype: str | None = None
@@ -113,19 +116,16 @@ class TensorInfo:
     def __post_init__(self) -> None:
         if self.dtype is not None:
             _check_dtype(self.dtype)
+        if self.shape is not None:
+            object.__setattr__(self, "ndim", len(self.shape))
 
     def to_json(self) -> dict[str, Any]:
         """See the head of this module."""
         shape = None if self.shape is None else list(self.shape)
-        return {"kind": "tensor", "shape": shape, "ndim": self.rank, "dtype": self.dtype}
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions, -1 where it is unknown."""
-        return self.ndim if self.shape is None else len(self.shape)
+        return {"kind": "tensor", "shape": shape, "ndim": self.ndim, "dtype": self.dtype}
 
     def __str__(self) -> str:
-        dims = f"ndim={self.rank}" if self.shape is None else f"({', '.join(map(dim_text, self.shape))})"
+        dims = f"ndim={self.ndim}" if self.shape is None else f"({', '.join(map(dim_text, self.shape))})"
         return f"Tensor({dims}, {self.dtype or 'any dtype'})"
 
 
@@ -136,17 +136,16 @@ class ShapeInfo:
     values: tuple[Dim, ...] | None = None
     ndim: int = -1
 
+    def __post_init__(self) -> None:
+        if self.values is not None:
+            object.__setattr__(self, "ndim", len(self.values))
+
     def to_json(self) -> dict[str, Any]:
         """See the head of this module."""
-        return {"kind": "shape", "values": None if self.values is None else list(self.values), "ndim": self.rank}
-
-    @property
-    def rank(self) -> int:
-        """The number of values, -1 where it is unknown."""
-        return self.ndim if self.values is None else len(self.values)
+        return {"kind": "shape", "values": None if self.values is None else list(self.values), "ndim": self.ndim}
 
     def __str__(self) -> str:
-        return f"Shape({'ndim=' + str(self.rank) if self.values is None else ', '.join(map(dim_text, self.values))})"
+        return f"Shape({'ndim=' + str(self.ndim) if self.values is None else ', '.join(map(dim_text, self.values))})"
 
 
 @dataclass(frozen=True)

@@ -54,29 +54,11 @@ class Module:
         """`self[name]`."""
         return self[name]
 
-    def time_evaluator(
-        self,
-        func_name: str,
-        dev: Device | None = None,
-        number: int = 10,
-        repeat: int = 1,
-        min_repeat_ms: int = 0,
-        limit_zero_time_iterations: int = 100,
-        cooldown_interval_ms: int = 0,
-        repeats_to_cooldown: int = 1,
-    ) -> Evaluator:
-        """A callable that measures calls of a function with its arguments; see `timing.Evaluator`.
+    def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
+        """A callable that measures calls of a function with its arguments; further arguments are `timing.Evaluator`'s.
 
         Raises `NameLookupError`, `DeviceError`, `ArgumentError`.
         """
         if dev is not None:
             require_cpu(dev)
-        return Evaluator(
-            self[func_name],
-            number=number,
-            repeat=repeat,
-            min_repeat_ms=min_repeat_ms,
-            limit_zero_time_iterations=limit_zero_time_iterations,
-            cooldown_interval_ms=cooldown_interval_ms,
-            repeats_to_cooldown=repeats_to_cooldown,
-        )
+        return Evaluator(self[func_name], *args, **options)

@@ -106,15 +106,23 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32", device: Device = C
 def array(source: Any, device: Device = CPU, dtype: Any = None) -> NDArray:
     """A new array with a copy of `source`: an array of any kind, a number, or nested lists of numbers.
 
-    Python floats become float32, as TVM does; everything else keeps its dtype unless `dtype` says otherwise.
+    Python numbers get numpy's dtypes (float64, int64), as with TVM; `dtype` converts. Raises `DTypeError`,
+    `DeviceError`, and `ArgumentError` for what is no array.
     """
     require_cpu(device)
-    data = as_ndarray(source) if hasattr(source, "__dlpack__") else np.asarray(source)
-    if dtype is None:
-        dtype = "float32" if data.dtype == np.float64 and not hasattr(source, "dtype") else data.dtype
-    result = empty(data.shape, dtype)
+    data = np.asarray(source if isinstance(source, np.ndarray) else _as_array(source))
+    result = empty(data.shape, data.dtype if dtype is None else dtype)
     np.copyto(result, data, casting="unsafe")
     return result
+
+
+def _as_array(source: Any) -> np.ndarray:
+    if hasattr(source, "__dlpack__"):
+        return as_ndarray(source)
+    try:
+        return np.asarray(source)
+    except ValueError as error:
+        raise ArgumentError(f"not an array: {error}", found=type(source).__name__) from error
 
 
 def from_dlpack(source: Any) -> NDArray:
@@ -128,8 +136,8 @@ def from_dlpack(source: Any) -> NDArray:
 
 def as_ndarray(source: Any) -> np.ndarray:
     """`source` as a numpy array over the same memory; what `from_dlpack` raises is raised here."""
-    if isinstance(source, np.ndarray):
-        return _checked(source)
+    if isinstance(source, (np.ndarray, np.generic)):
+        return _checked(np.asanyarray(source))
     if not hasattr(source, "__dlpack__"):
         found = type(source).__name__
         raise ArgumentError("not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found)
@@ -153,13 +161,11 @@ def _checked(data: np.ndarray) -> np.ndarray:
 
 def _import(source: Any) -> np.ndarray:
     """numpy's own import, and bfloat16 as uint16 seen anew."""
-    if isinstance(source, np.generic):
-        return np.asarray(source)
     try:
         if "bfloat16" in str(getattr(source, "dtype", "")):
             return np.from_dlpack(_AsUint16(source)).view(_BFLOAT16)
         return np.from_dlpack(source)
-    except (BufferError, TypeError, RuntimeError) as error:
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
         raise ArgumentError(f"the array cannot be taken over: {error}", found=type(source).__name__) from error
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .errors import ArgumentError
 
 
@@ -60,7 +62,8 @@ class BenchmarkResult:
 class Evaluator:
     """Calls `function` once to warm up, then `repeat` times `number` times; `number` grows until a repeat takes
     `min_repeat_ms`. A repeat of no measurable time is tried `limit_zero_time_iterations` times. After every
-    `repeats_to_cooldown` repeats it sleeps `cooldown_interval_ms`.
+    `repeats_to_cooldown` repeats it sleeps `cooldown_interval_ms`. Before every repeat it writes `cache_flush_bytes`
+    bytes of other memory.
     """
 
     function: Callable[..., Any]
@@ -70,6 +73,7 @@ class Evaluator:
     limit_zero_time_iterations: int = 100
     cooldown_interval_ms: int = 0
     repeats_to_cooldown: int = 1
+    cache_flush_bytes: int = 0
 
     def __post_init__(self) -> None:
         for name in ("number", "repeat", "repeats_to_cooldown"):
@@ -81,6 +85,7 @@ class Evaluator:
         self.function(*args)
         number, results = self.number, list[float]()
         for index in range(self.repeat):
+            np.zeros(self.cache_flush_bytes, np.uint8).fill(1)
             number, seconds = self._one_repeat(number, args)
             results.append(seconds)
             if self.cooldown_interval_ms and (index + 1) % self.repeats_to_cooldown == 0:

@@ -37,13 +37,16 @@ class VirtualMachine:
             found = type(executable).__name__
             raise ArgumentError("not an executable", expected="what relax.build returns", found=found)
         self.module = executable.fresh_module() if isinstance(executable, Executable) else executable
-        self._saved: dict[str, Callable[..., Any]] = {}
+        self._functions = {name: self.module[name] for name in self.module.function_names}
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function by name. Raises `NameLookupError` with a suggestion."""
-        return self._saved[name] if name in self._saved else self.module[name]
+        function = self._functions.get(name)
+        if function is None:
+            raise unknown_name("function", name, self._functions)
+        return function
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Copy the arguments for a later `invoke_stateful`; raises what a call with them would."""
@@ -69,13 +72,13 @@ class VirtualMachine:
         """Keep a function with its arguments under another name: `vm[saved_name]()`. Raises as `set_input`."""
         info = self._info(func_name)
         values = normalize_arguments(info, *bind_keywords(info, args, kwargs))
-        self._saved[saved_name] = functools.partial(self.module[func_name], *values)
+        self._functions[saved_name] = functools.partial(self.module[func_name], *values)
 
     def time_evaluator(self, func_name: str, dev: Device | None = None, *args: Any, **options: Any) -> Evaluator:
         """As `Module.time_evaluator`; also for saved functions."""
-        if func_name not in self._saved:
-            return self.module.time_evaluator(func_name, dev, *args, **options)
-        return Evaluator(self._saved[func_name], *args, **options)
+        if dev is not None:
+            require_cpu(dev)
+        return Evaluator(self[func_name], *args, **options)
 
     def _info(self, name: str) -> Any:
         if name not in self.module:

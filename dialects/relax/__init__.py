@@ -6,7 +6,7 @@ operators (declared as `operator` shows). `OPERATORS` maps a name to its class.
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
+from xdsl.ir import Attribute, Dialect
 
 from . import create, elementwise, linear_algebra, manipulate, nn, reduce
 from .calls import (
@@ -61,7 +61,7 @@ from .types import (
     substitute_type,
 )
 
-TYPES = [TensorType, ShapeType, PrimType, ObjectType, CallableType, TensorDataAttr]
+TYPES: list[type[Attribute]] = [TensorType, ShapeType, PrimType, ObjectType, CallableType, TensorDataAttr]
 
 Relax = Dialect("relax", [*STRUCTURE_OPS, *CALL_OPS, *OPERATORS.values()], TYPES)
 

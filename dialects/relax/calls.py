@@ -9,7 +9,7 @@ The result of a call with several outputs is a tuple.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, SymbolRefAttr, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -28,6 +28,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import parse_value
 from ..sym.expr import ExprLike
 from ..sym.text import expr_text, parse_expr
 from .operator import PyValue, from_attr, to_attr
@@ -60,7 +61,7 @@ class CallBase(IRDLOperation):
 
     @staticmethod
     def _parse_args(parser: Parser) -> list[SSAValue]:
-        return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
+        return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
 
     @staticmethod
     def _parse_result(parser: Parser) -> Attribute:
@@ -170,7 +171,7 @@ class CallTIRInplaceOp(_TIRCall):
 
     @property
     def indices(self) -> list[int]:
-        return list(from_attr(self.inplace_indices))  # pyright: ignore
+        return cast("list[int]", from_attr(self.inplace_indices))
 
     def verify_(self) -> None:
         self._verify_outputs()
@@ -322,7 +323,7 @@ class CallValueOp(CallBase):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        func = parser.parse_operand()
+        func = parse_value(parser)
         args = cls._parse_args(parser)
         return cls(func, args, cls._parse_result(parser))
 
@@ -336,5 +337,3 @@ CALL_OPS: list[type[Operation]] = [
     CallOp,
     CallValueOp,
 ]
-
-__all__ = ["CALL_OPS", *(c.__name__ for c in CALL_OPS)]

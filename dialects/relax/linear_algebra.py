@@ -33,7 +33,7 @@ class Matmul(Operator):
         return TensorType.of(self._shape(a.dims, b.dims), dtype, rank)
 
     def _shape(self, a: tuple[SymExpr, ...], b: tuple[SymExpr, ...]) -> list[SymExpr] | None:
-        inner_a, inner_b = a[-1], b[-2] if len(b) > 1 else b[0]
+        inner_a, inner_b = a[-1], b[max(len(b) - 2, 0)]
         if (inner_a - inner_b).constant not in (None, 0):
             self.fail_shape("the last dimension of x1 must agree with x2", f"{inner_a} rows in x2", inner_b)
         if len(a) > 2 or len(b) > 2:

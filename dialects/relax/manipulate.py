@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerType, TupleType
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, add, floordiv, maximum, minimum, product
 from .operator import Operator, operator
 from .reduce import normalize_axes, normalize_axis
-from .types import PrimType, TensorType
+from .types import PrimType, TensorType, tuple_type
 
 
 @operator("relax.permute_dims", "x", axes=None)
@@ -34,9 +34,7 @@ class Reshape(Operator):
         if x.dims is not None and shape.dims is not None:
             before, after = product(x.dims), product(shape.dims)
             if (before - after).constant not in (None, 0):
-                self.fail_shape(
-                    "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
-                )
+                self.fail_shape("argument shape has another number of elements", f"{before}", f"{after} in {shape}")
         return TensorType.of(shape.dims, x.element, shape.rank)
 
 
@@ -71,7 +69,7 @@ class ExpandDims(Operator):
     def infer(self) -> Attribute:
         x = self.tensor("x")
         axis = self.attr("axis")
-        axes = [axis] if isinstance(axis, int) else list(axis or ())
+        axes: list[int] = [axis] if isinstance(axis, int) else list(axis or ())
         if x.rank is None:
             return TensorType.of(None, x.element)
         rank = x.rank + len(axes)
@@ -143,10 +141,10 @@ class Split(Operator):
         if x.rank is not None:
             normalize_axis(self, self.attr("axis"), x.rank)
         if x.dims is None:
-            return TupleType([TensorType.of(None, x.element, x.rank)] * count)
+            return tuple_type([TensorType.of(None, x.element, x.rank)] * count)
         axis = normalize_axis(self, self.attr("axis"), len(x.dims))
         extents = self._sections(x.dims[axis], where)
-        return TupleType([TensorType.of([*x.dims[:axis], e, *x.dims[axis + 1 :]], x.element) for e in extents])
+        return tuple_type(TensorType.of([*x.dims[:axis], e, *x.dims[axis + 1 :]], x.element) for e in extents)
 
     @staticmethod
     def _sections(extent: SymExpr, where: int | list[int]) -> list[SymExpr]:
@@ -163,7 +161,7 @@ class Take(Operator):
 
     def infer(self) -> Attribute:
         x, axis = self.tensor("x"), self.attr("axis")
-        index = self.indices.type  # pyright: ignore
+        index = self.operands[1].type
         if isinstance(index, PrimType):
             middle, rank = (), 0
         else:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
 from .operator import Operator, operator
 from .reduce import normalize_axes
-from .types import TensorType
+from .types import TensorType, tuple_type
 
 
 @operator("relax.nn.layer_norm", "data gamma beta", axes=None, epsilon=1e-5, center=True, scale=True)
@@ -70,4 +69,4 @@ class Dropout(Operator):
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
-        return TupleType([x, x])
+        return tuple_type((x, x))

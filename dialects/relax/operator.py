@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, TupleType, f64, i1, i64
@@ -37,9 +38,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
-from enum import StrEnum
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
+from ..assembly import parse_value
 from ..dtypes import dtype_of
 from ..names import name_of
 from .types import PrimType, ShapeType, TensorType, is_base_of
@@ -85,13 +86,14 @@ def to_attr(value: PyValue) -> Attribute | None:
 def from_attr(attr: Attribute | None) -> PyValue:
     """The Python value of an attribute: the inverse of `to_attr`."""
     if isinstance(attr, IntegerAttr):
-        return bool(attr.value.data) if attr.type == i1 else attr.value.data
+        number = cast("IntegerAttr[Any]", attr)
+        return bool(number.value.data) if number.type == i1 else number.value.data
     if isinstance(attr, FloatAttr):
         return attr.value.data
     if isinstance(attr, StringAttr):
         return attr.data
     if isinstance(attr, ArrayAttr):
-        return [from_attr(a) for a in attr]
+        return [from_attr(a) for a in cast("ArrayAttr[Attribute]", attr)]
     return attr
 
 
@@ -279,8 +281,8 @@ class Operator(IRDLOperation):
         if not first:
             parser.parse_punctuation(",")
         if name.endswith("*"):
-            return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
-        return parser.parse_operand()
+            return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
+        return parse_value(parser)
 
     @classmethod
     def _parse_optional_arg(cls, parser: Parser, name: str, first: bool) -> Arg:
@@ -293,7 +295,7 @@ class Operator(IRDLOperation):
                 parser.raise_error(f"expected one of {', '.join(later)}, in this order")
             return None
         parser.parse_punctuation("=")
-        return parser.parse_operand()
+        return parse_value(parser)
 
 
 OPERATORS: dict[str, type[Operator]] = {}
@@ -319,7 +321,8 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
             body["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
         if cls.PURE and "traits" not in body:
             body["traits"] = traits_def(Pure())
-        defined = irdl_op_definition(type(cls.__name__, cls.__bases__, body))
+        made: type[Operator] = type(cls.__name__, cls.__bases__, body)
+        defined = irdl_op_definition(made)
         defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
         OPERATORS[name] = defined
         return defined

@@ -36,12 +36,24 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import parse_value
 from ..sym import SymAttr
 from ..sym.expr import ExprLike
 from ..sym.text import expr_text, parse_expr
 from .data import TensorDataAttr
 from .operator import PyValue, to_attr
-from .types import OBJECT, STRUCT_INFO, CallableType, Dims, PrimType, ShapeType, TensorType, dims_attr, is_base_of
+from .types import (
+    OBJECT,
+    STRUCT_INFO,
+    CallableType,
+    Dims,
+    PrimType,
+    ShapeType,
+    TensorType,
+    dims_attr,
+    is_base_of,
+    tuple_type,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -133,7 +145,9 @@ class FuncOp(IRDLOperation):
     def verify_(self) -> None:
         for i, p in enumerate(self.params):
             if not isinstance(p.type, STRUCT_INFO):
-                raise VerifyException(f"parameter {i} of @{self.sym_name.data} has type {p.type}, which is no struct info")
+                raise VerifyException(
+                    f"parameter {i} of @{self.sym_name.data} has type {p.type}, which is no struct info"
+                )
         last = self.body.block.last_op
         if not isinstance(last, ReturnOp):
             raise VerifyException(f"the body of @{self.sym_name.data} must end with relax.return")
@@ -276,7 +290,7 @@ class IfOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        cond = parser.parse_operand()
+        cond = parse_value(parser)
         parser.parse_punctuation(":")
         result_type = parser.parse_type()
         then_region = parser.parse_region()
@@ -397,7 +411,7 @@ class TupleOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, values: Sequence[SSAValue]):
-        super().__init__(operands=[values], result_types=[TupleType([v.type for v in values])])
+        super().__init__(operands=[values], result_types=[tuple_type(v.type for v in values)])
 
     def verify_(self) -> None:
         if list(self.result.type.types) != [v.type for v in self.fields_]:
@@ -409,7 +423,7 @@ class TupleOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand))
+        return cls(parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser)))
 
 
 @irdl_op_definition
@@ -434,7 +448,9 @@ class TupleGetItemOp(IRDLOperation):
             if not 0 <= self.index.data < len(t.types):
                 raise VerifyException(f"index {self.index.data} of a tuple of {len(t.types)} fields")
             if not is_base_of(self.result.type, t.types.data[self.index.data]):
-                raise VerifyException(f"field {self.index.data} is {t.types.data[self.index.data]}, not {self.result.type}")
+                raise VerifyException(
+                    f"field {self.index.data} is {t.types.data[self.index.data]}, not {self.result.type}"
+                )
         elif t != OBJECT:
             raise VerifyException(f"relax.tuple_get_item takes a tuple, found {t}")
 
@@ -446,7 +462,7 @@ class TupleGetItemOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        value = parser.parse_operand()
+        value = parse_value(parser)
         with parser.in_square_brackets():
             index = parser.parse_integer(allow_boolean=False, allow_negative=False)
         parser.parse_punctuation(":")

@@ -1,17 +1,18 @@
 """Struct info as types: what is known of a Relax value.
 
-    !relax.tensor<[n, 784], f32>     shape known (symbolically); `<ndim = 2, f32>` rank only; `<*, f32>` nothing;
-                                     without a dtype where that is unknown
-    !relax.shape<[n, 4]>             likewise
-    !relax.prim<i64, n>              a scalar, its value where known
-    !relax.object                    anything
-    tuple<…>                         builtin's tuple
-    !relax.callable<(…) -> …>        `impure` after it where calls may have effects; `<*>` where nothing is known
+!relax.tensor<[n, 784], f32>     shape known (symbolically); `<ndim = 2, f32>` rank only; `<*, f32>` nothing;
+                                 without a dtype where that is unknown
+!relax.shape<[n, 4]>             likewise
+!relax.prim<i64, n>              a scalar, its value where known
+!relax.object                    anything
+tuple<…>                         builtin's tuple
+!relax.callable<(…) -> …>        `impure` after it where calls may have effects; `<*>` where nothing is known
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -252,6 +253,13 @@ class CallableType(ParametrizedAttribute, TypeAttribute):
 
 OBJECT = ObjectType()
 StructInfo = TensorType | ShapeType | PrimType | ObjectType | TupleType | CallableType
+
+
+def tuple_type(fields: Iterable[Attribute]) -> TupleType:
+    """The type of a tuple of `fields`."""
+    return TupleType(cast("tuple[TypeAttribute, ...]", tuple(fields)))
+
+
 STRUCT_INFO = (TensorType, ShapeType, PrimType, ObjectType, TupleType, CallableType)
 
 
@@ -285,7 +293,7 @@ def substitute_type(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
     if isinstance(t, PrimType) and t.expr is not None:
         return PrimType(t.dtype, SymAttr(t.expr.substitute(mapping)))
     if isinstance(t, TupleType):
-        return TupleType([substitute_type(f, mapping) for f in t.types])
+        return tuple_type(substitute_type(f, mapping) for f in t.types)
     return t
 
 
@@ -326,7 +334,7 @@ def _prim_base(base: PrimType, derived: PrimType) -> bool:
     return base.dtype == derived.dtype and base.expr in (None, derived.expr)
 
 
-_BASE_CHECKS = {
+_BASE_CHECKS: dict[type[Attribute], Callable[[Any, Any], bool]] = {
     TensorType: _tensor_base,
     ShapeType: _shaped_base,
     TupleType: _tuple_base,
@@ -349,7 +357,7 @@ def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
     if isinstance(a, PrimType) and isinstance(b, PrimType) and a.dtype == b.dtype:
         return PrimType.of(a.dtype)
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.types) == len(b.types):
-        return TupleType([least_common_ancestor(x, y) for x, y in zip(a.types, b.types, strict=True)])
+        return tuple_type(least_common_ancestor(x, y) for x, y in zip(a.types, b.types, strict=True))
     return OBJECT
 
 
@@ -364,5 +372,5 @@ def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
     if isinstance(t, PrimType) and t.expr is not None and not all(v in bound for v in t.expr.free_vars()):
         return PrimType.of(t.dtype)
     if isinstance(t, TupleType):
-        return TupleType([erase_unbound(f, bound) for f in t.types])
+        return tuple_type(erase_unbound(f, bound) for f in t.types)
     return t

@@ -73,7 +73,6 @@ class ValueOp(IRDLOperation):
         return cls(parse_expr(parser))
 
 
-
 Sym = Dialect("sym", [ValueOp], [SymAttr])
 
 __all__ = ["Const", "Sym", "SymAttr", "SymExpr", "ValueOp", "Var", "as_expr", "i32", "i64"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from . import expressions, statements, types
 from .expressions import *  # noqa: F403
-from .expressions import BINARY, EXPRESSION_OPS, BinaryExpr, CallExpr, CompareExpr, element_type, with_lanes
+from .expressions import EXPRESSION_OPS
 from .statements import *  # noqa: F403
-from .statements import STATEMENT_OPS, Bound, ForKind, IterKind, RegionOp, body_region
-from .types import HANDLE, BufferType, HandleType
+from .statements import STATEMENT_OPS
+from .types import *  # noqa: F403
+from .types import BufferType, HandleType
 
 Tir = Dialect("tir", [*STATEMENT_OPS, *EXPRESSION_OPS], [BufferType, HandleType])

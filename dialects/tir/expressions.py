@@ -35,6 +35,7 @@ from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, HasParent, IsTerminator, MemoryReadEffect, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import parse_value
 from ..dtypes import is_float
 from .types import HANDLE, BufferType, HandleType
 
@@ -113,9 +114,9 @@ class BinaryExpr(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        lhs = parser.parse_operand()
+        lhs = parse_value(parser)
         parser.parse_punctuation(",")
-        rhs = parser.parse_operand()
+        rhs = parse_value(parser)
         parser.parse_punctuation(":")
         pos = parser.pos
         dtype = parser.parse_type()
@@ -245,7 +246,7 @@ class SelectOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        values = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_operand)
+        values = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: parse_value(parser))
         if len(values) != 3:
             parser.raise_error(f"tir.select takes a condition and two values, found {len(values)} operands")
         parser.parse_punctuation(":")
@@ -287,7 +288,7 @@ class IfThenElseOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        cond = parser.parse_operand()
+        cond = parse_value(parser)
         then_region = parser.parse_region()
         parser.parse_keyword("else")
         return cls(cond, then_region, parser.parse_region())
@@ -372,10 +373,10 @@ def print_access(printer: Printer, buffer: SSAValue, indices: Sequence[SSAValue]
 
 def parse_access(parser: Parser) -> tuple[SSAValue, list[SSAValue]]:
     pos = parser.pos
-    buffer = parser.parse_operand()
+    buffer = parse_value(parser)
     if not isinstance(buffer.type, BufferType):
         parser.raise_error(f"expected a buffer, found a value of {buffer.type}", pos)
-    return buffer, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_operand)
+    return buffer, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_value(parser))
 
 
 @irdl_op_definition
@@ -428,7 +429,7 @@ class CallExpr(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         func = parser.parse_str_literal()
-        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
+        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
         parser.parse_punctuation(":")
         return cls(func, args, parser.parse_type())
 
@@ -502,7 +503,7 @@ class BufferDataOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_operand())
+        return cls(parse_value(parser))
 
 
 EXPRESSION_OPS: list[type[Operation]] = [

@@ -39,12 +39,13 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..assembly import parse_optional_value, parse_value
 from ..relax.data import TensorDataAttr
 from ..relax.operator import PyValue
 from ..relax.structure import PRIVATE, function_attrs, parse_attr_dict, print_attr_dict
 from ..relax.types import Dims, dims_attr
 from ..sym import SymAttr
-from ..sym.expr import Const, ExprLike, SymExpr, Var, as_expr
+from ..sym.expr import Const, ExprLike, SymExpr, as_expr
 from ..sym.text import expr_text, parse_expr
 from .expressions import YieldOp, check_indices, element_type, parse_access, print_access
 from .types import BufferType, HandleType
@@ -138,13 +139,15 @@ class FuncOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         private = parser.parse_optional_keyword("private") is not None
         name = parser.parse_symbol_name().data
-        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=True))
+        args = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=True)
+        )
         ret = parser.parse_type() if parser.parse_optional_punctuation("->") is not None else None
         handles = None
         if parser.parse_optional_keyword("handles") is not None:
             handles = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
         attrs = parse_attr_dict(parser)
-        body = parser.parse_region(cast("list[Parser.Argument]", args))
+        body = parser.parse_region(args)
         return cls(name, body, private=private, attrs=attrs, handle_names=handles, ret_type=ret)
 
 
@@ -282,7 +285,7 @@ class ForOp(IRDLOperation):
         min_ = _parse_bound(parser)
         extent = _parse_extent(parser, min_)
         annotations = parse_attr_dict(parser, "annotations")
-        arg = cast("Parser.UnresolvedArgument", var).resolve(dtype or _default_loop_type(extent, min_))
+        arg = var.resolve(dtype or _default_loop_type(extent, min_))
         body = parser.parse_region([arg])
         return cls(min_, extent, body, kind, thread=thread, annotations=annotations)
 
@@ -314,19 +317,8 @@ def _print_bound(printer: Printer, bound: SymExpr | SSAValue) -> None:
 
 
 def _parse_bound(parser: Parser) -> SymExpr | SSAValue:
-    operand = parser.parse_optional_unresolved_operand()
-    if operand is None:
-        return parse_expr(parser)
-    value = parser.resolve_operand(operand, _any_type(parser, operand))
-    return value
-
-
-def _any_type(parser: Parser, operand: object) -> Attribute:
-    span = operand.operand_name  # pyright: ignore
-    known = parser.ssa_values.get(span)
-    if known is None:
-        parser.raise_error(f"the value %{span} is not defined before its use")
-    return known[operand.index].type  # pyright: ignore
+    value = parse_optional_value(parser)
+    return parse_expr(parser) if value is None else value
 
 
 class IterKind(StrEnum):
@@ -417,10 +409,14 @@ class BlockOp(IRDLOperation):
     def verify_(self) -> None:
         n = len(self.bindings)
         if not n == len(self.iter_kinds) == len(self.dom_mins) == len(self.dom_extents) == len(self.iter_vars):
-            raise VerifyException(f'block "{self.block_name.data}": bindings, kinds, domains and arguments do not agree')
+            raise VerifyException(
+                f'block "{self.block_name.data}": bindings, kinds, domains and arguments do not agree'
+            )
         for var, binding in zip(self.iter_vars, self.bindings, strict=True):
             if var.type != binding.type or not isinstance(var.type, IntegerType):
-                raise VerifyException(f'block "{self.block_name.data}": an iterator of {var.type} bound to {binding.type}')
+                raise VerifyException(
+                    f'block "{self.block_name.data}": an iterator of {var.type} bound to {binding.type}'
+                )
         for kind in self.iter_kinds:
             if kind.data not in IterKind.__members__.values():
                 raise VerifyException(f'block "{self.block_name.data}": unknown kind of iterator {kind}')
@@ -443,7 +439,7 @@ class BlockOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_str_literal()
         rows = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_iter(parser))
-        predicate = parser.parse_operand() if parser.parse_optional_keyword("where") is not None else None
+        predicate = parse_value(parser) if parser.parse_optional_keyword("where") is not None else None
         annotations = parse_attr_dict(parser, "annotations")
         body = parser.parse_region([arg for arg, _ in rows])
         return cls(name, [it for _, it in rows], body, predicate=predicate, annotations=annotations)
@@ -467,20 +463,28 @@ def _print_iter(
     printer.print_string(", " + (expr_text(extent) if plain else f"[{expr_text(min_)}, {expr_text(extent)}]") + ")")
 
 
+def _parse_iter_kind(parser: Parser) -> IterKind:
+    pos = parser.pos
+    word = parser.parse_identifier()
+    if word not in IterKind.__members__.values():
+        parser.raise_error(f"expected a kind of iterator: {', '.join(IterKind)}", pos)
+    return IterKind(word)
+
+
 def _parse_iter(
     parser: Parser,
 ) -> tuple[Parser.Argument, tuple[IterKind, SSAValue, ExprLike | tuple[ExprLike, ExprLike]]]:
     var = parser.parse_argument(expect_type=False)
     parser.parse_punctuation("=")
-    kind = parser.parse_str_enum(IterKind)
+    kind = _parse_iter_kind(parser)
     with parser.in_parens():
-        binding = parser.parse_operand()
+        binding = parse_value(parser)
         parser.parse_punctuation(",")
         pair = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
         if pair is not None and len(pair) != 2:
             parser.raise_error("the domain of an iterator is an extent or [min, extent]")
         dom = parse_expr(parser) if pair is None else (pair[0], pair[1])
-    arg = cast("Parser.UnresolvedArgument", var).resolve(binding.type)
+    arg = var.resolve(binding.type)
     return arg, (kind, binding, dom)
 
 
@@ -511,7 +515,9 @@ class RegionOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_ssa_value(self.buffer)
         with printer.in_square_brackets():
-            printer.print_list(list(zip(self.starts, self.extents, strict=True)), lambda p: self._print_dim(printer, *p))
+            printer.print_list(
+                list(zip(self.starts, self.extents, strict=True)), lambda p: self._print_dim(printer, *p)
+            )
 
     @staticmethod
     def _print_dim(printer: Printer, start: SSAValue, extent: SymExpr) -> None:
@@ -521,10 +527,10 @@ class RegionOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        buffer = parser.parse_operand()
+        buffer = parse_value(parser)
 
         def dim() -> tuple[SSAValue, SymExpr]:
-            start = parser.parse_operand()
+            start = parse_value(parser)
             has_extent = parser.parse_optional_punctuation(":") is not None
             return start, parse_expr(parser) if has_extent else Const(1, cast(IntegerType, start.type))
 
@@ -595,7 +601,7 @@ class StoreOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        value = parser.parse_operand()
+        value = parse_value(parser)
         parser.parse_punctuation(",")
         return cls(value, *parse_access(parser))
 
@@ -655,7 +661,7 @@ class IfOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        cond = parser.parse_operand()
+        cond = parse_value(parser)
         then_region = _with_block(parser.parse_region())
         if parser.parse_optional_keyword("else") is None:
             return cls(cond, then_region)
@@ -741,7 +747,7 @@ class AttrOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         key = parser.parse_str_literal()
-        value = parser.parse_operand()
+        value = parse_value(parser)
         return cls(key, value, _with_block(parser.parse_region()))
 
 
@@ -840,10 +846,10 @@ class MatchBufferOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        source = parser.parse_operand()
+        source = parse_value(parser)
 
         def dim() -> tuple[SSAValue, SymExpr]:
-            start = parser.parse_operand()
+            start = parse_value(parser)
             parser.parse_punctuation(":")
             return start, parse_expr(parser)
 
@@ -886,4 +892,3 @@ STATEMENT_OPS: list[type[Operation]] = [
     MatchBufferOp,
     ReturnOp,
 ]
-

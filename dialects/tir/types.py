@@ -8,7 +8,7 @@ Scalars are builtin's integer and floating point types, vectors builtin's `vecto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, NoneAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
@@ -200,23 +200,31 @@ def _dims_text(dims: Iterable[SymExpr]) -> str:
 
 
 def _parse_dims(parser: AttrParser) -> Dims:
-    return ArrayAttr(
-        parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: SymAttr(parse_expr(parser)))
-    )
+    return ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: SymAttr(parse_expr(parser))))
 
 
 def _parse_int(parser: AttrParser) -> IntAttr:
     return IntAttr(parser.parse_integer(allow_boolean=False))
 
 
-_EXTRAS = {
+def _parse_separators(parser: AttrParser) -> ArrayAttr[IntAttr]:
+    return ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_int(parser)))
+
+
+def _parse_offset(parser: AttrParser) -> SymAttr:
+    return SymAttr(parse_expr(parser))
+
+
+def _parse_scope(parser: AttrParser) -> StringAttr:
+    return StringAttr(parser.parse_str_literal())
+
+
+_EXTRAS: dict[str, Callable[[AttrParser], Attribute]] = {
     "strides": _parse_dims,
-    "offset": lambda p: SymAttr(parse_expr(p)),
-    "scope": lambda p: StringAttr(p.parse_str_literal()),
+    "offset": _parse_offset,
+    "scope": _parse_scope,
     "align": _parse_int,
     "factor": _parse_int,
-    "separators": lambda p: ArrayAttr(
-        p.parse_comma_separated_list(p.Delimiter.SQUARE, lambda: _parse_int(p))
-    ),
+    "separators": _parse_separators,
 }
 HANDLE = HandleType()

@@ -1,13 +1,13 @@
 """`arith` operations that work on vectors, too.
 
-xDSL's `arith.cmpi`, `cmpf`, `select`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui` and `index_cast`
-accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, as MLIR's are.
+xDSL's `arith.cmpi`, `cmpf`, `select`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui`
+and `index_cast` accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, as MLIR's are.
 """
 
 from __future__ import annotations
 
 from abc import ABC
-from typing import ClassVar, cast
+from typing import cast
 
 from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IndexType, IntegerType, StringAttr, VectorType, i1
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
@@ -32,11 +32,33 @@ def with_element(type: Attribute, element: Attribute) -> Attribute:
     return VectorType(element, type.shape) if isinstance(type, VectorType) else element
 
 
+Kind = type | tuple[type, ...]
+
+# operation -> (kind of source elements, kind of result elements, 1: wider, -1: narrower, 0: any width)
+_CASTS: dict[str, tuple[Kind, Kind, int]] = {
+    "arith_extras.extsi": (IntegerType, IntegerType, 1),
+    "arith_extras.extui": (IntegerType, IntegerType, 1),
+    "arith_extras.trunci": (IntegerType, IntegerType, -1),
+    "arith_extras.sitofp": (IntegerType, AnyFloat, 0),
+    "arith_extras.uitofp": (IntegerType, AnyFloat, 0),
+    "arith_extras.fptosi": (AnyFloat, IntegerType, 0),
+    "arith_extras.fptoui": (AnyFloat, IntegerType, 0),
+    "arith_extras.index_cast": ((IntegerType, IndexType), (IntegerType, IndexType), 0),
+    "arith_extras.index_castui": ((IntegerType, IndexType), (IntegerType, IndexType), 0),
+}
+
+# operation -> (kinds of elements, predicates)
+_COMPARISONS: dict[str, tuple[Kind, tuple[str, ...]]] = {
+    "arith_extras.cmpi": ((IntegerType, IndexType), INTEGER_PREDICATES),
+    "arith_extras.cmpf": (AnyFloat, FLOAT_PREDICATES),
+}
+
+
 def _shape(type: Attribute) -> tuple[int, ...] | None:
     return type.get_shape() if isinstance(type, VectorType) else None
 
 
-def _is_a(kind: type | tuple[type, ...], value: SSAValue) -> bool:
+def _is_a(kind: Kind, value: SSAValue) -> bool:
     return isinstance(element_type(value.type), kind)
 
 
@@ -46,10 +68,7 @@ def _width(type: Attribute) -> int:
 
 
 class CastOp(IRDLOperation, ABC):
-    """An elementwise conversion; subclasses say between which kinds of elements and whether the width must grow."""
-
-    KINDS: ClassVar[tuple[type, type]]
-    GROWTH: ClassVar[int] = 0  # 1: the result is wider, -1: narrower, 0: any
+    """An elementwise conversion, between the kinds of elements that `_CASTS` says."""
 
     input = operand_def()
     result = result_def()
@@ -64,57 +83,49 @@ class CastOp(IRDLOperation, ABC):
         source, target = self.input.type, self.result.type
         if _shape(source) != _shape(target):
             raise VerifyException(f"'{self.name}' changes the shape: {source} to {target}")
-        if not (_is_a(self.KINDS[0], self.input) and _is_a(self.KINDS[1], self.result)):
+        from_kind, to_kind, growth = _CASTS[self.name]
+        if not (_is_a(from_kind, self.input) and _is_a(to_kind, self.result)):
             raise VerifyException(f"'{self.name}' cannot convert {source} to {target}")
-        if self.GROWTH * (_width(target) - _width(source)) < 0 or (self.GROWTH and _width(target) == _width(source)):
-            raise VerifyException(f"'{self.name}' needs a {'wider' if self.GROWTH > 0 else 'narrower'} result")
+        if growth and growth * (_width(target) - _width(source)) <= 0:
+            raise VerifyException(f"'{self.name}' needs a {'wider' if growth > 0 else 'narrower'} result, got {target}")
 
 
 @irdl_op_definition
 class ExtSIOp(CastOp):
     name = "arith_extras.extsi"
-    KINDS, GROWTH = (IntegerType, IntegerType), 1
 
 
 @irdl_op_definition
 class ExtUIOp(CastOp):
     name = "arith_extras.extui"
-    KINDS, GROWTH = (IntegerType, IntegerType), 1
 
 
 @irdl_op_definition
 class TruncIOp(CastOp):
     name = "arith_extras.trunci"
-    KINDS, GROWTH = (IntegerType, IntegerType), -1
 
 
 @irdl_op_definition
 class SIToFPOp(CastOp):
     name = "arith_extras.sitofp"
-    KINDS = (IntegerType, AnyFloat)
 
 
 @irdl_op_definition
 class UIToFPOp(CastOp):
     name = "arith_extras.uitofp"
-    KINDS = (IntegerType, AnyFloat)
 
 
 @irdl_op_definition
 class FPToSIOp(CastOp):
     name = "arith_extras.fptosi"
-    KINDS = (AnyFloat, IntegerType)
 
 
 @irdl_op_definition
 class FPToUIOp(CastOp):
     name = "arith_extras.fptoui"
-    KINDS = (AnyFloat, IntegerType)
 
 
 class _IndexCast(CastOp, ABC):
-    KINDS = (Attribute, Attribute)
-
     def verify_(self) -> None:
         super().verify_()
         if _is_a(IndexType, self.input) == _is_a(IndexType, self.result):
@@ -134,9 +145,6 @@ class IndexCastUIOp(_IndexCast):
 class CompareOp(IRDLOperation, ABC):
     """An elementwise comparison; the result has an i1 for each element."""
 
-    KINDS: ClassVar[tuple[type, ...]]
-    PREDICATES: ClassVar[tuple[str, ...]]
-
     predicate = prop_def(StringAttr)
     lhs = operand_def()
     rhs = operand_def()
@@ -154,24 +162,25 @@ class CompareOp(IRDLOperation, ABC):
         )
 
     def verify_(self) -> None:
-        if self.predicate.data not in self.PREDICATES:
-            raise VerifyException(f"unknown predicate '{self.predicate.data}'; known: {', '.join(self.PREDICATES)}")
+        kinds, predicates = _COMPARISONS[self.name]
+        if self.predicate.data not in predicates:
+            raise VerifyException(f"unknown predicate '{self.predicate.data}'; known: {', '.join(predicates)}")
         if self.lhs.type != self.rhs.type or self.result.type != with_element(self.lhs.type, i1):
-            raise VerifyException(f"'{self.name}' compares two values of one type, got {self.lhs.type}, {self.rhs.type}")
-        if not _is_a(self.KINDS, self.lhs):
+            raise VerifyException(
+                f"'{self.name}' compares two values of one type, got {self.lhs.type}, {self.rhs.type}"
+            )
+        if not _is_a(kinds, self.lhs):
             raise VerifyException(f"'{self.name}' cannot compare values of {self.lhs.type}")
 
 
 @irdl_op_definition
 class CmpIOp(CompareOp):
     name = "arith_extras.cmpi"
-    KINDS, PREDICATES = (IntegerType, IndexType), INTEGER_PREDICATES
 
 
 @irdl_op_definition
 class CmpFOp(CompareOp):
     name = "arith_extras.cmpf"
-    KINDS, PREDICATES = (AnyFloat,), FLOAT_PREDICATES
 
 
 @irdl_op_definition
@@ -186,7 +195,9 @@ class SelectOp(IRDLOperation):
     result = result_def()
 
     traits = traits_def(Pure())
-    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($lhs) `,` type($rhs) `->` type($result)"
+    assembly_format = (
+        "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($lhs) `,` type($rhs) `->` type($result)"
+    )
 
     def __init__(self, cond: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
         super().__init__(operands=[cond, lhs, rhs], result_types=[SSAValue.get(lhs).type])

@@ -118,7 +118,9 @@ class FCmpOp(IRDLOperation):
         if self.predicate.data not in FLOAT_PREDICATES:
             raise VerifyException(f"unknown predicate '{self.predicate.data}'; known: {', '.join(FLOAT_PREDICATES)}")
         if self.lhs.type != self.rhs.type or self.res.type != with_element(self.lhs.type, i1):
-            raise VerifyException(f"'{self.name}' compares two values of one type, got {self.lhs.type}, {self.rhs.type}")
+            raise VerifyException(
+                f"'{self.name}' compares two values of one type, got {self.lhs.type}, {self.rhs.type}"
+            )
 
 
 @irdl_op_definition

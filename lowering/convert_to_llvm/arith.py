@@ -23,10 +23,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import BitEnumAttribute
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type, with_element
-from ...diagnostics import UnsupportedError
 from .core import Lowerer, Rule, Rules, fastmath_of
 from .floats import extend, fcmp, is_narrow, select, through_f32, truncate
 from .types import convert_type
@@ -41,7 +41,7 @@ def _overflow_flags(op: Operation) -> IntegerAttr[IntegerType] | None:
     if flags is None:
         return None
     if flags not in _overflow:
-        names = {str(f) for f in cast("BitEnumAttribute[arith.IntegerOverflowFlag]", flags).flags}
+        names = {str(f) for f in cast("BitEnumAttribute[arith.IntegerOverflowFlag]", flags).data}
         bits = ("nsw" in names) + 2 * ("nuw" in names)
         _overflow[flags] = IntegerAttr(bits, i32) if bits else None
     return _overflow[flags]
@@ -98,9 +98,7 @@ def float_intrinsic(name: str, kinds: tuple[type, ...] = (BFloat16Type,)) -> Rul
 def _negf(op: arith.NegfOp, at: Lowerer) -> Values:
     properties = {"fastmathFlags": fastmath_of(op)}
     return (
-        at.value(
-            llvm.FNegOp.create(operands=(op.operand,), result_types=(op.operand.type,), properties=properties)
-        ),
+        at.value(llvm.FNegOp.create(operands=(op.operand,), result_types=(op.operand.type,), properties=properties)),
     )
 
 

@@ -34,9 +34,7 @@ def _cond_br(op: cf.ConditionalBranchOp, at: Lowerer) -> Values:
 
 def _switch(op: cf.SwitchOp, at: Lowerer) -> Values:
     values = op.case_values
-    numbers: Sequence[int] = (
-        () if values is None else cast("DenseIntOrFPElementsAttr[Any]", values).get_values()
-    )
+    numbers: Sequence[int] = () if values is None else cast("DenseIntOrFPElementsAttr[Any]", values).get_values()
     cases = [
         (int(number), block, list(operands))
         for number, block, operands in zip(numbers, op.case_blocks, op.case_operand, strict=True)

@@ -51,7 +51,7 @@ def fastmath_of(op: Operation) -> llvm.FastMathAttr:
         return NO_FASTMATH
     known = _fastmath.get(flags)
     if known is None:
-        known = llvm.FastMathAttr(cast("BitEnumAttribute[FastMathFlag]", flags).flags)
+        known = llvm.FastMathAttr(cast("BitEnumAttribute[FastMathFlag]", flags).data)
         _fastmath[flags] = known
     return known
 
@@ -138,9 +138,7 @@ class Lowerer:
         """An integer comparison with a result of `type` (i1, or one i1 for each lane)."""
         index = llvm.ICmpPredicateFlag(predicate).to_int()
         return self.value(
-            llvm.ICmpOp.create(
-                operands=(lhs, rhs), result_types=(type,), properties={"predicate": _predicates[index]}
-            )
+            llvm.ICmpOp.create(operands=(lhs, rhs), result_types=(type,), properties={"predicate": _predicates[index]})
         )
 
     def intrinsic(
@@ -200,9 +198,7 @@ def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRe
     }
     if callee is not None:
         properties["callee"] = callee
-    return llvm.CallOp.create(
-        operands=args, result_types=() if type is None else (type,), properties=properties
-    )
+    return llvm.CallOp.create(operands=args, result_types=() if type is None else (type,), properties=properties)
 
 
 def known_integer(value: SSAValue) -> int | None:

@@ -12,7 +12,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func, llvm, memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, i8
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -58,11 +58,19 @@ def _replace(op: Operation, at: Lowerer, block: Block) -> None:
     new = RULES[type(op)](op, at)
     for old, value in zip(op.results, new, strict=True):
         if old in at.memrefs:
-            at.memrefs[value] = at.memrefs[old]
+            value = _with_memref_type(value, at.memrefs[old], at)
         if value.name_hint is None:
             value.name_hint = old.name_hint
         old.replace_all_uses_with(value)
     block.erase_op(op, safe_erase=False)
+
+
+def _with_memref_type(pointer: SSAValue, type: MemRefType[Attribute], at: Lowerer) -> SSAValue:
+    """The pointer as a memref of `type`; another value of the same address where it is one of another type already."""
+    if at.memrefs.setdefault(pointer, type) != type:
+        pointer = at.gep(pointer, 0, i8)
+        at.memrefs[pointer] = type
+    return pointer
 
 
 def _unsupported(op: Operation) -> str | None:
@@ -151,7 +159,9 @@ def _lower_function(function: llvm.FuncOp, declared: dict[str, llvm.LLVMFunction
 def _raise_missing(missing: dict[str, list[str]]) -> None:
     if not missing:
         return
-    notes = [f"'{name}' {where[0]}" + (f" and {len(where) - 1} more" if where[1:] else "") for name, where in missing.items()]
+    notes = [
+        f"'{name}' {where[0]}" + (f" and {len(where) - 1} more" if where[1:] else "") for name, where in missing.items()
+    ]
     raise UnsupportedError(
         f"no lowering to llvm for {', '.join(repr(name) for name in missing)}",
         hint="lower these operations to func, scf, cf, arith, math, memref or vector first",

@@ -1,7 +1,7 @@
 """Narrow floats: bf16 arithmetic goes through f32, and conversions to bf16 and from f64 to f16 round once.
 
-LLVM would call a run-time library (`__truncsfbf2`, …) that is not there in every process, and the AVX-512 instruction for
-bf16 flushes denormals. A few integer operations are exact everywhere.
+LLVM would call a run-time library (`__truncsfbf2`, …) that is not there in every process, and the AVX-512 instruction
+for bf16 flushes denormals. A few integer operations are exact everywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.arith_extras import element_type, with_element
-from .core import Lowerer
+from .core import NO_FASTMATH, Lowerer
 
 _WIDTHS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
 
@@ -28,9 +28,7 @@ def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValu
     """`cond ? lhs : rhs`, with an i1 or one i1 for each lane."""
     op = llvm.SelectOp if cond.type == i1 else llvm_extras.SelectOp
     return at.value(
-        op.create(
-            operands=(cond, lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": llvm.FastMathAttr(None)}
-        )
+        op.create(operands=(cond, lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": NO_FASTMATH})
     )
 
 
@@ -85,7 +83,7 @@ def fcmp(
     lhs: SSAValue,
     rhs: SSAValue,
     type: Attribute,
-    fastmath: Attribute = llvm.FastMathAttr(None),
+    fastmath: Attribute = NO_FASTMATH,
 ) -> SSAValue:
     """A float comparison with a result of `type` (i1, or one i1 for each lane)."""
     if type != i1:

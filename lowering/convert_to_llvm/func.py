@@ -1,6 +1,6 @@
 """`func` to llvm, and casts between types that mean the same.
 
-- `func.func private @f` with a body becomes internal, any other function external; a function without a body is declared.
+- `func.func private @f` with a body becomes internal, any other function external; without a body it is declared.
 - Several results become one struct.
 - `tirax.noalias` on the function makes every memref argument `noalias`; argument attributes `llvm.*` (`llvm.noalias`,
   `llvm.align`, `llvm.nocapture`, `llvm.readonly`, `llvm.nonnull`, `llvm.dereferenceable`, …) are kept.

@@ -71,9 +71,7 @@ def _rsqrt(op: math.RsqrtOp, at: Lowerer) -> Values:
 
 def _fpowi(op: math.FPowIOp, at: Lowerer) -> Values:
     fastmath = fastmath_of(op)
-    return (
-        through_f32(at, (op.lhs, op.rhs), lambda v, t: at.intrinsic("llvm.powi", v, t, fastmath)[0], _HALVES),
-    )
+    return (through_f32(at, (op.lhs, op.rhs), lambda v, t: at.intrinsic("llvm.powi", v, t, fastmath)[0], _HALVES),)
 
 
 _EXACT = {

@@ -21,13 +21,12 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i1,
     i8,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...dialects.xdsl_extras.arith_extras import element_type, with_element
 from ...diagnostics import UnsupportedError
+from ...dialects.xdsl_extras.arith_extras import element_type, with_element
 from .core import NSW, Lowerer, Rules, known_integer
 from .types import PTR, array_type, byte_size, layout, storage_type
 
@@ -129,7 +128,7 @@ def _byte_count(at: Lowerer, type: MemRefType[Attribute], dynamic: Sequence[SSAV
 
 
 def _alloca(op: memref.AllocaOp, at: Lowerer) -> Values:
-    type = cast("MemRefType[Attribute]", op.memref.type)
+    type = at.memref_type(op.memref)
     alignment = op.alignment or IntegerAttr(ALIGNMENT, i64)
     if op.dynamic_sizes:
         size = _byte_count(at, type, op.dynamic_sizes)
@@ -148,7 +147,7 @@ def _make_alloca(size: SSAValue, element: Attribute, alignment: Attribute) -> ll
 
 def _alloc(op: memref.AllocOp, at: Lowerer) -> Values:
     alignment = max(op.alignment.value.data if op.alignment is not None else ALIGNMENT, 8)
-    size = _byte_count(at, cast("MemRefType[Attribute]", op.memref.type), op.dynamic_sizes)
+    size = _byte_count(at, at.memref_type(op.memref), op.dynamic_sizes)
     if isinstance(size, int):
         rounded = at.integer(-(-max(size, 1) // alignment) * alignment)
     else:
@@ -197,10 +196,9 @@ def _mixed(static: DenseArrayBase[Any], dynamic: Sequence[SSAValue]) -> list[SSA
     return [next(rest) if int(v) == DYNAMIC_INDEX else int(v) for v in static.get_values()]
 
 
-def _offset_is_static(type: Attribute) -> bool:
+def _offset_is_static(type: MemRefType[Attribute]) -> bool:
     """Whether accesses through `type` add the whole offset themselves."""
-    strided = cast("MemRefType[Attribute]", type).layout
-    return not isinstance(strided, StridedLayoutAttr) or isinstance(strided.offset, IntAttr)
+    return not isinstance(type.layout, StridedLayoutAttr) or isinstance(type.layout.offset, IntAttr)
 
 
 def _move(at: Lowerer, base: SSAValue, index: SSAValue | int) -> Values:
@@ -209,7 +207,7 @@ def _move(at: Lowerer, base: SSAValue, index: SSAValue | int) -> Values:
 
 
 def _subview(op: memref.SubviewOp, at: Lowerer) -> Values:
-    if _offset_is_static(op.result.type):
+    if _offset_is_static(at.memref_type(op.result)):
         return (op.source,)
     strides, offset = layout(at.memref_type(op.source))
     offsets = _mixed(op.static_offsets, op.offsets)
@@ -217,7 +215,7 @@ def _subview(op: memref.SubviewOp, at: Lowerer) -> Values:
 
 
 def _reinterpret_cast(op: memref.ReinterpretCastOp, at: Lowerer) -> Values:
-    if _offset_is_static(op.result.type):
+    if _offset_is_static(at.memref_type(op.result)):
         return (op.source,)
     return _move(at, op.source, linear_index(at, [(v, 1) for v in _mixed(op.static_offsets, op.offsets)], 0))
 

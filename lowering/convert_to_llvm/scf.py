@@ -177,26 +177,19 @@ def _parallel(op: scf.ParallelOp, block: Block) -> None:
     """Becomes a nest of `scf.for`, which is lowered in turn: what is left here was not outlined for threads."""
     if op.results:
         raise UnsupportedError("scf.parallel with reductions", hint="lower it to scf.for with loop-carried values")
-    body = op.body.block
+    body = op.body.detach_block(op.body.block)
     _take_terminator(body)
     body.add_op(scf.YieldOp())
     bounds = list(zip(op.lowerBound, op.upperBound, op.step, strict=True))
-    outer: Operation | None = None
-    for depth in reversed(range(1, len(bounds))):
-        argument = body.args[depth]
-        inner = Block(arg_types=[argument.type])
-        argument.replace_all_uses_with(inner.args[0])
-        while (first := body.first_op) is not None:
-            body.detach_op(first)
-            inner.add_op(first)
-        loop = scf.ForOp(*bounds[depth], [], Region(inner))
-        body.add_ops([loop, scf.YieldOp()])
-        body.erase_arg(argument)
-    body.detach_from_region() if hasattr(body, "detach_from_region") else op.body.detach_block(body)
-    outer = scf.ForOp(*bounds[0], [], Region(body))
-    block.insert_op_before(outer, op)
-    _for(outer, block)
-    outer.detach()
+    while len(bounds) > 1:
+        variable = body.args[-1]
+        inner = Block(arg_types=[variable.type])
+        variable.replace_all_uses_with(inner.args[0])
+        body.erase_arg(variable)
+        for nested in list(body.ops):
+            inner.add_op(body.detach_op(nested))
+        body.add_ops([scf.ForOp(*bounds.pop(), [], inner), scf.YieldOp()])
+    block.insert_op_before(scf.ForOp(*bounds[0], [], body), op)
 
 
 _RULES: dict[type[Operation], Callable[[Any, Block], None]] = {
@@ -219,12 +212,12 @@ def lower_region(region: Region) -> None:
         block = todo.pop()
         op = block.last_op
         while op is not None:
-            previous = op.prev_op
             rule = _RULES.get(type(op))
             if rule is not None:
-                inner = [b for r in op.regions for b in r.blocks]
+                todo.extend(b for r in op.regions for b in r.blocks)
                 rule(op, block)
-                todo.extend(inner)
+            previous = op.prev_op
+            if rule is not None:
                 block.erase_op(op)
             op = previous
 

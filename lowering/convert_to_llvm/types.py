@@ -47,7 +47,7 @@ def convert_type(type: Attribute) -> Attribute:
     if isinstance(type, MemRefType):
         return PTR
     if isinstance(type, IntegerType):
-        return IntegerType(type.width.data)
+        return IntegerType(cast("IntegerType[int]", type).width.data)
     if isinstance(type, VectorType):
         return _convert_vector(cast("VectorType[Attribute]", type))
     if isinstance(type, FunctionType):

@@ -13,9 +13,9 @@ from xdsl.dialects import llvm, vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, DenseIntOrFPElementsAttr, VectorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.arith_extras import element_type, with_element
-from ...diagnostics import UnsupportedError
 from .core import Lowerer, Rules, fastmath_of
 from .floats import extend, is_narrow, through_f32, truncate
 from .memref import address, from_storage, load, store, to_storage
@@ -67,9 +67,7 @@ def shuffle(at: Lowerer, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> S
     """The lanes of `lhs` followed by `rhs` that `mask` names."""
     type = VectorType(element_type(lhs.type), [len(mask)])
     properties: dict[str, Attribute] = {"mask": DenseArrayBase.from_list(i32, mask)}
-    return at.value(
-        llvm.ShuffleVectorOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties)
-    )
+    return at.value(llvm.ShuffleVectorOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
 
 
 def _broadcast(op: vector.BroadcastOp, at: Lowerer) -> Values:

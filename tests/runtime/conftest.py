@@ -212,10 +212,10 @@ VECTOR = TensorInfo((("var", "n"),), "float32")
 ADD_INFO = FunctionInfo("add", (Parameter("x", VECTOR), Parameter("y", VECTOR)), VECTOR)
 
 
-def add_executable(**options: object) -> Executable:
+def add_executable(target: TargetInfo | None = None) -> Executable:
     """The executable with the one function `add`."""
-    host = TargetInfo("llvm", llvm.get_process_triple(), llvm.get_host_cpu_name(), ())
-    return Executable(compile_ll(ADD), [ADD_INFO], slots=[("explain", "add")], target=options.pop("target", host), **options)
+    host = TargetInfo("llvm", llvm.get_process_triple(), llvm.get_host_cpu_name())
+    return Executable(compile_ll(ADD), [ADD_INFO], slots=[("explain", "add")], target=target or host)
 
 
 @pytest.fixture(scope="session")

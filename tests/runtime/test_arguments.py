@@ -4,9 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tirax.runtime import FunctionInfo, NDArray, ObjectInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from tirax.runtime.arguments import bind_keywords, normalize_arguments, normalize_value
-from tirax.runtime.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from tirax.runtime.dtypes import DTYPES
+from tirax.runtime.errors import ArgumentError, DeviceError, DTypeError, ShapeError, TiraxError
 from tirax.runtime.metadata import Info, MetadataError, dim_from_json, dim_text, dim_value, info_from_json
 
 N, M = ("var", "n"), ("var", "m")
@@ -71,6 +75,10 @@ def test_subclasses_of_ndarray_become_arrays():
 
     (result,) = normalize_arguments(function(tensor(N)), f32(3).view(Mine))
     assert type(result) in (np.ndarray, NDArray)
+
+
+def test_masked_arrays_are_refused():
+    assert "masked" in error(ArgumentError, function(tensor(N)), np.ma.array(f32(3), mask=[True, False, False]))
 
 
 def test_numpy_scalars_are_tensors_without_dimensions():
@@ -171,6 +179,20 @@ def test_written_arguments_are_never_copied():
     assert "not contiguous" in error(ArgumentError, info, f32(6)[::2])
     assert "byte order" in error(ArgumentError, info, f32(3).astype(">f4"))
     normalize_arguments(function(tensor(N)), frozen)
+
+
+def test_overlaps_with_written_arguments():
+    params = [Parameter("x", tensor(N)), Parameter("y", tensor(N), "write"), Parameter("z", tensor(N), "readwrite")]
+    info = FunctionInfo("f", tuple(params))
+    memory = f32(12)
+    a, b, c = memory[:4], memory[4:8], memory[8:]
+    for expected, found in zip((a, b, c), normalize_arguments(info, a, b, c), strict=True):
+        assert np.shares_memory(expected, found)
+    x, y, _ = normalize_arguments(info, memory[1:5], b, c)
+    assert np.shares_memory(y, b) and not np.shares_memory(x, memory)
+    np.testing.assert_array_equal(x, memory[1:5])
+    text = error(ArgumentError, info, a, b, memory[5:9])
+    assert "argument 2 'z' of 'f': overlaps" in text and "found: memory of argument 1 'y'" in text
 
 
 class Elsewhere:
@@ -287,7 +309,9 @@ def test_dimensions():
 
 
 def test_metadata_round_trip():
-    info = function(tensor(N, ("+", N, 1)), ShapeInfo((N,)), PrimInfo("int32", N), TupleInfo((ObjectInfo(), TensorInfo())))
+    info = function(
+        tensor(N, ("+", N, 1)), ShapeInfo((N,)), PrimInfo("int32", N), TupleInfo((ObjectInfo(), TensorInfo()))
+    )
     assert FunctionInfo.from_json(info.to_json()) == info
     for wrong in ({}, {"kind": "nothing"}, {"kind": "tensor", "dtype": "float31"}, {"kind": "tuple"}, 3, None):
         with pytest.raises(MetadataError):
@@ -295,3 +319,59 @@ def test_metadata_round_trip():
     for wrong in ({}, [], {"name": "f", "params": [{"name": "x", "info": {"kind": "object"}, "access": "steal"}]}):
         with pytest.raises(MetadataError):
             FunctionInfo.from_json(wrong)
+
+
+DIMS = st.one_of(st.sampled_from([N, M]), st.integers(0, 3), st.tuples(st.sampled_from("+-*"), st.just(N), st.just(2)))
+DIM_LISTS = st.lists(DIMS, max_size=3).map(tuple)
+INFOS = st.recursive(
+    st.one_of(
+        st.builds(TensorInfo, st.none() | DIM_LISTS, st.sampled_from([None, "float32", "int64", "bfloat16"])),
+        st.builds(ShapeInfo, st.none() | DIM_LISTS),
+        st.builds(PrimInfo, st.sampled_from(["int64", "uint8", "float32", "bool"]), st.none() | DIMS),
+        st.just(ObjectInfo()),
+    ),
+    lambda inner: st.lists(inner, max_size=3).map(lambda fields: TupleInfo(tuple(fields))),
+    max_leaves=4,
+)
+ARRAYS = st.builds(
+    lambda shape, dtype, step: np.zeros(shape, dtype)[..., ::step] if shape else np.zeros((), dtype),
+    st.lists(st.integers(0, 3), max_size=3),
+    st.sampled_from(["f4", ">f4", "i8", "f8", "O", "U1", "bool", "M8[s]", "c8", [("a", "f4")]]),
+    st.sampled_from([1, -1, 2]),
+)
+VALUES = st.recursive(
+    st.one_of(ARRAYS, st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.binary(max_size=3)),
+    lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(INFOS, VALUES), max_size=4))
+def test_anything_is_normalised_or_refused(pairs: list[tuple[Info, Any]]):
+    try:
+        results = normalize_arguments(function(*(info for info, _ in pairs)), *(value for _, value in pairs))
+    except TiraxError as error:
+        assert str(error).startswith("error: ")
+        return
+    for (info, value), result in zip(pairs, results, strict=True):
+        check_normal(info, value, result)
+
+
+def check_normal(info: Info, value: Any, result: Any) -> None:
+    """What native code relies on."""
+    match info:
+        case TensorInfo():
+            assert type(result) in (np.ndarray, NDArray) and result.flags.c_contiguous and result.flags.aligned
+            assert result.dtype is DTYPES[info.dtype or result.dtype.name] and info.ndim in (-1, result.ndim)
+            np.testing.assert_array_equal(result, value)
+        case ShapeInfo():
+            assert type(result) is tuple and all(type(extent) is int for extent in result)
+        case PrimInfo():
+            assert type(result) in (int, float, bool)
+        case TupleInfo():
+            assert type(result) is tuple and len(result) == len(info.fields)
+            for each in zip(info.fields, value, result, strict=True):
+                check_normal(*each)
+        case ObjectInfo():
+            assert result is value

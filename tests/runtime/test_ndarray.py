@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+
 from tirax.diagnostics import TiraxError
 from tirax.runtime import NDArray, array, cpu, cuda, device, dtype_name, empty, from_dlpack, to_dtype
 from tirax.runtime.dtypes import DTYPES
@@ -21,13 +22,22 @@ def test_array_copies_and_keeps_the_dtype():
 
 @pytest.mark.parametrize(
     ("source", "dtype"),
-    [([1.5, 2.0], "float32"), (3.0, "float32"), ([1, 2], "int64"), (np.float64([1]), "float64"), ([True], "bool")],
+    [([1.5, 2.0], "float64"), (3.0, "float64"), ([1, 2], "int64"), (np.float64([1]), "float64"), ([True], "bool")],
 )
 def test_array_of_python_values_has_tvm_dtypes(source: object, dtype: str):
     assert array(source).dtype == dtype
 
 
-def test_array_takes_a_dtype_and_byte_swapped_lists_of_arrays():
+def test_what_is_no_array():
+    with pytest.raises(ArgumentError, match="inhomogeneous"):
+        array([[1, 2], [3]])
+    with pytest.raises(DTypeError):
+        array("text")
+
+
+def test_array_converts():
+    np.testing.assert_array_equal(array(np.array([1, 2], ">f4")), [1, 2])
+    assert array(np.array([1, 2], ">f4")).dtype == "float32"
     assert array([1, 2], dtype="bfloat16").dtype == to_dtype("bfloat16")
     np.testing.assert_array_equal(array([np.float32(1), np.float32(2)]), [1, 2])
 
@@ -64,7 +74,7 @@ def test_numpy_functions_take_it_as_it_is():
 
 
 def test_copyto_and_copyfrom():
-    a, b = array([1.0, 2.0]), empty((2,))
+    a, b = array([1.0, 2.0], dtype="float32"), empty((2,))
     assert a.copyto(b) is b
     np.testing.assert_array_equal(b, [1, 2])
     c = a.copyto(cpu())

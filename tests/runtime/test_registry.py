@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from tirax.runtime import get_global_func, list_global_func_names, register_func, remove_global_func
 from tirax.runtime.errors import ArgumentError, NameLookupError, RegistryError
 

@@ -1,0 +1,257 @@
+"""Structural equality: the same program up to the names of variables and buffers.
+
+A program is read as a stream of entries in which values are numbered by definition and symbolic variables by first
+occurrence; operands that are expressions (tir's, and relax leaves without a name) are read as trees. Two programs are equal
+where their streams are; the first entry that differs is the difference that is reported, with both sides. Names of public
+functions and global symbols count, those of private functions only inside of a module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TupleType
+from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import relax, tir
+from ..dialects.names import name_of
+from ..dialects.sym import SymAttr, ValueOp
+from ..dialects.sym.expr import SymExpr, Var
+
+_TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
+_LEAF_OPS: frozenset[type[Operation]] = frozenset({*relax.LEAVES, relax.TupleOp})
+_IGNORED_PROPERTIES = frozenset({"handle_names", "block_name", "sym_visibility"})
+
+Entry = tuple[Hashable, "Operation | None"]
+
+
+class _Reader:
+    """Reads ops as entries; one for each program that is compared."""
+
+    def __init__(self) -> None:
+        self.values: dict[SSAValue, int] = {}
+        self.trees: dict[Hashable, int] = {}
+        self.tree_of: dict[SSAValue, Hashable] = {}
+        self.symbols: dict[Var, Var] = {}
+        self.closed: dict[Attribute, Hashable] = {}
+        self.pending: list[Entry] = []
+
+    def module(self, module: ModuleOp) -> Iterator[Entry]:
+        functions = sorted(module.body.block.ops, key=lambda op: _symbol(op) or "")
+        for op in functions:
+            yield ("function", _symbol(op)), op
+            yield from self.top_level(op)
+
+    def top_level(self, op: Operation) -> Iterator[Entry]:
+        """A function: its symbolic variables are its own."""
+        self.symbols = {}
+        self.closed = {}
+        private = op.properties.get("sym_visibility") is not None
+        yield ("head", op.name, private, None if private else _symbol(op)), op
+        yield from self.operation(op, skip_symbol=True)
+
+    def operation(self, op: Operation, skip_symbol: bool = False) -> Iterator[Entry]:
+        operands = tuple(self.operand(v) for v in op.operands)
+        for region in op.regions:
+            for block in region.blocks:
+                self.block_args(block)
+        args = tuple(self.attribute(a.type) for r in op.regions for b in r.blocks for a in b.args)
+        skip = {"sym_name"} if skip_symbol else set[str]()
+        entry = (op.name, operands, args, self.properties(op, skip), self.types(op))
+        yield from self.take_pending()
+        yield entry, op
+        for result in op.results:
+            self.define(result)
+        for region in op.regions:
+            yield from self.region(region)
+
+    def block_args(self, block: Block) -> None:
+        for arg in block.args:
+            self.define(arg)
+
+    def define(self, value: SSAValue) -> None:
+        self.values[value] = len(self.values)
+
+    def region(self, region: Region) -> Iterator[Entry]:
+        yield ("region",), None
+        for block in region.blocks:
+            for op in block.ops:
+                if not self.inline(op):
+                    yield from self.operation(op)
+        yield ("end",), None
+
+    @staticmethod
+    def inline(op: Operation) -> bool:
+        """Whether an op stands only where it is used."""
+        if type(op) in _TREE_OPS:
+            return True
+        return type(op) in _LEAF_OPS and name_of(op.results[0]) is None
+
+    def operand(self, value: SSAValue) -> Hashable:
+        number = self.values.get(value)
+        if number is not None:
+            return number
+        known = self.tree_of.get(value)
+        if known is not None:
+            return known
+        if isinstance(value, OpResult) and self.inline(value.op):
+            known = self.tree_of[value] = self.tree(value.op)
+            return known
+        self.define(value)
+        return ("free", self.values[value])
+
+    def take_pending(self) -> list[Entry]:
+        """The expressions that were read for the first time since the last call: they stand before their use."""
+        pending, self.pending = self.pending, []
+        return pending
+
+    def tree(self, op: Operation) -> Hashable:
+        """The number of an expression's content; equal content has one number, new content is read once."""
+        operands = tuple(self.operand(v) for v in op.operands)
+        regions = tuple(tuple(e for e, _ in self.region(r)) for r in op.regions)
+        content = (op.name, operands, self.properties(op, set()), self.types(op), regions)
+        if content not in self.trees:
+            self.trees[content] = len(self.trees)
+            self.pending.append((content, op))
+        return ("tree", self.trees[content])
+
+    def properties(self, op: Operation, skip: set[str]) -> Hashable:
+        skipped = _IGNORED_PROPERTIES | skip
+        items = {**op.attributes, **op.properties}
+        return tuple((k, self.attribute(items[k])) for k in sorted(items) if k not in skipped)
+
+    def types(self, op: Operation) -> Hashable:
+        return tuple(self.attribute(r.type) for r in op.results)
+
+    def attribute(self, attr: Attribute) -> Hashable:
+        """An attribute with symbolic variables numbered; memoised until a new function begins."""
+        found = self.closed.get(attr)
+        if found is None:
+            found = self.closed[attr] = self._attribute(attr)
+        return found
+
+    def _attribute(self, attr: Attribute) -> Hashable:
+        if isinstance(attr, SymAttr):
+            return self.expr(attr.data)
+        if isinstance(attr, ArrayAttr):
+            return tuple(self.attribute(a) for a in attr)
+        if isinstance(attr, DictionaryAttr):
+            return tuple((k, self.attribute(v)) for k, v in sorted(attr.data.items()))
+        if isinstance(attr, TupleType | relax.TensorType | relax.ShapeType | relax.PrimType | tir.BufferType):
+            return (attr.name, *(self.attribute(p) for p in _parameters(attr)))
+        return attr
+
+    def expr(self, expr: SymExpr) -> Hashable:
+        for var in expr.free_vars():
+            if var not in self.symbols:
+                self.symbols[var] = Var(f"${len(self.symbols)}", var.dtype)
+        return (expr.substitute(self.symbols).key, expr.dtype.width.data)  # pyright: ignore[reportArgumentType]
+
+
+def _parameters(attr: ParametrizedAttribute) -> tuple[Attribute, ...]:
+    return tuple(attr.parameters)
+
+
+def _symbol(op: Operation) -> str | None:
+    name: Any = op.properties.get("sym_name")
+    return None if name is None else name.data
+
+
+def _entries(op: Operation) -> Iterator[Entry]:
+    reader = _Reader()
+    if isinstance(op, ModuleOp):
+        yield from reader.module(op)
+    elif isinstance(op, relax.FuncOp | tir.FuncOp):
+        yield from reader.top_level(op)
+    else:
+        yield from reader.operation(op)
+
+
+def structural_equal(a: Operation, b: Operation) -> bool:
+    """Whether two modules, functions or ops are equal up to names."""
+    return first_difference(a, b) is None
+
+
+def structural_hash(op: Operation) -> int:
+    """A hash that structurally equal ops share (within one process)."""
+    return hash(tuple(e for e, _ in _entries(op)))
+
+
+def fingerprint(op: Operation) -> Hashable:
+    """The contents as one hashable value, equal for structurally equal ops: a key for a table of functions."""
+    return tuple(e for e, _ in _entries(op))
+
+
+def stable_digest(op: Operation) -> str:
+    """A hexadecimal digest of the contents that is the same in every process."""
+    digest = hashlib.blake2b(digest_size=16)
+    for entry, _ in _entries(op):
+        digest.update(repr(entry).encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two programs differ first: the ops of both sides (None where a side has no more) and what differs."""
+
+    left: Operation | None
+    right: Operation | None
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  left:  {_line(self.left)}\n  right: {_line(self.right)}"
+
+
+_PARTS = ("the kind of op", "operands", "parameters", "attributes", "result types")
+
+
+def _line(op: Operation | None) -> str:
+    if op is None:
+        return "(nothing: this side ends here)"
+    return str(op).split("\n", 1)[0]
+
+
+def first_difference(a: Operation, b: Operation) -> Difference | None:
+    """The first difference between two programs, None where they are equal."""
+    left, right = _entries(a), _entries(b)
+    last: tuple[Operation | None, Operation | None] = (a, b)
+    while True:
+        x, y = next(left, None), next(right, None)
+        if x is None and y is None:
+            return None
+        ops = (x[1] if x else None, y[1] if y else None)
+        if x is None or y is None or x[0] != y[0]:
+            return Difference(*ops, _what(x, y, last))
+        last = ops if ops[0] is not None else last
+
+
+def _what(x: Entry | None, y: Entry | None, last: tuple[Operation | None, Operation | None]) -> str:
+    if x is None or y is None or x[1] is None or y[1] is None:
+        return f"one side has more ops, after: {_line(last[0])}"
+    left, right = x[0], y[0]
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        if left[0] in ("head", "function"):
+            return "the functions have different names or visibility"
+        for part, p, q in zip(_PARTS, left, right, strict=False):
+            if p != q:
+                return f"{part} differ"
+    return "the programs differ"
+
+
+class StructuralInequalityError(TiraxError, ValueError):
+    """Two programs that should be structurally equal are not."""
+
+
+def assert_structural_equal(a: Operation, b: Operation) -> None:
+    """Raise `StructuralInequalityError`, which shows the first difference and both sides, unless `a` equals `b`."""
+    difference = first_difference(a, b)
+    if difference is not None:
+        raise StructuralInequalityError(
+            f"the programs are not structurally equal: {difference.what}",
+            expected=_line(difference.left),
+            found=_line(difference.right),
+        )
