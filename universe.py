@@ -1,6 +1,7 @@
 """What tirax brings to xDSL: dialects, passes and targets, each loaded when it is first asked for.
 
-`xdsl-opt` finds this through the entry point `xdsl.universe`; `tirax-opt` uses the same tables. One more pass is one more row.
+`xdsl-opt` finds this through the entry point `xdsl.universe`; `tirax-opt` uses the same tables. One more pass is one
+more row.
 """
 
 from __future__ import annotations
@@ -15,11 +16,30 @@ _DIALECTS = {
     "sym": "dialects.sym:Sym",
     "relax": "dialects.relax:Relax",
     "tir": "dialects.tir:Tir",
+    "arith_extras": "dialects.xdsl_extras:ArithExtras",
+    "llvm_extras": "dialects.xdsl_extras:LLVMExtras",
 }
 
-_PASSES: dict[str, str] = {}
+_PASSES: dict[str, str] = {
+    "normalize": "transforms.normalize:Normalize",
+    "canonicalize-bindings": "transforms.canonicalize_bindings:CanonicalizeBindings",
+    "dead-code-elimination": "transforms.dead_code_elimination:DeadCodeElimination",
+    "eliminate-common-subexpr": "transforms.eliminate_common_subexpr:EliminateCommonSubexpr",
+    "fold-constant": "transforms.fold_constant:FoldConstant",
+    "bind-params": "transforms.bind_params:BindParams",
+    "bind-symbolic-vars": "transforms.bind_symbolic_vars:BindSymbolicVars",
+    "legalize-ops": "transforms.legalize:LegalizeOps",
+    "annotate-tir-op-pattern": "transforms.annotate_tir_op_pattern:AnnotateTIROpPattern",
+    "fuse-ops": "transforms.fuse_ops:FuseOps",
+    "fuse-tir": "transforms.fuse_tir:FuseTIR",
+    "lower-scf": "lowering.convert_to_llvm:LowerScf",
+    "convert-to-llvm": "lowering.convert_to_llvm:ConvertToLLVM",
+}
 
-_TARGETS: dict[str, str] = {}
+_TARGETS: dict[str, str] = {
+    "asm": "lowering.emit:AssemblyTarget",
+    "obj": "lowering.emit:ObjectTarget",
+}
 
 
 def _lazy(path: str) -> Callable[[], Any]:

@@ -70,8 +70,9 @@ def dtype_name(dtype: Attribute) -> str:
     name = _NAMES.get(dtype)
     if name is not None:
         return name
+    vector: Attribute = dtype
     if isinstance(dtype, VectorType):
-        return f"{dtype_name(scalar_of(dtype))}x{lanes_of(dtype)}"
+        return f"{dtype_name(scalar_of(vector))}x{lanes_of(vector)}"
     raise DTypeError(f"{dtype} is no data type of tirax")
 
 
@@ -93,13 +94,15 @@ def is_float(dtype: Attribute) -> bool:
 def is_unsigned(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is an unsigned integer or bool."""
     element = scalar_of(dtype)
-    return isinstance(element, IntegerType) and (element.signedness.data is Signedness.UNSIGNED or element == i1)
+    return isinstance(element, IntegerType) and (
+        cast("IntegerType[int, Signedness]", element).signedness.data is Signedness.UNSIGNED or element == i1
+    )
 
 
 def bit_width(dtype: Attribute) -> int:
     """Bits of one element in a register (1 for bool; in memory a bool takes a byte)."""
     if isinstance(dtype, IntegerType):
-        return dtype.width.data
+        return cast("IntegerType[int, Signedness]", dtype).width.data
     if isinstance(dtype, _FLOATS):
         return dtype.bitwidth
     raise DTypeError(f"{dtype} has no width")

@@ -1,7 +1,7 @@
 """Names of SSA values.
 
-A value's name is the variable's name in TVMScript. xDSL cuts a trailing `_<digits>` off its name hints, which would turn
-`i_0` and `i_1` into one name; so the last underscore before trailing digits is stored as a dot: `i_0` is `%i.0` in text.
+A value's name is the variable's name in TVMScript. xDSL cuts a trailing `_<digits>` off its name hints, which would
+turn `i_0` and `i_1` into one name; so the underscore before trailing digits is stored as a dot: `i_0` is `%i.0`.
 """
 
 from __future__ import annotations

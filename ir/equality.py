@@ -1,9 +1,9 @@
 """Structural equality: the same program up to the names of variables and buffers.
 
 A program is read as a stream of entries in which values are numbered by definition and symbolic variables by first
-occurrence; operands that are expressions (tir's, and relax leaves without a name) are read as trees. Two programs are equal
-where their streams are; the first entry that differs is the difference that is reported, with both sides. Names of public
-functions and global symbols count, those of private functions only inside of a module.
+occurrence; operands that are expressions (tir's, and relax leaves without a name) are read as trees. Two programs are
+equal where their streams are; the first entry that differs is the difference that is reported, with both sides. Names
+of public functions and global symbols count, those of private functions only inside of a module.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute, SSAValue
@@ -21,6 +21,7 @@ from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import name_of
 from ..dialects.relax.operator import as_dtype
 from ..dialects.sym.expr import Const, SymExpr, Var, as_expr
+from .prim_expr import PrimExpr, as_sym
 
 Dim = int | SymExpr
 
@@ -44,9 +45,12 @@ def dim_of(value: Any) -> SymExpr:
         return _parse_dim(value)
     if isinstance(value, bool):
         raise ShapeError("an extent is an integer", found=value)
-    if hasattr(value, "__index__"):
-        return Const(operator.index(value))
-    return _from_prim_expr(value)
+    if isinstance(value, PrimExpr):
+        expr = as_sym(value)
+        return expr.substitute({v: named_var(v) for v in expr.free_vars()})
+    if not hasattr(value, "__index__"):
+        raise ShapeError("an extent is an integer or a symbolic expression", found=type(value).__name__)
+    return Const(operator.index(value))
 
 
 def _parse_dim(text: str) -> SymExpr:
@@ -65,15 +69,6 @@ def _fold(node: ast.expr) -> SymExpr | int:
     if isinstance(node, ast.BinOp):
         return _OPERATORS[type(node.op)](_fold(node.left), _fold(node.right))
     raise KeyError(type(node).__name__)
-
-
-def _from_prim_expr(value: Any) -> SymExpr:
-    from .prim_expr import PrimExpr, as_sym
-
-    if not isinstance(value, PrimExpr):
-        raise ShapeError("an extent is an integer or a symbolic expression", found=type(value).__name__)
-    expr = as_sym(value)
-    return expr.substitute({v: named_var(v) for v in expr.free_vars()})
 
 
 def named_var(var: Var) -> Var:
@@ -175,7 +170,7 @@ class TensorStructInfo(_Shaped):
     @property
     def shape(self) -> Any:
         """The extents as a `ShapeExpr`, None where they are unknown."""
-        from .relax_expr import ShapeExpr
+        from .expr import ShapeExpr
 
         dims = self._tensor.dims
         return None if dims is None else ShapeExpr(dims)
@@ -303,7 +298,9 @@ def type_of(sinfo: Any) -> Attribute:
         sinfo = cast(object, sinfo())
     if isinstance(sinfo, StructInfo):
         return sinfo.type
-    raise TiraxError("not a struct info", expected="e.g. TensorStructInfo((4,), 'float32')", found=repr(cast(Any, sinfo)))
+    raise TiraxError(
+        "not a struct info", expected="e.g. TensorStructInfo((4,), 'float32')", found=repr(cast(Any, sinfo))
+    )
 
 
 def struct_info_of(value: SSAValue) -> StructInfo:

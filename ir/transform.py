@@ -1,8 +1,9 @@
 """Passes: what a tirax pass is, sequences of them, and the context in which they run.
 
-A pass is a frozen dataclass whose fields are its options, the same from Python (`FuseOps(fuse_opt_level=1)`), from text (`-p
-fuse-ops{fuse_opt_level=1}`) and in a pipeline. `SomePass(...)(mod)` gives a new module, verified; `.apply(ctx, op)` works in
-place. `mod` is an xDSL `ModuleOp` or a view with an `op` (an `IRModule`), and the result is of the same kind.
+A pass is a frozen dataclass whose fields are its options, the same from Python (`FuseOps(fuse_opt_level=1)`), from text
+(`-p fuse-ops{fuse_opt_level=1}`) and in a pipeline. `SomePass(...)(mod)` gives a new module, verified;
+`.apply(ctx, op)` works in place. `mod` is an xDSL `ModuleOp` or a view with an `op` (an `IRModule`), and the result is
+of the same kind.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ class PassInstrument(Protocol):
 class PassContext:
     """How passes run inside of `with PassContext(...)`.
 
-    Passes above `opt_level` and those named in `disabled_pass` are left out of sequences; those of `required_pass` run in
-    any case. `config` is for passes to read; `verify` turns verification after each pass off.
+    Passes above `opt_level` and those named in `disabled_pass` are left out of sequences; those of `required_pass` run
+    in any case. `config` is for passes to read; `verify` turns verification after each pass off.
     """
 
     opt_level: int = 2

@@ -1,7 +1,7 @@
 """Verification of whole modules: each op's own, dominance of SSA values, and calls of functions of the module.
 
-xDSL checks the first alone. Dominance is checked in one walk with a set of what is visible, linear in the IR (regions of
-several blocks take a dominator tree more; Cooper, Harvey and Kennedy 2001).
+xDSL checks the first alone. Dominance is checked in one walk with a set of what is visible, linear in the IR (regions
+of several blocks take a dominator tree more; Cooper, Harvey and Kennedy 2001).
 """
 
 from __future__ import annotations

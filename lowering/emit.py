@@ -1,7 +1,7 @@
 """The output backends `llvm` (text), `asm` and `obj` of `tirax-opt -t`.
 
 They take a module of the llvm dialect; what is of another dialect is named in one diagnostic. `obj` writes bytes, so
-its output must be a file or a stream that has a binary `buffer`.
+its output must be a file or a stream that has a binary `buffer`; `ObjectTarget.object_code` gives the bytes.
 """
 
 from __future__ import annotations
@@ -54,13 +54,17 @@ class ObjectTarget(OutputTarget):
     opt_level: int = 3
     run_passes: bool = True
 
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+    def object_code(self, module: ModuleOp) -> bytes:
+        """The object file of a module of the llvm dialect."""
         from .machine import compile_object
 
+        return compile_object(print_llvm(module), Target(self.target), self.opt_level, self.run_passes)
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         binary = getattr(output, "buffer", None)
         if binary is None:
             raise UnsupportedError("an object file is not text", hint="write to a file or to standard output")
-        data = compile_object(print_llvm(module), Target(self.target), self.opt_level, self.run_passes)
+        data = self.object_code(module)
         output.flush()
         binary.write(data)
         binary.flush()

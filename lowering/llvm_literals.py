@@ -18,16 +18,15 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     FloatAttr,
-    IntegerAttr,
-    IntegerType,
+    IntAttr,
     StringAttr,
     SymbolRefAttr,
-    VectorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..diagnostics import UnsupportedError
 from ..dialects.xdsl_extras import llvm_extras
+from ..dialects.xdsl_extras.type_guards import is_integer, is_integer_attr, is_vector
 
 _PLAIN_SYMBOL = re.compile(r"[-a-zA-Z$._][-a-zA-Z$._0-9]*")
 _FLOATS: dict[type[Attribute], str] = {
@@ -45,17 +44,17 @@ def type_text(type_: Attribute) -> str:
     plain = _FLOATS.get(type(type_))
     if plain is not None:
         return plain
-    if isinstance(type_, IntegerType):
+    if is_integer(type_):
         return f"i{type_.width.data}"
     if isinstance(type_, llvm.LLVMPointerType):
         space = type_.addr_space
-        return f"ptr addrspace({space.data})" if isinstance(space, llvm.IntAttr) else "ptr"
+        return f"ptr addrspace({space.data})" if isinstance(space, IntAttr) else "ptr"
     return _aggregate_text(type_)
 
 
 def _aggregate_text(type_: Attribute) -> str:
-    if isinstance(type_, VectorType) and type_.get_num_dims() == 1:
-        return f"<{type_.get_shape()[0]} x {type_text(cast(Attribute, type_.element_type))}>"
+    if is_vector(type_) and type_.get_num_dims() == 1:
+        return f"<{type_.get_shape()[0]} x {type_text(type_.element_type)}>"
     if isinstance(type_, llvm.LLVMArrayType):
         return f"[{type_.size.data} x {type_text(type_.type)}]"
     if isinstance(type_, llvm.LLVMStructType):
@@ -117,7 +116,7 @@ _FLOAT_TEXTS: dict[type[Attribute], Callable[[float], str]] = {
 
 def scalar_text(value: float | int, type_: Attribute) -> str:
     """A number as a constant of a scalar type."""
-    if isinstance(type_, IntegerType):
+    if is_integer(type_):
         if type_.width.data == 1:
             return "true" if value else "false"
         return str(int(value))
@@ -131,7 +130,7 @@ def scalar_text(value: float | int, type_: Attribute) -> str:
 
 def constant_text(value: Attribute, type_: Attribute) -> str:
     """An attribute as a constant of a type, without the type in front."""
-    if isinstance(value, IntegerAttr):
+    if is_integer_attr(value):
         return scalar_text(value.value.data, type_)
     if isinstance(value, FloatAttr):
         return scalar_text(value.value.data, type_)
@@ -151,8 +150,8 @@ def constant_text(value: Attribute, type_: Attribute) -> str:
 
 def _dense_text(value: DenseIntOrFPElementsAttr[Any], type_: Attribute) -> str:
     values = value.get_values()
-    if value.is_splat() and isinstance(type_, VectorType):
-        element = cast(Attribute, type_.element_type)
+    if value.is_splat() and is_vector(type_):
+        element = type_.element_type
         return f"splat ({type_text(element)} {scalar_text(values[0], element)})"
     if not any(value.data.data) and isinstance(type_, llvm.LLVMArrayType):
         return "zeroinitializer"
@@ -163,15 +162,15 @@ def _dense_text(value: DenseIntOrFPElementsAttr[Any], type_: Attribute) -> str:
 def _count(type_: Attribute) -> int:
     if isinstance(type_, llvm.LLVMArrayType):
         return type_.size.data * _count(type_.type)
-    return type_.get_shape()[0] if isinstance(type_, VectorType) else 1
+    return type_.get_shape()[0] if is_vector(type_) else 1
 
 
 def _sequence_text(values: Iterator[Any], type_: Attribute) -> str:
     """The next values as a constant of an array (of arrays) or a vector."""
     if isinstance(type_, llvm.LLVMArrayType):
         element, count, brackets = type_.type, type_.size.data, "[]"
-    elif isinstance(type_, VectorType):
-        element, count, brackets = cast(Attribute, type_.element_type), type_.get_shape()[0], "<>"
+    elif is_vector(type_):
+        element, count, brackets = type_.element_type, type_.get_shape()[0], "<>"
     else:
         return scalar_text(next(values), type_)
     prefix = type_text(element) + " "
@@ -204,7 +203,7 @@ class Initialiser:
         raise UnsupportedError(f"'{op.name}' is not a constant: it cannot initialise a global")
 
     def _insert(self, container: str | list[Any], type_: Attribute, path: list[int], value: Any) -> list[Any]:
-        parts = list(container) if isinstance(container, list) else [container] * len(_element_types(type_))
+        parts: list[Any] = list(container) if isinstance(container, list) else [container] * len(_element_types(type_))
         inner = _element_types(type_)[path[0]]
         parts[path[0]] = value if len(path) == 1 else self._insert(parts[path[0]], inner, path[1:], value)
         return parts

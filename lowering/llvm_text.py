@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ..diagnostics import UnsupportedError
 from ..dialects.names import name_of
 from ..dialects.xdsl_extras import llvm_extras
+from ..dialects.xdsl_extras.type_guards import is_integer_attr
 from .llvm_literals import Initialiser, constant_text, literal_of, quoted, symbol, type_text
 
 _FASTMATH_ALL = 7
@@ -61,10 +62,8 @@ class _Metadata:
         parts: list[str] = []
         for key, value in annotation.data.items():
             text = f'!"llvm.loop.{key}"'
-            if isinstance(value, IntegerAttr):
-                text += (
-                    f", {type_text(cast(Attribute, value.type))} {constant_text(value, cast(Attribute, value.type))}"
-                )
+            if is_integer_attr(value):
+                text += f", {type_text(value.type)} {constant_text(value, value.type)}"
             elif not isinstance(value, UnitAttr):
                 raise UnsupportedError(f"loop annotation '{key} = {value}'", expected="an integer, a boolean or a flag")
             parts.append(f"!{self.node(text)}")
@@ -152,7 +151,7 @@ def _edges(op: Operation) -> list[Edge]:
     raise UnsupportedError(f"'{op.name}' is not a branch that can be written as LLVM text")
 
 
-# --- instructions: (function, operation) -> text without the result's name ---------------------------------------------
+# --- instructions: (function, operation) -> text without the result's name ---
 
 Line = Callable[[_Function, Any], str]
 
@@ -246,8 +245,12 @@ def _gep(f: _Function, op: llvm.GEPOp) -> str:
     return f"getelementptr {flags}{type_text(op.elem_type)}, {f.typed(op.ptr)}, {', '.join(indices)}"
 
 
+def _ordering(op: llvm.LoadOp | llvm.StoreOp) -> int:
+    return op.ordering.value.data if op.ordering is not None else 0
+
+
 def _memory_suffix(f: _Function, op: llvm.LoadOp | llvm.StoreOp) -> str:
-    ordering = _ORDERINGS.get(op.ordering.value.data)
+    ordering = _ORDERINGS.get(_ordering(op))
     suffix = f" {ordering}" if ordering else ""
     if op.alignment is not None:
         suffix += f", align {op.alignment.value.data}"
@@ -257,12 +260,12 @@ def _memory_suffix(f: _Function, op: llvm.LoadOp | llvm.StoreOp) -> str:
 
 
 def _load(f: _Function, op: llvm.LoadOp) -> str:
-    atomic = "atomic " if op.ordering.value.data else ""
+    atomic = "atomic " if _ordering(op) else ""
     return f"load {atomic}{type_text(op.dereferenced_value.type)}, {f.typed(op.ptr)}{_memory_suffix(f, op)}"
 
 
 def _store(f: _Function, op: llvm.StoreOp) -> str:
-    atomic = "atomic " if op.ordering.value.data else ""
+    atomic = "atomic " if _ordering(op) else ""
     return f"store {atomic}{f.typed(op.value)}, {f.typed(op.ptr)}{_memory_suffix(f, op)}"
 
 
@@ -417,7 +420,7 @@ _LINES: dict[type[Operation], Line] = {
     llvm.UnreachableOp: _unreachable,
 }
 
-# --- functions and globals -----------------------------------------------------------------------------------------------
+# --- functions and globals ---
 
 _ARGUMENT_FLAGS = {
     "noalias", "nocapture", "readonly", "readnone", "writeonly", "nonnull", "noundef", "signext", "zeroext", "returned",
@@ -439,7 +442,7 @@ def _value_attributes(attributes: DictionaryAttr | None) -> str:
             continue
         if name in _ARGUMENT_FLAGS:
             parts.append(name)
-        elif name in _ARGUMENT_NUMBERS and isinstance(value, IntegerAttr):
+        elif name in _ARGUMENT_NUMBERS and is_integer_attr(value):
             parts.append(_ARGUMENT_NUMBERS[name].format(value.value.data))
         else:
             raise UnsupportedError(f"argument attribute '{key}'", expected=", ".join(sorted(_ARGUMENT_FLAGS)))

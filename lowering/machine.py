@@ -12,7 +12,7 @@ from ..diagnostics import TiraxError
 from .target import Target
 
 if TYPE_CHECKING:
-    from llvmlite import binding as llvm_binding
+    from llvmlite import binding as llvm_binding  # pyright: ignore[reportMissingTypeStubs]
 
 
 class LLVMError(TiraxError):
@@ -22,7 +22,7 @@ class LLVMError(TiraxError):
 @lru_cache(maxsize=1)
 def binding() -> Any:
     """llvmlite's binding, with the code generators initialised."""
-    from llvmlite import binding as llvm_binding
+    from llvmlite import binding as llvm_binding  # pyright: ignore[reportMissingTypeStubs]
 
     llvm_binding.initialize_all_targets()
     llvm_binding.initialize_all_asmprinters()

@@ -41,8 +41,8 @@ _X86_CPUS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_names("sandybridge ivybridge bdver1 bdver2 bdver3 btver2"), _V2 | {"avx", "xsave"}),
     **dict.fromkeys(
         _names(
-            "x86-64-v3 haswell broadwell skylake alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake gracemont "
-            "sierraforest grandridge clearwaterforest pantherlake znver1 znver2 znver3 bdver4"
+            "x86-64-v3 haswell broadwell skylake alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake "
+            "gracemont sierraforest grandridge clearwaterforest pantherlake znver1 znver2 znver3 bdver4"
         ),
         _V3,
     ),
@@ -57,9 +57,10 @@ _DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
 @lru_cache(maxsize=1)
 def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
     """(triple, cpu, features) of this machine."""
-    from llvmlite import binding
+    from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs]
 
-    features = tuple(sorted(binding.get_host_cpu_features().items()))
+    known: dict[str, bool] = dict(binding.get_host_cpu_features())
+    features = tuple(sorted(known.items()))
     return binding.get_process_triple(), binding.get_host_cpu_name(), features
 
 

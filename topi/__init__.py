@@ -1,0 +1,11 @@
+"""The operator library: tensor operators written as tensor expressions, with TVM's names of functions and blocks."""
+
+from __future__ import annotations
+
+from . import nn
+from .broadcast import *  # noqa: F403
+from .elementwise import *  # noqa: F403
+from .reduction import *  # noqa: F403
+from .transform import *  # noqa: F403
+
+__all__ = ["nn"]

@@ -42,8 +42,8 @@ class LayerNorm(Operator):
 class Attention(Operator):
     """softmax(query · keyᵀ * scale + bias) · value for each head (Vaswani et al., 2017).
 
-    query is (batch, n, heads, size), key (batch, m, heads, size), value (batch, m, heads, size_v); the result is (batch,
-    n, heads, size_v). `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`.
+    query is (batch, n, heads, size), key (batch, m, heads, size), value (batch, m, heads, size_v); the result is
+    (batch, n, heads, size_v). `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`.
     """
 
     def infer(self) -> Attribute:

@@ -321,8 +321,8 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
             body["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
         if cls.PURE and "traits" not in body:
             body["traits"] = traits_def(Pure())
-        made: type[Operator] = type(cls.__name__, cls.__bases__, body)
-        defined = irdl_op_definition(made)
+        made: Any = type(cls.__name__, cls.__bases__, body)
+        defined: type[Operator] = irdl_op_definition(made)
         defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
         OPERATORS[name] = defined
         return defined

@@ -1,7 +1,7 @@
 """The structure of Relax programs: functions, dataflow blocks, branches, bindings, tuples and leaves.
 
-Leaves (`constant`, `shape`, `prim_value`, `string`, `extern_func`, `function_ref`, `null_value`) and tuples print inline in
-TVMScript where they have no name, and as a binding where they have one.
+Leaves (`constant`, `shape`, `prim_value`, `string`, `extern_func`, `function_ref`, `null_value`) and tuples print
+inline in TVMScript where they have no name, and as a binding where they have one.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> Diction
 class FuncOp(IRDLOperation):
     """A Relax function.
 
-        relax.func private @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> attributes {num_input = 1 : i64} {…}
+        relax.func private @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> attributes {a = 1 : i64} {…}
 
     `impure` before the body where calls of it may have effects. Symbolic variables are scoped to the function.
     """
@@ -528,7 +528,7 @@ class ShapeOp(IRDLOperation):
 
 @irdl_op_definition
 class PrimValueOp(IRDLOperation):
-    """`%v = relax.prim_value n + 1`: a symbolic integer as a Relax value; `relax.prim_value float 1.5 : f32` a float."""
+    """`%v = relax.prim_value n + 1`: a symbolic integer as a value; `relax.prim_value float 1.5 : f32` a float."""
 
     name = "relax.prim_value"
     value = prop_def(SymAttr | FloatAttr)

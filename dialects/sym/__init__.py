@@ -1,7 +1,7 @@
 """The `sym` dialect: symbolic integers, shared by relax and tir.
 
-`#sym.expr<n * 4 + 1>` is an immutable expression over variables that are scoped to the function; `sym.value n * 4 + 1 :
-i64` turns one into an SSA value. See `expr` (canonical form), `analyzer` (bounds, proofs) and `text` (parsing, printing).
+`#sym.expr<n * 4 + 1>` is an immutable expression over variables that are scoped to the function; `sym.value n * 4 + 1`
+turns one into an SSA value. See `expr` (canonical form) and `text` (parsing, printing).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Symbolic integer expressions in canonical form.
 
-An expression is immutable and kept canonical by its constructors: a sum of integer multiples of products of atoms. Atoms
-are variables and the operations that are not linear (floor division, modulo, min, max, select, comparisons). Terms stay
-in the order in which they were written, for printing; equality does not see the order.
+An expression is immutable and kept canonical by its constructors: a sum of integer multiples of products of atoms.
+Atoms are variables and the operations that are not linear (floor division, modulo, min, max, select, comparisons).
+Terms stay in the order in which they were written, for printing; equality does not see the order.
 
 A `Var` is named by a string (a symbolic shape variable, scoped to the function) or by an SSA value (in analyses only:
 such an expression can not be put into an attribute).
@@ -10,6 +10,7 @@ such an expression can not be put into an attribute).
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd
@@ -219,23 +220,43 @@ def _trunc_div(a: int, b: int) -> int:
     return q if (a < 0) == (b < 0) else -q
 
 
+def _floor_div(a: int, b: int) -> int:
+    return a // b
+
+
+def _trunc_mod(a: int, b: int) -> int:
+    return a - b * _trunc_div(a, b)
+
+
+def _select(condition: int, a: int, b: int) -> int:
+    return a if condition else b
+
+
+def _both(a: int, b: int) -> int:
+    return bool(a) and bool(b)
+
+
+def _either(a: int, b: int) -> int:
+    return bool(a) or bool(b)
+
+
 _EVALUATE: dict[str, Callable[..., int]] = {
-    "floordiv": lambda a, b: a // b,
-    "floormod": lambda a, b: a % b,
+    "floordiv": _floor_div,
+    "floormod": operator.mod,
     "truncdiv": _trunc_div,
-    "truncmod": lambda a, b: a - b * _trunc_div(a, b),
+    "truncmod": _trunc_mod,
     "min": min,
     "max": max,
-    "select": lambda c, a, b: a if c else b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "and": lambda a, b: bool(a) and bool(b),
-    "or": lambda a, b: bool(a) or bool(b),
-    "not": lambda a: not a,
+    "select": _select,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "and": _both,
+    "or": _either,
+    "not": operator.not_,
 }
 CONDITIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
 _COMMUTATIVE = frozenset({"min", "max", "eq", "ne", "and", "or"})
@@ -382,8 +403,9 @@ def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
     _, rest = _split_multiples(x, d)
     if rest.constant is not None:
         return Const(rest.constant % d, rest.dtype)
-    if isinstance(rest, Op) and rest.kind == "floormod" and (rest.args[1].constant or 0) % d == 0:
-        if rest.args[1].constant:
+    if isinstance(rest, Op) and rest.kind == "floormod":
+        inner = rest.args[1].constant
+        if inner and inner % d == 0:
             return floormod(rest.args[0], y)
     return Op("floormod", (rest, y))
 
@@ -432,9 +454,6 @@ def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> SymExpr:
     if args[0].constant is not None:
         return args[1] if args[0].constant else args[2]
     return args[1] if args[1] == args[2] else Op("select", args)
-
-
-_MIRROR = {"gt": "lt", "ge": "le"}
 
 
 def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:

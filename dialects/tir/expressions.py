@@ -36,13 +36,14 @@ from xdsl.traits import ConstantLike, HasParent, IsTerminator, MemoryReadEffect,
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
-from ..dtypes import is_float
+from ..dtypes import is_float, lanes_of, scalar_of
 from .types import HANDLE, BufferType, HandleType
 
 
 def with_lanes(dtype: Attribute, like: Attribute) -> Attribute:
     """`dtype` as a vector where `like` is one, of as many lanes."""
-    return VectorType(dtype, like.get_shape()) if isinstance(like, VectorType) else dtype
+    lanes = lanes_of(like)
+    return dtype if lanes == 1 else VectorType(dtype, [lanes])
 
 
 @irdl_op_definition
@@ -56,7 +57,7 @@ class ConstOp(IRDLOperation):
 
     def __init__(self, value: int | float | IntegerAttr | FloatAttr, dtype: Attribute | None = None):
         if isinstance(value, IntegerAttr | FloatAttr):
-            attr = cast("IntegerAttr | FloatAttr", value)
+            attr = value
         elif dtype is not None and is_float(dtype):
             attr = FloatAttr(float(value), cast(AnyFloat, dtype))
         else:
@@ -360,8 +361,7 @@ def check_indices(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) 
     if len(indices) != t.rank:
         raise VerifyException(f"{op.name}: {len(indices)} indices into a buffer of rank {t.rank}")
     for index in indices:
-        element = index.type.element_type if isinstance(index.type, VectorType) else index.type
-        if not isinstance(element, IntegerType):
+        if not isinstance(scalar_of(index.type), IntegerType):
             raise VerifyException(f"{op.name}: an index must be an integer, found {index.type}")
 
 

@@ -1,7 +1,8 @@
 """TIR statements: functions, loops, blocks, stores, branches, allocations.
 
-Bodies are regions without terminator. Extents of loops are symbolic expressions where they can be, else SSA values. A block's
-body begins with its `tir.reads` and `tir.writes`, then `tir.init`; the index arithmetic that these need stands before them.
+Bodies are regions without terminator. Extents of loops are symbolic expressions where they can be, else SSA values.
+A block's body begins with its `tir.reads` and `tir.writes`, then `tir.init`; the index arithmetic that these need
+stands before them.
 """
 
 from __future__ import annotations
@@ -62,8 +63,10 @@ class FuncOp(IRDLOperation):
 
         tir.func private @relu(%X: !tir.buffer<[n], f32>, %Y: !tir.buffer<[n], f32>) attributes {tir.noalias = true} {…}
 
-    A buffer parameter is what TVM writes as a handle and its `match_buffer`; `handle_names` are the names of those handles
-    where they are known (`var_` and the buffer's name otherwise). `-> f32` where the function returns a scalar.
+    A buffer parameter is what TVM writes as a handle and its `match_buffer`; `handle_names` are the names of those
+    handles where they are known (`var_` and the buffer's name otherwise). An integer parameter binds the symbolic
+    variable of its name, where a buffer's type mentions one that no extent alone determines. `-> f32` where the
+    function returns a scalar.
     """
 
     name = "tir.func"

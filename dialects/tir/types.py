@@ -1,7 +1,7 @@
 """Types of TIR: buffers and handles.
 
     !tir.buffer<[n, 128], f32>
-    !tir.buffer<[n, 128], f32, strides = [256, 1], offset = o, scope = "local", align = 64, factor = 1, separators = [1]>
+    !tir.buffer<[n, 128], f32, strides = [256, 1], offset = o, scope = "local", align = 64, factor = 1>
 
 Scalars are builtin's integer and floating point types, vectors builtin's `vector<4xf32>`.
 """
@@ -40,8 +40,9 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
 class BufferType(ParametrizedAttribute, TypeAttribute):
     """A buffer: extents, element type, and layout.
 
-    `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where None);
-    `align` in bytes; `offset_factor` divides the offset; `separators` are axes where a flattened buffer keeps a boundary.
+    `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where
+    None); `align` in bytes; `offset_factor` divides the offset; `separators` are axes where a flattened buffer keeps
+    a boundary.
     """
 
     name = "tir.buffer"

@@ -1,19 +1,31 @@
 """`arith` operations that work on vectors, too.
 
 xDSL's `arith.cmpi`, `cmpf`, `select`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui`
-and `index_cast` accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, as MLIR's are.
+and `index_cast` accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, as
+MLIR's are.
 """
 
 from __future__ import annotations
 
 from abc import ABC
-from typing import cast
 
-from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IndexType, IntegerType, StringAttr, VectorType, i1
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    StringAttr,
+    i1,
+)
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+from .type_guards import element_type, is_vector, with_element
 
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
@@ -22,15 +34,7 @@ FLOAT_PREDICATES = (
 )  # fmt: skip
 
 
-def element_type(type: Attribute) -> Attribute:
-    """The element type of a vector type; any other type itself."""
-    return cast(Attribute, type.element_type) if isinstance(type, VectorType) else type
-
-
-def with_element(type: Attribute, element: Attribute) -> Attribute:
-    """`type` with its element type replaced: a vector of the same shape, or `element` itself for a scalar."""
-    return VectorType(element, type.shape) if isinstance(type, VectorType) else element
-
+_FLOATS = (BFloat16Type, Float16Type, Float32Type, Float64Type)
 
 Kind = type | tuple[type, ...]
 
@@ -39,10 +43,10 @@ _CASTS: dict[str, tuple[Kind, Kind, int]] = {
     "arith_extras.extsi": (IntegerType, IntegerType, 1),
     "arith_extras.extui": (IntegerType, IntegerType, 1),
     "arith_extras.trunci": (IntegerType, IntegerType, -1),
-    "arith_extras.sitofp": (IntegerType, AnyFloat, 0),
-    "arith_extras.uitofp": (IntegerType, AnyFloat, 0),
-    "arith_extras.fptosi": (AnyFloat, IntegerType, 0),
-    "arith_extras.fptoui": (AnyFloat, IntegerType, 0),
+    "arith_extras.sitofp": (IntegerType, _FLOATS, 0),
+    "arith_extras.uitofp": (IntegerType, _FLOATS, 0),
+    "arith_extras.fptosi": (_FLOATS, IntegerType, 0),
+    "arith_extras.fptoui": (_FLOATS, IntegerType, 0),
     "arith_extras.index_cast": ((IntegerType, IndexType), (IntegerType, IndexType), 0),
     "arith_extras.index_castui": ((IntegerType, IndexType), (IntegerType, IndexType), 0),
 }
@@ -50,12 +54,12 @@ _CASTS: dict[str, tuple[Kind, Kind, int]] = {
 # operation -> (kinds of elements, predicates)
 _COMPARISONS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "arith_extras.cmpi": ((IntegerType, IndexType), INTEGER_PREDICATES),
-    "arith_extras.cmpf": (AnyFloat, FLOAT_PREDICATES),
+    "arith_extras.cmpf": (_FLOATS, FLOAT_PREDICATES),
 }
 
 
 def _shape(type: Attribute) -> tuple[int, ...] | None:
-    return type.get_shape() if isinstance(type, VectorType) else None
+    return type.get_shape() if is_vector(type) else None
 
 
 def _is_a(kind: Kind, value: SSAValue) -> bool:

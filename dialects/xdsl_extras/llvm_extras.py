@@ -26,7 +26,8 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .arith_extras import FLOAT_PREDICATES, with_element
+from .arith_extras import FLOAT_PREDICATES
+from .type_guards import is_vector, with_element
 
 
 @irdl_op_definition
@@ -73,7 +74,7 @@ class ExtractElementOp(IRDLOperation):
     assembly_format = "$vector `[` $position `:` type($position) `]` attr-dict `:` type($vector) `->` type($res)"
 
     def verify_(self) -> None:
-        if not isinstance(self.vector.type, VectorType) or self.vector.type.element_type != self.res.type:
+        if not is_vector(self.vector.type) or self.vector.type.element_type != self.res.type:
             raise VerifyException(f"an element of {self.vector.type} is not {self.res.type}")
 
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    VectorType,
+    StringAttr,
     f32,
     f64,
     i1,
@@ -26,7 +26,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type, with_element
+from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES
+from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, is_vector, with_element
 from .core import Lowerer, Rule, Rules, fastmath_of
 from .floats import extend, fcmp, is_narrow, select, through_f32, truncate
 from .types import convert_type
@@ -49,7 +50,7 @@ def _overflow_flags(op: Operation) -> IntegerAttr[IntegerType] | None:
 
 def _constant(op: arith.ConstantOp, at: Lowerer) -> Values:
     value, type = op.value, op.result.type
-    if isinstance(value, IntegerAttr) and isinstance(value.type, IndexType):
+    if is_integer_attr(value) and isinstance(value.type, IndexType):
         value = IntegerAttr(value.value, i64)
     elif isinstance(value, DenseIntOrFPElementsAttr):
         value = _dense(cast("DenseIntOrFPElementsAttr[Any]", value), type)
@@ -58,7 +59,7 @@ def _constant(op: arith.ConstantOp, at: Lowerer) -> Values:
 
 def _dense(value: DenseIntOrFPElementsAttr[Any], type: Attribute) -> Attribute:
     """A dense constant whose attribute has the converted type (index elements are eight bytes, as i64's are)."""
-    if not isinstance(type, VectorType):
+    if not is_vector(type):
         raise UnsupportedError(f"a dense constant of {type} is not a value in LLVM", expected="a vector")
     return value if value.type == type else DenseIntOrFPElementsAttr(cast(Any, type), value.data)
 
@@ -104,9 +105,9 @@ def _negf(op: arith.NegfOp, at: Lowerer) -> Values:
 
 def _compare(op: Operation, default: tuple[str, ...]) -> str:
     predicate = op.properties["predicate"]
-    if isinstance(predicate, IntegerAttr):
+    if is_integer_attr(predicate):
         return default[predicate.value.data]
-    return cast(llvm.StringAttr, predicate).data
+    return cast(StringAttr, predicate).data
 
 
 def _cmpi(op: Operation, at: Lowerer) -> Values:

@@ -8,6 +8,7 @@ a pointer); the memref type that a value had is `at.memref_type(value)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects import llvm
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     SymbolRefAttr,
+    UnitAttr,
     VectorType,
     i32,
     i64,
@@ -29,6 +31,7 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.xdsl_extras.type_guards import is_integer_attr, is_vector
 from .types import PTR
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -40,7 +43,6 @@ DYNAMIC = llvm.GEP_USE_SSA_VAL
 
 _fastmath: dict[Attribute, llvm.FastMathAttr] = {}
 _strings: dict[str, StringAttr] = {}
-_segments: dict[int, DenseArrayBase[IntegerType]] = {}
 _predicates = {i: IntegerAttr(i, i64) for i in range(16)}
 
 
@@ -60,11 +62,15 @@ def _string(text: str) -> StringAttr:
     return _strings.setdefault(text, StringAttr(text))
 
 
-def _argument_segments(count: int) -> DenseArrayBase[IntegerType]:
-    known = _segments.get(count)
-    if known is None:
-        known = _segments[count] = DenseArrayBase.from_list(i32, (count, 0))
-    return known
+@lru_cache(maxsize=1024)
+def dense_i32(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    """An `array<i32: …>`; making one costs more than making the operation that it is for."""
+    return DenseArrayBase.from_list(i32, values)
+
+
+@lru_cache(maxsize=4096)
+def _integer_attr(value: int, width: int) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(value, IntegerType(width))
 
 
 class Lowerer:
@@ -103,14 +109,14 @@ class Lowerer:
 
     def integer(self, value: int, type: Attribute = i64) -> SSAValue:
         """An integer constant; for a vector type the same value in each lane."""
-        if isinstance(type, VectorType):
+        if is_vector(type):
             vector = cast("VectorType[IntegerType]", type)
             return self.constant(DenseIntOrFPElementsAttr.from_list(vector, [value]), type)
-        return self.constant(IntegerAttr(value, cast(IntegerType, type)), type)
+        return self.constant(_integer_attr(value, cast(IntegerType, type).width.data), type)
 
     def floating(self, value: float, type: Attribute) -> SSAValue:
         """A float constant; for a vector type the same value in each lane."""
-        if isinstance(type, VectorType):
+        if is_vector(type):
             vector = cast("VectorType[Any]", type)
             return self.constant(DenseIntOrFPElementsAttr.from_list(vector, [value]), type)
         return self.constant(FloatAttr(value, cast(Any, type)), type)
@@ -119,12 +125,16 @@ class Lowerer:
         """A constant of an attribute."""
         return self.value(llvm.ConstantOp.create(result_types=(type,), properties={"value": value}))
 
-    def integer_binary(self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, flags: Attribute | None = None):
+    def integer_binary(
+        self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, flags: Attribute | None = None
+    ) -> SSAValue:
         """An integer operation of the llvm dialect; `flags` are its overflow flags."""
         properties = {} if flags is None else {"overflowFlags": flags}
         return self.value(op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties=properties))
 
-    def float_binary(self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, fastmath: Attribute = NO_FASTMATH):
+    def float_binary(
+        self, op: type[Operation], lhs: SSAValue, rhs: SSAValue, fastmath: Attribute = NO_FASTMATH
+    ) -> SSAValue:
         """A float operation of the llvm dialect."""
         return self.value(
             op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": fastmath})
@@ -152,7 +162,7 @@ class Lowerer:
                 "intrin": _string(name),
                 "fastmathFlags": fastmath,
                 "op_bundle_sizes": NO_BUNDLES,
-                "operandSegmentSizes": _argument_segments(len(args)),
+                "operandSegmentSizes": dense_i32((len(args), 0)),
             },
         )
         return self.insert(op).results
@@ -172,16 +182,19 @@ class Lowerer:
                 operands=(base,) if static else (base, index),
                 result_types=(PTR,),
                 properties={
-                    "rawConstantIndices": DenseArrayBase.from_list(i32, (index if static else DYNAMIC,)),
+                    "rawConstantIndices": dense_i32((index if static else DYNAMIC,)),
                     "elem_type": element,
-                    "noWrapFlags": IntegerAttr(0, i32),
+                    "noWrapFlags": _NO_WRAP_FLAGS,
                     "inbounds": _INBOUNDS,
                 },
             )
         )
 
 
-_INBOUNDS = llvm.UnitAttr()
+_INBOUNDS = UnitAttr()
+_NO_WRAP_FLAGS = IntegerAttr(0, i32)
+_CCC = llvm.CallingConventionAttr("ccc")
+_NO_TAIL = llvm.TailCallKindAttr(llvm.TailCallKind.NONE)
 
 Rule = Callable[[Any, Lowerer], Sequence[SSAValue]]
 Rules = dict[type[Operation], Rule]
@@ -191,10 +204,10 @@ def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRe
     """An `llvm.call`; without a callee the first argument is the pointer that is called."""
     properties: dict[str, Attribute] = {
         "fastmathFlags": NO_FASTMATH,
-        "CConv": llvm.CallingConventionAttr("ccc"),
+        "CConv": _CCC,
         "op_bundle_sizes": NO_BUNDLES,
-        "operandSegmentSizes": _argument_segments(len(args)),
-        "TailCallKind": llvm.TailCallKindAttr(llvm.TailCallKind.NONE),
+        "operandSegmentSizes": dense_i32((len(args), 0)),
+        "TailCallKind": _NO_TAIL,
     }
     if callee is not None:
         properties["callee"] = callee
@@ -204,6 +217,6 @@ def make_call(args: Sequence[SSAValue], type: Attribute | None, callee: SymbolRe
 def known_integer(value: SSAValue) -> int | None:
     """The integer that `value` is, where it is a constant of the llvm dialect."""
     owner = value.owner
-    if isinstance(owner, llvm.ConstantOp) and isinstance(owner.value, IntegerAttr):
+    if isinstance(owner, llvm.ConstantOp) and is_integer_attr(owner.value):
         return owner.value.value.data
     return None

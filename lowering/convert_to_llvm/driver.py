@@ -7,8 +7,9 @@ conversion takes seconds on large modules.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func, llvm, memref
@@ -17,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...diagnostics import TiraxError, UnsupportedError
+from ...dialects.xdsl_extras.type_guards import is_memref
 from . import arith, cf, math, scf, vector
 from . import func as func_rules
 from . import memref as memref_rules
@@ -46,8 +48,8 @@ def _convert_types(region: Region, at: Lowerer) -> None:
 
 def _convert_value(value: SSAValue, at: Lowerer) -> None:
     type = value.type
-    if isinstance(type, MemRefType):
-        at.memrefs[value] = cast("MemRefType[Attribute]", type)
+    if is_memref(type):
+        at.memrefs[value] = type
     converted = convert_type(type)
     if converted is not type:
         value._type = converted  # pyright: ignore[reportPrivateUsage]
@@ -59,7 +61,7 @@ def _replace(op: Operation, at: Lowerer, block: Block) -> None:
     for old, value in zip(op.results, new, strict=True):
         if old in at.memrefs:
             value = _with_memref_type(value, at.memrefs[old], at)
-        if value.name_hint is None:
+        if value.name_hint is None:  # copied as it is stored, encoded
             value.name_hint = old.name_hint
         old.replace_all_uses_with(value)
     block.erase_op(op, safe_erase=False)
@@ -135,7 +137,8 @@ def _lower_global_or_function(op: Operation, module: Block) -> Operation | None:
     if isinstance(op, llvm.FuncOp | llvm.GlobalOp):
         return op
     if isinstance(op, func.FuncOp):
-        new: Operation = func_rules.make_function(op)
+        with _noting(f"in the signature of function @{op.sym_name.data}"):
+            new: Operation = func_rules.make_function(op)
     elif isinstance(op, memref.GlobalOp):
         new = memref_rules.lower_global(op)
     else:
@@ -147,13 +150,23 @@ def _lower_global_or_function(op: Operation, module: Block) -> Operation | None:
 
 def _lower_function(function: llvm.FuncOp, declared: dict[str, llvm.LLVMFunctionType]) -> list[str]:
     at = Lowerer(declared)
+
+    def where() -> str:
+        doing = "converting types" if at.anchor is None else f"lowering '{at.anchor.name}'"
+        return f"while {doing} in function @{function.sym_name.data}"
+
+    with _noting(where):
+        return lower_body(function.body, at)
+
+
+@contextmanager
+def _noting(where: str | Callable[[], str]) -> Generator[None, None, None]:
+    """Add a note that says where to a diagnostic that is raised inside."""
     try:
-        missing = lower_body(function.body, at)
+        yield
     except TiraxError as error:
-        where = f"while lowering '{at.anchor.name}'" if at.anchor is not None else "while converting types"
-        error.notes = (*error.notes, f"{where} in function @{function.sym_name.data}")
+        error.notes = (*error.notes, where if isinstance(where, str) else where())
         raise
-    return missing
 
 
 def _raise_missing(missing: dict[str, list[str]]) -> None:

@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, f32, i1, i16, i32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    StringAttr,
+    f32,
+    i1,
+    i16,
+    i32,
+)
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.arith_extras import element_type, with_element
+from ...dialects.xdsl_extras.type_guards import element_type, with_element
 from .core import NO_FASTMATH, Lowerer
 
 _WIDTHS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
@@ -87,10 +98,10 @@ def fcmp(
 ) -> SSAValue:
     """A float comparison with a result of `type` (i1, or one i1 for each lane)."""
     if type != i1:
-        properties: dict[str, Attribute] = {"predicate": llvm.StringAttr(predicate), "fastmathFlags": fastmath}
+        properties: dict[str, Attribute] = {"predicate": StringAttr(predicate), "fastmathFlags": fastmath}
         return at.value(llvm_extras.FCmpOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
     flag = f"_{predicate}" if predicate in ("true", "false") else predicate
-    index = llvm.IntegerAttr(llvm.FCmpPredicateFlag(flag).to_int(), 64)
+    index = IntegerAttr(llvm.FCmpPredicateFlag(flag).to_int(), 64)
     properties = {"predicate": index, "fastmathFlags": fastmath}
     return at.value(llvm.FCmpOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
 

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
-    MemRefType,
     UnitAttr,
     UnrealizedConversionCastOp,
     i64,
@@ -27,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.xdsl_extras.type_guards import is_memref
 from .core import Lowerer, Rules, make_call
 from .types import convert_type, function_type, result_type
 
@@ -61,7 +61,7 @@ def _argument_attributes(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
     given = op.arg_attrs.data if op.arg_attrs is not None else [DictionaryAttr({}) for _ in inputs]
     return ArrayAttr(
         [
-            DictionaryAttr({**attrs.data, "llvm.noalias": UnitAttr()}) if isinstance(type, MemRefType) else attrs
+            DictionaryAttr({**attrs.data, "llvm.noalias": UnitAttr()}) if is_memref(type) else attrs
             for attrs, type in zip(given, inputs, strict=True)
         ]
     )

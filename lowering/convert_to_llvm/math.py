@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm, math
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, VectorType, i1
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.arith_extras import element_type
+from ...dialects.xdsl_extras.type_guards import element_type, is_vector
 from .arith import float_intrinsic
 from .core import Lowerer, Rule, Rules, fastmath_of
 from .floats import through_f32
@@ -24,7 +24,7 @@ _HALVES = (Float16Type, BFloat16Type)
 def call_libm(at: Lowerer, name: str, args: Sequence[SSAValue], type: Attribute) -> SSAValue:
     """The C library's function on f32 (`erff`) or f64 (`erf`) values; vectors lane by lane."""
     symbol = name if isinstance(element_type(type), Float64Type) else name + "f"
-    if not isinstance(type, VectorType):
+    if not is_vector(type):
         return at.call(symbol, args, type)[0]
     result = at.value(llvm_extras.PoisonOp.create(result_types=(type,)))
     for lane in range(type.get_shape()[0]):

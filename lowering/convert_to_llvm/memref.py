@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
-from ...dialects.xdsl_extras.arith_extras import element_type, with_element
+from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, with_element
 from .core import NSW, Lowerer, Rules, known_integer
 from .types import PTR, array_type, byte_size, layout, storage_type
 
@@ -63,13 +63,13 @@ def address(at: Lowerer, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValu
 
 def _access_attributes(op: Operation) -> dict[str, Attribute]:
     nontemporal = op.properties.get("nontemporal")
-    wanted = isinstance(nontemporal, IntegerAttr) and bool(nontemporal.value.data)
+    wanted = is_integer_attr(nontemporal) and bool(nontemporal.value.data)
     return {"nontemporal": UnitAttr()} if wanted else {}
 
 
 def _alignment(op: Operation, type: Attribute) -> IntegerAttr[Any]:
     given = op.get_attr_or_prop("alignment")
-    if isinstance(given, IntegerAttr):
+    if is_integer_attr(given):
         return given
     return _alignments.get(byte_size(element_type(type))) or _alignments[1]
 
@@ -236,7 +236,7 @@ def _copy(op: memref.CopyOp, at: Lowerer) -> Values:
 
 def lower_global(op: memref.GlobalOp) -> llvm.GlobalOp:
     """A `memref.global` as an LLVM global; without an initial value it is external when public, else zeros."""
-    type = array_type(cast("MemRefType[Attribute]", op.type))
+    type = array_type(op.type)
     private = op.sym_visibility.data == "private"
     value = None if isinstance(op.initial_value, UnitAttr) else op.initial_value
     body = Region()

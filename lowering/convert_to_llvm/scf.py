@@ -14,19 +14,19 @@ from typing import Any, cast
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, llvm, scf
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
     ModuleOp,
     VectorType,
     i1,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...diagnostics import UnsupportedError
+from ...dialects.xdsl_extras.type_guards import is_integer_attr
+from .core import dense_i32
 
 LOOP_ANNOTATION = "loop_annotation"
 _NSW = arith.IntegerOverflowAttr((arith.IntegerOverflowFlag.NSW,))
@@ -44,7 +44,7 @@ def _cond_branch(
     other: tuple[Block, Sequence[SSAValue]],
     attributes: dict[str, Attribute] | None = None,
 ) -> None:
-    segments = DenseArrayBase.from_list(i32, (1, len(then[1]), len(other[1])))
+    segments = dense_i32((1, len(then[1]), len(other[1])))
     block.add_op(
         cf.ConditionalBranchOp.create(
             operands=(cond, *then[1], *other[1]),
@@ -68,7 +68,7 @@ def _split_after(op: Operation) -> Block:
         following = after
     block.parent.insert_block_after(rest, block)
     for result, argument in zip(op.results, rest.args, strict=True):
-        argument.name_hint = result.name_hint
+        argument.name_hint = result.name_hint  # copied as it is stored, encoded
         result.replace_all_uses_with(argument)
     return rest
 
@@ -91,7 +91,7 @@ def _take_terminator(block: Block) -> tuple[Operation, list[SSAValue]]:
 
 def _constant(value: SSAValue) -> int | None:
     owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+    if isinstance(owner, arith.ConstantOp) and is_integer_attr(owner.value):
         return owner.value.value.data
     return None
 

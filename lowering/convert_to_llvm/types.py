@@ -8,7 +8,6 @@ the pointer. A memref of i1 holds one byte for each element.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -35,6 +34,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from ...diagnostics import UnsupportedError
+from ...dialects.xdsl_extras.type_guards import is_integer, is_memref, is_vector
 
 PTR = LLVMPointerType()
 
@@ -44,12 +44,12 @@ def convert_type(type: Attribute) -> Attribute:
     """The LLVM type of a value of `type`; raises `UnsupportedError` where there is none."""
     if isinstance(type, IndexType):
         return i64
-    if isinstance(type, MemRefType):
+    if is_memref(type):
         return PTR
-    if isinstance(type, IntegerType):
-        return IntegerType(cast("IntegerType[int]", type).width.data)
-    if isinstance(type, VectorType):
-        return _convert_vector(cast("VectorType[Attribute]", type))
+    if is_integer(type):
+        return IntegerType(type.width.data)
+    if is_vector(type):
+        return _convert_vector(type)
     if isinstance(type, FunctionType):
         return PTR
     if is_compatible_type(type) or isinstance(type, LLVMVoidType):
@@ -81,19 +81,19 @@ def result_type(outputs: tuple[Attribute, ...]) -> Attribute:
 @lru_cache(maxsize=4096)
 def storage_type(type: Attribute) -> Attribute:
     """The type of `type` in memory: i1 is kept as a byte."""
-    if isinstance(type, VectorType):
-        return VectorType(storage_type(cast(Attribute, type.element_type)), type.shape)
+    if is_vector(type):
+        return VectorType(storage_type(type.element_type), type.shape)
     converted = convert_type(type)
-    return i8 if isinstance(converted, IntegerType) and converted.width.data == 1 else converted
+    return i8 if is_integer(converted) and converted.width.data == 1 else converted
 
 
 def byte_size(type: Attribute) -> int:
     """The number of bytes of a scalar or vector in memory."""
-    if isinstance(type, VectorType):
+    if is_vector(type):
         count = 1
         for extent in type.get_shape():
             count *= extent
-        return count * byte_size(cast(Attribute, type.element_type))
+        return count * byte_size(type.element_type)
     stored = storage_type(type)
     if isinstance(stored, FixedBitwidthType):
         return (stored.bitwidth + 7) // 8
@@ -140,4 +140,4 @@ def array_type(type: MemRefType[Attribute]) -> LLVMArrayType:
 
 def is_float(type: Attribute) -> bool:
     """Whether `type` is a float or a vector of floats."""
-    return isinstance(cast(Attribute, type.element_type) if isinstance(type, VectorType) else type, AnyFloat)
+    return isinstance(type.element_type if is_vector(type) else type, AnyFloat)

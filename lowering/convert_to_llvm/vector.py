@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.arith_extras import element_type, with_element
+from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
 from .core import Lowerer, Rules, fastmath_of
 from .floats import extend, is_narrow, through_f32, truncate
 from .memref import address, from_storage, load, store, to_storage
@@ -53,7 +53,7 @@ def _maskedstore(op: vector.MaskedStoreOp, at: Lowerer) -> Values:
 
 
 def _lanes(type: Attribute) -> int:
-    return cast("VectorType[Attribute]", type).get_shape()[0]
+    return type.get_shape()[0] if is_vector(type) else 1
 
 
 def splat(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
@@ -74,7 +74,7 @@ def _broadcast(op: vector.BroadcastOp, at: Lowerer) -> Values:
     type, source = op.vector.type, op.source
     if source.type == type:
         return (source,)
-    if isinstance(source.type, VectorType):
+    if is_vector(source.type):
         if _lanes(source.type) != 1:
             raise UnsupportedError(f"vector.broadcast of {source.type} to {type}")
         source = at.value(

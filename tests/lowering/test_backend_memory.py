@@ -273,3 +273,63 @@ def test_all_operations_without_lowering_are_named(backend):
         ConvertToLLVM().apply(context, Parser(context, source).parse_module())
     for part in ("'test.op'", "'test.termop'", "@first", "@second", "hint:"):
         assert part in str(error.value)
+
+
+def test_higher_level_operations_inside_llvm_functions(backend):
+    source = """
+    llvm.func @f(%p: !llvm.ptr, %n: i64) -> i64 {
+      %x = builtin.unrealized_conversion_cast %p : !llvm.ptr to memref<?x2xi64>
+      %flat = builtin.unrealized_conversion_cast %p : !llvm.ptr to memref<?xi64>
+      %upper = builtin.unrealized_conversion_cast %n : i64 to index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %zero = arith.constant 0 : i64
+      %sum = scf.for %i = %c0 to %upper step %c1 iter_args(%acc = %zero) -> (i64) {
+        %v = memref.load %x[%i, %c1] : memref<?x2xi64>
+        %w = memref.load %flat[%i] : memref<?xi64>
+        %s = arith.addi %acc, %v : i64
+        %t = arith.addi %s, %w : i64
+        scf.yield %t : i64
+      }
+      llvm.return %sum : i64
+    }"""
+    assert backend.call(source, np.arange(10), 3, result="i64") == (1 + 3 + 5) + (0 + 1 + 2)
+
+
+def test_a_conversion_that_nothing_lowers_is_refused(backend):
+    with pytest.raises(UnsupportedError, match="a conversion of"):
+        backend.lower("""
+        func.func @f(%n: i64) {
+          %x = builtin.unrealized_conversion_cast %n : i64 to f32
+          func.return
+        }""")
+
+
+def test_index_vectors_and_running_twice(backend):
+    module = backend.lower("""
+    func.func @f(%n: index) -> vector<4xindex> {
+      %c = arith.constant dense<[0, 1, 2, 3]> : vector<4xindex>
+      %b = vector.broadcast %n : index to vector<4xindex>
+      %s = arith.addi %c, %b : vector<4xindex>
+      func.return %s : vector<4xindex>
+    }""")
+    once = str(module)
+    assert "dense<[0, 1, 2, 3]> : vector<4xi64>" in once and "index>" not in once
+    ConvertToLLVM().apply(backend.context(), module)
+    assert str(module) == once
+
+
+def test_large_static_index(backend):
+    text = backend.text("""
+    func.func @f(%x: memref<?xf32>, %v: f32) {
+      %big = arith.constant 5000000000 : index
+      memref.store %v, %x[%big] : memref<?xf32>
+      func.return
+    }""")
+    assert "getelementptr inbounds float, ptr %x, i64 5000000000" in text
+
+
+def test_unsupported_signature_is_named(backend):
+    with pytest.raises(UnsupportedError, match="type tensor<4xf32> has no counterpart") as error:
+        backend.lower("func.func private @taken(tensor<4xf32>)")
+    assert "in the signature of function @taken" in str(error.value)

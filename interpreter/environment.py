@@ -1,0 +1,102 @@
+"""What a running program knows beside its SSA values: symbolic variables, packed functions, init steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics import unknown_name
+from ..dialects import tir
+from ..dialects.dtypes import numpy_dtype
+from ..dialects.sym.expr import SymExpr, Var
+from .scalars import InterpreterError
+
+
+class Environment:
+    """Symbolic variables of the functions on the call stack, and the packed functions that calls may name."""
+
+    def __init__(self, packed: Mapping[str, Callable[..., Any]] | None = None):
+        self._frames: list[dict[str, int]] = [{}]
+        self._packed = packed
+        self.first_steps: list[bool] = []
+
+    @contextmanager
+    def function(self, _name: str) -> Iterator[None]:
+        """A new scope of symbolic variables."""
+        self._frames.append({})
+        try:
+            yield
+        finally:
+            self._frames.pop()
+
+    @property
+    def variables(self) -> dict[str, int]:
+        return self._frames[-1]
+
+    def evaluate(self, expr: SymExpr) -> int:
+        """The value of an expression; raises `InterpreterError` for a variable that nothing bound."""
+        try:
+            return expr.evaluate(self.variables)
+        except KeyError as error:
+            raise InterpreterError(f"the symbolic variable {error} of '{expr}' is not bound") from error
+
+    def shape(self, dims: Iterable[SymExpr]) -> tuple[int, ...]:
+        return tuple(self.evaluate(d) for d in dims)
+
+    def new_array(self, buffer: tir.BufferType) -> Any:
+        """An array for a buffer, filled with a pattern that shows reads of what was never written."""
+        array = np.empty(self.shape(buffer.dims), numpy_dtype(buffer.dtype))
+        array.reshape(-1).view(np.uint8)[:] = 0x7B
+        if array.dtype.kind == "b":
+            array[...] = True
+        return array
+
+    def bind(self, name: str, value: int) -> None:
+        """Bind a variable; raises `InterpreterError` where it has another value already."""
+        known = self.variables.setdefault(name, value)
+        if known != value:
+            raise InterpreterError(f"the symbolic variable {name} has two values", expected=known, found=value)
+
+    def bind_dims(self, dims: Sequence[SymExpr], shape: Sequence[int]) -> None:
+        """Bind plain variables from a shape, then check that every extent agrees."""
+        if len(dims) != len(shape):
+            raise InterpreterError("an array has the wrong rank", expected=len(dims), found=len(shape))
+        for d, extent in zip(dims, shape, strict=True):
+            if isinstance(d, Var) and isinstance(d.name, str) and d.name not in self.variables:
+                self.bind(d.name, extent)
+        for d, extent in zip(dims, shape, strict=True):
+            if all(v.name in self.variables for v in d.free_vars()) and self.evaluate(d) != extent:
+                raise InterpreterError(
+                    f"an array has the wrong extent where {d}", expected=self.evaluate(d), found=extent
+                )
+
+    def bind_tir(self, func: tir.FuncOp, args: Sequence[Any]) -> None:
+        """Bind what the parameters of a tensor function determine; scalar parameters bind variables of their name."""
+        from ..dialects.names import name_of
+
+        for param, value in zip(func.params, args, strict=True):
+            if not isinstance(param.type, tir.BufferType | tir.HandleType):
+                name = name_of(param)
+                if name is not None and np.asarray(value).dtype.kind in "iu":
+                    self.bind(name, int(value))
+        buffers = [(p.type, v) for p, v in zip(func.params, args, strict=True) if isinstance(p.type, tir.BufferType)]
+        for t, array in buffers:
+            for d, extent in zip(t.dims, array.shape, strict=False):
+                if isinstance(d, Var) and isinstance(d.name, str):
+                    self.variables.setdefault(d.name, extent)
+        for t, array in buffers:
+            self.bind_dims(t.dims, array.shape)
+
+    def packed(self, name: str) -> Callable[..., Any]:
+        """A packed function: of this environment, or registered with the runtime."""
+        if self._packed is not None and name in self._packed:
+            return self._packed[name]
+        from ..runtime.registry import get_global_func, list_global_func_names
+
+        found = get_global_func(name, allow_missing=True)
+        if found is None:
+            raise unknown_name("packed function", name, [*(self._packed or ()), *list_global_func_names()])
+        return found

@@ -1,0 +1,57 @@
+"""Running programs on the reference semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interpreter import Interpreter
+
+from ..diagnostics import unknown_name
+from ..dialects import relax, tir
+from .environment import Environment
+from .relax import RelaxSemantics
+from .scalars import InterpreterError
+from .table import TableFunctions
+from .tir import TirSemantics
+
+
+def make_interpreter(
+    module: ModuleOp, packed: Mapping[str, Callable[..., Any]] | None = None
+) -> tuple[Interpreter, RelaxSemantics]:
+    """An xDSL interpreter of the module with tirax's semantics registered."""
+    env = Environment(packed)
+    tensor_functions = TirSemantics(env)
+    functions = RelaxSemantics(env, tensor_functions)
+    interpreter = Interpreter(module)
+    interpreter.register_implementations(TableFunctions({**tensor_functions.table(), **functions.table()}))
+    return interpreter, functions
+
+
+def interpret(
+    module: ModuleOp,
+    name: str,
+    args: Sequence[Any],
+    packed: Mapping[str, Callable[..., Any]] | None = None,
+) -> Any:
+    """Run the function `name` of `module` and give its result.
+
+    A Relax function takes arrays, tuples of them, shapes (tuples of ints) and numbers. A tensor function takes arrays,
+    which it writes in place, and scalars; its result is None, or its scalar. `packed` are Python functions that calls
+    may name beside the registered ones. Raises `InterpreterError` for programs without meaning on these inputs.
+    """
+    symbols = {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
+    func = symbols.get(name)
+    if func is None:
+        raise unknown_name("function", name, symbols)
+    interpreter, functions = make_interpreter(module, packed)
+    with np.errstate(all="ignore"):
+        if isinstance(func, relax.FuncOp):
+            return functions.call(interpreter, func, tuple(args))
+        results = functions.tir.call(interpreter, func, tuple(args))
+        return results[0] if results else None
+
+
+__all__ = ["InterpreterError", "interpret", "make_interpreter"]

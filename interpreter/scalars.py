@@ -1,0 +1,190 @@
+"""Scalar semantics in numpy, each operation in the exact dtype: what TIR's expressions mean.
+
+The functions work on numpy scalars and, lane by lane, on arrays (TIR's vectors).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Attribute
+
+from ..diagnostics import TiraxError
+from ..dialects.dtypes import numpy_dtype, scalar_of
+
+Value = Any
+"""A numpy scalar or array."""
+
+
+class InterpreterError(TiraxError, RuntimeError):
+    """A program that has no meaning on the given inputs: an index out of bounds, a division by zero."""
+
+
+def of_type(value: object, dtype: Attribute) -> Value:
+    """A Python number as a scalar of `dtype`; integers wrap."""
+    target = numpy_dtype(scalar_of(dtype))
+    if target.kind in "iu" and isinstance(value, int):
+        return np.array(value & ((1 << (8 * target.itemsize)) - 1), f"u{target.itemsize}").view(target)[()]
+    return np.array(value).astype(target)[()]
+
+
+def _check_divisor(b: Value) -> None:
+    if np.any(b == 0):
+        raise InterpreterError("division of an integer by zero")
+
+
+def floor_div(a: Value, b: Value) -> Value:
+    if a.dtype.kind in "iu":
+        _check_divisor(b)
+        return np.floor_divide(a, b)
+    return np.floor(a / b).astype(a.dtype)[()]
+
+
+def floor_mod(a: Value, b: Value) -> Value:
+    if a.dtype.kind in "iu":
+        _check_divisor(b)
+        return np.mod(a, b)
+    return (a - np.floor(a / b).astype(a.dtype) * b).astype(a.dtype)[()]
+
+
+def trunc_div(a: Value, b: Value) -> Value:
+    if a.dtype.kind not in "iu":
+        return (a / b).astype(a.dtype)[()]
+    _check_divisor(b)
+    quotient = np.floor_divide(a, b)
+    inexact = (np.mod(a, b) != 0) & ((a < 0) != (b < 0))
+    return (quotient + inexact.astype(a.dtype)).astype(a.dtype)[()]
+
+
+def trunc_mod(a: Value, b: Value) -> Value:
+    if a.dtype.kind in "iu":
+        _check_divisor(b)
+    return np.fmod(a, b).astype(a.dtype)[()]
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """`a < b ? a : b`, which gives b where either is NaN, as machine code does."""
+    return np.where(a < b, a, b).astype(a.dtype)[()]
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """`a > b ? a : b`."""
+    return np.where(a > b, a, b).astype(a.dtype)[()]
+
+
+def cast(value: Value, dtype: Attribute) -> Value:
+    """Conversion as in C: floats to integers truncate, integers wrap, anything to bool is `!= 0`."""
+    return np.asarray(value).astype(numpy_dtype(scalar_of(dtype)))[()]
+
+
+def select(c: Value, a: Value, b: Value) -> Value:
+    return np.where(c, a, b).astype(np.asarray(a).dtype)[()]
+
+
+BINARY: dict[str, Callable[[Value, Value], Value]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": trunc_div,
+    "truncmod": trunc_mod,
+    "floordiv": floor_div,
+    "floormod": floor_mod,
+    "min": minimum,
+    "max": maximum,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def _in_float64(function: Callable[..., Any]) -> Callable[..., Value]:
+    """Compute in double and round once."""
+
+    def run(*args: Value) -> Value:
+        wide = [np.asarray(a).astype(np.float64) for a in args]
+        return np.asarray(function(*wide)).astype(np.asarray(args[0]).dtype)[()]
+
+    return run
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _round_away(x: Any) -> Any:
+    """Halves away from zero, as C's `round`."""
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+_FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "exp10": lambda x: np.power(10.0, x),
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "erf": _erf,
+    "sigmoid": _sigmoid,
+    "pow": np.power,
+    "fmod": np.fmod,
+    "copysign": np.copysign,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "trunc": np.trunc,
+    "round": _round_away,
+    "nearbyint": np.rint,
+    "nextafter": np.nextafter,
+    "fma": lambda a, b, c: a * b + c,
+}
+
+INTRINSICS: dict[str, Callable[..., Value]] = {
+    **{name: _in_float64(f) for name, f in _FLOAT_INTRINSICS.items()},
+    "fabs": np.abs,
+    "abs": np.abs,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "likely": lambda x: x,
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "bitwise_not": np.invert,
+    "popcount": lambda x: np.bitwise_count(x).astype(x.dtype),
+    "clz": lambda x: of_clz(x),
+}
+
+
+def of_clz(x: Value) -> Value:
+    """Leading zero bits."""
+    bits = 8 * x.dtype.itemsize
+    return np.array(bits - int(x).bit_length(), x.dtype)[()]

@@ -1,0 +1,222 @@
+"""Reference semantics of tir: loops and blocks over numpy arrays.
+
+A buffer is a numpy array of its shape. A function's symbolic variables are bound from the shapes of its buffers at the
+call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.interpreter import Interpreter, PythonValues, ReturnedValues
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects import tir
+from ..dialects.dtypes import numpy_dtype, scalar_of
+from ..dialects.sym import ValueOp
+from ..dialects.sym.expr import SymExpr
+from ..ir.verify import location_of
+from . import scalars
+from .environment import Environment
+from .scalars import InterpreterError
+from .table import Implementation
+
+_ALL = slice(None)
+
+
+class TirSemantics:
+    """The implementations of tir's ops; `env` holds the symbolic variables of the function that runs."""
+
+    def __init__(self, env: Environment):
+        self.env = env
+
+    def table(self) -> dict[type[Operation], Implementation]:
+        return {
+            **{cls: _binary(scalars.BINARY[name]) for name, cls in tir.BINARY.items()},
+            ValueOp: self.sym_value,
+            tir.ConstOp: _const,
+            tir.NotOp: lambda _i, _op, args: (np.logical_not(args[0]),),
+            tir.CastOp: lambda _i, op, args: (scalars.cast(args[0], op.result.type),),
+            tir.ReinterpretOp: _reinterpret,
+            tir.SelectOp: lambda _i, _op, args: (scalars.select(*args),),
+            tir.IfThenElseOp: _if_then_else,
+            tir.YieldOp: lambda _i, _op, args: ReturnedValues(args),
+            tir.LoadOp: _load,
+            tir.RampOp: _ramp,
+            tir.BroadcastOp: lambda _i, op, args: (np.full(op.result.type.get_shape(), args[0]),),
+            tir.CallIntrinOp: _intrinsic,
+            tir.CallExternOp: _unsupported_call,
+            tir.CallPackedOp: self.call_packed,
+            tir.CallLLVMIntrinOp: _unsupported_call,
+            tir.StringImmOp: lambda _i, op, _args: (op.value.data,),
+            tir.BufferDataOp: lambda _i, _op, args: (args[0].reshape(-1),),
+            tir.ForOp: self.loop,
+            tir.BlockOp: self.block,
+            tir.ReadsOp: _nothing,
+            tir.WritesOp: _nothing,
+            tir.InitOp: self.init,
+            tir.StoreOp: _store,
+            tir.EvaluateOp: _nothing,
+            tir.LetOp: lambda _i, _op, args: args,
+            tir.IfOp: _if,
+            tir.WhileOp: _while,
+            tir.AssertOp: _assert,
+            tir.AttrOp: lambda i, op, _args: i.run_ssacfg_region(op.body, ()),
+            tir.AllocBufferOp: self.alloc_buffer,
+            tir.AllocConstOp: lambda _i, op, _args: (op.value.numpy().copy(),),
+            tir.DeclBufferOp: self.decl_buffer,
+            tir.MatchBufferOp: self.match_buffer,
+            tir.ReturnOp: lambda _i, _op, args: ReturnedValues(args),
+            tir.FuncOp: _nothing,
+        }
+
+    def call(self, interpreter: Interpreter, func: tir.FuncOp, args: PythonValues) -> PythonValues:
+        """Run a function on buffers (arrays, written in place) and scalars; its scalar results."""
+        with self.env.function(func.sym_name.data):
+            self.env.bind_tir(func, args)
+            return interpreter.run_ssacfg_region(func.body, tuple(args), func.sym_name.data)
+
+    def sym_value(self, _i: Interpreter, op: ValueOp, _args: PythonValues) -> PythonValues:
+        return (scalars.of_type(self.env.evaluate(op.expr.data), op.result.type),)
+
+    def bound(self, interpreter: Interpreter, bound: SymExpr | SSAValue) -> int:
+        if isinstance(bound, SSAValue):
+            return int(interpreter.get_values((bound,))[0])
+        return self.env.evaluate(bound)
+
+    def loop(self, interpreter: Interpreter, op: tir.ForOp, _args: PythonValues) -> PythonValues:
+        first = self.bound(interpreter, op.min)
+        for i in range(first, first + self.bound(interpreter, op.extent)):
+            interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.loop_var.type),), "for")
+        return ()
+
+    def block(self, interpreter: Interpreter, op: tir.BlockOp, args: PythonValues) -> PythonValues:
+        if op.predicate is not None and not args[-1]:
+            return ()
+        values = args[: len(op.bindings)]
+        for value, low, extent in zip(values, op.mins, op.extents, strict=True):
+            first = self.env.evaluate(low)
+            if not first <= int(value) < first + self.env.evaluate(extent):
+                raise InterpreterError(
+                    f'an iterator of block "{op.block_name.data}" leaves its domain',
+                    location=location_of(op),
+                    expected=f"{first} <= value < {first + self.env.evaluate(extent)}",
+                    found=int(value),
+                )
+        first_step = all(
+            int(v) == self.env.evaluate(low)
+            for v, low, kind in zip(values, op.mins, op.kinds, strict=True)
+            if kind is tir.IterKind.REDUCE
+        )
+        self.env.first_steps.append(first_step)
+        interpreter.run_ssacfg_region(op.body, values, op.block_name.data)
+        self.env.first_steps.pop()
+        return ()
+
+    def init(self, interpreter: Interpreter, op: tir.InitOp, _args: PythonValues) -> PythonValues:
+        if self.env.first_steps[-1]:
+            interpreter.run_ssacfg_region(op.body, (), "init")
+        return ()
+
+    def alloc_buffer(self, _i: Interpreter, op: tir.AllocBufferOp, _args: PythonValues) -> PythonValues:
+        return (self.env.new_array(op.result.type),)
+
+    def decl_buffer(self, _i: Interpreter, op: tir.DeclBufferOp, args: PythonValues) -> PythonValues:
+        shape = self.env.shape(op.result.type.dims)
+        return (args[0].view(numpy_dtype(op.result.type.dtype))[: int(np.prod(shape))].reshape(shape),)
+
+    def match_buffer(self, _i: Interpreter, op: tir.MatchBufferOp, args: PythonValues) -> PythonValues:
+        source, *starts = args
+        extents = self.env.shape(op.extents)
+        window = source[tuple(slice(int(s), int(s) + e) for s, e in zip(starts, extents, strict=True))]
+        self.env.bind_dims(op.result.type.dims[-len(window.shape) :], window.shape)
+        return (window.reshape(self.env.shape(op.result.type.dims)),)
+
+    def call_packed(self, _i: Interpreter, op: tir.CallPackedOp, args: PythonValues) -> PythonValues:
+        result = self.env.packed(op.func.data)(*args)
+        return (np.int32(0) if result is None else result,)
+
+
+def _nothing(_i: Interpreter, _op: Operation, _args: PythonValues) -> PythonValues:
+    return ()
+
+
+def _binary(function: Any) -> Implementation:
+    def run(_i: Interpreter, _op: Operation, args: PythonValues) -> PythonValues:
+        return (function(*args),)
+
+    return run
+
+
+def _const(_i: Interpreter, op: tir.ConstOp, _args: PythonValues) -> PythonValues:
+    number = op.value.value.data
+    return (scalars.of_type(float(number) if isinstance(op.value, FloatAttr) else int(number), op.result.type),)
+
+
+def _reinterpret(_i: Interpreter, op: tir.ReinterpretOp, args: PythonValues) -> PythonValues:
+    return (np.asarray(args[0]).view(numpy_dtype(scalar_of(op.result.type)))[()],)
+
+
+def _if_then_else(interpreter: Interpreter, op: tir.IfThenElseOp, args: PythonValues) -> PythonValues:
+    return interpreter.run_ssacfg_region(op.then_region if args[0] else op.else_region, ())
+
+
+def _index(op: Operation, buffer: Any, indices: PythonValues) -> tuple[Any, ...]:
+    for axis, (i, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
+        if np.any(np.asarray(i) < 0) or np.any(np.asarray(i) >= extent):
+            raise InterpreterError(
+                f"{op.name}: index out of bounds in dimension {axis}",
+                location=location_of(op),
+                expected=f"0 <= index < {extent}",
+                found=i,
+            )
+    return tuple(indices)
+
+
+def _load(_i: Interpreter, op: tir.LoadOp, args: PythonValues) -> PythonValues:
+    buffer, *indices = args
+    return (buffer[_index(op, buffer, tuple(indices))],)
+
+
+def _store(_i: Interpreter, op: tir.StoreOp, args: PythonValues) -> PythonValues:
+    value, buffer, *indices = args
+    buffer[_index(op, buffer, tuple(indices))] = value
+    return ()
+
+
+def _ramp(_i: Interpreter, op: tir.RampOp, args: PythonValues) -> PythonValues:
+    base, stride = args
+    lanes = np.arange(op.result.type.get_shape()[0]).astype(np.asarray(base).dtype)
+    return (base + lanes * stride,)
+
+
+def _intrinsic(_i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> PythonValues:
+    function = scalars.INTRINSICS.get(op.func.data)
+    if function is None:
+        raise InterpreterError(f"the intrinsic '{op.func.data}' has no reference semantics", location=location_of(op))
+    return (function(*args),)
+
+
+def _unsupported_call(_i: Interpreter, op: Any, _args: PythonValues) -> PythonValues:
+    raise InterpreterError(f"{op.name} '{op.func.data}' cannot be interpreted", location=location_of(op))
+
+
+def _if(interpreter: Interpreter, op: tir.IfOp, args: PythonValues) -> PythonValues:
+    region = op.then_region if args[0] else op.else_region
+    if region.first_block is not None:
+        interpreter.run_ssacfg_region(region, ())
+    return ()
+
+
+def _while(interpreter: Interpreter, op: tir.WhileOp, _args: PythonValues) -> PythonValues:
+    while interpreter.run_ssacfg_region(op.cond_region, ())[0]:
+        interpreter.run_ssacfg_region(op.body, ())
+    return ()
+
+
+def _assert(_i: Interpreter, op: tir.AssertOp, args: PythonValues) -> PythonValues:
+    if not args[0]:
+        raise InterpreterError(f"assertion failed: {op.message.data}", location=location_of(op))
+    return ()

@@ -1,0 +1,277 @@
+"""Which regions of which buffers a block reads and writes.
+
+`infer_regions(block)` puts `tir.reads` and `tir.writes` at the start of a block's body, as TVM completes a script: in
+order of first access, inner loops relaxed, accesses of one buffer joined. With an init, what is written is not among the
+reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ..dialects import tir
+from ..dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
+from .affine import Materializer, expr_of
+
+Interval = tuple[SymExpr, SymExpr]
+"""The least and the greatest index."""
+_Dims = list[Interval | None]
+"""An interval for each dimension; None where it cannot be said, which means all of it."""
+
+
+class _Accesses:
+    """Regions by buffer, in order of first access."""
+
+    def __init__(self) -> None:
+        self.dims: dict[SSAValue, _Dims] = {}
+
+    def add(self, buffer: SSAValue, dims: _Dims) -> None:
+        known = self.dims.get(buffer)
+        self.dims[buffer] = dims if known is None else [_join(a, b) for a, b in zip(known, dims, strict=True)]
+
+
+def _join(a: Interval | None, b: Interval | None) -> Interval | None:
+    if a is None or b is None:
+        return None
+    return (a[0] if a[0] == b[0] else minimum(a[0], b[0]), a[1] if a[1] == b[1] else maximum(a[1], b[1]))
+
+
+class _Detector:
+    """Walks the body of a block; expressions are read as trees, each value once."""
+
+    def __init__(self) -> None:
+        self.reads = _Accesses()
+        self.writes = _Accesses()
+        self._bounds: dict[SSAValue, Interval | None] = {}
+        self._local: set[SSAValue] = set()
+        self._matched: dict[SSAValue, tir.MatchBufferOp] = {}
+        self._seen: set[SSAValue] = set()
+        self._memo: dict[SSAValue, SymExpr] = {}
+
+    def visit_block(self, block: Block) -> None:
+        for op in block.ops:
+            handler = _STATEMENTS.get(type(op))
+            if handler is not None:
+                handler(self, op)
+
+    def visit_store(self, op: tir.StoreOp) -> None:
+        self._access(self.writes, op.buffer, op.indices)
+        self.visit_values([op.value, *op.indices])
+
+    def visit_for(self, op: tir.ForOp) -> None:
+        least, extent = (b if isinstance(b, SymExpr) else self._expr(b) for b in (op.min, op.extent))
+        self.visit_values([v for v in (op.dyn_min, op.dyn_extent) if v is not None])
+        first, last = self._interval(least), self._interval(least + extent - 1)
+        self._bounds[op.loop_var] = None if first is None or last is None else (first[0], last[1])
+        self.visit_block(op.body.block)
+
+    def visit_nested_block(self, op: tir.BlockOp) -> None:
+        self.visit_values(op.operands)
+        for var, binding in zip(op.iter_vars, op.bindings, strict=True):
+            self._bounds[var] = self._interval(self._expr(binding))
+        for accesses, regions in ((self.reads, op.reads), (self.writes, op.writes)):
+            for region in regions:
+                self._region(accesses, region.buffer, region.starts, region.extents)
+
+    def visit_plain(self, op: Operation) -> None:
+        self.visit_values(op.operands)
+        for region in op.regions:
+            for block in region.blocks:
+                self.visit_block(block)
+
+    def visit_init(self, op: tir.InitOp) -> None:
+        self.visit_block(op.body.block)
+
+    def visit_definition(self, op: Operation) -> None:
+        self._local.add(op.results[0])
+        if isinstance(op, tir.MatchBufferOp):
+            self._matched[op.results[0]] = op
+
+    def visit_values(self, values: Sequence[SSAValue]) -> None:
+        """The accesses in the trees of `values`, an access before those in its indices."""
+        stack = list(reversed(values))
+        while stack:
+            value = stack.pop()
+            if value in self._seen:
+                continue
+            self._seen.add(value)
+            if isinstance(value.type, tir.BufferType):
+                self._opaque(value)
+            if isinstance(value, OpResult) and not isinstance(value.op, tir.LetOp):
+                stack.extend(reversed(self._expression(value.op)))
+
+    def _expression(self, op: Operation) -> list[SSAValue]:
+        """Note what an expression accesses; gives the values to look at next."""
+        if isinstance(op, tir.LoadOp):
+            self._access(self.reads, op.buffer, op.indices)
+            return list(op.indices)
+        if isinstance(op, tir.IfThenElseOp):
+            sides = (op.then_region.block.last_op, op.else_region.block.last_op)
+            return [op.cond, *(v for side in sides if side is not None for v in side.operands)]
+        if isinstance(op, tir.AllocBufferOp | tir.AllocConstOp | tir.MatchBufferOp):
+            return []
+        return list(op.operands)
+
+    def _opaque(self, buffer: SSAValue) -> None:
+        """A pointer to the buffer escapes: all of it may be read and written."""
+        rank = buffer.type.rank if isinstance(buffer.type, tir.BufferType) else 0
+        for accesses in (self.reads, self.writes):
+            self._add(accesses, buffer, [None] * rank)
+
+    def _access(self, accesses: _Accesses, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+        self._add(accesses, buffer, [self._index(i) for i in indices])
+
+    def _add(self, accesses: _Accesses, buffer: SSAValue, dims: _Dims) -> None:
+        matched = self._matched.get(buffer)
+        if matched is not None:
+            self._region(accesses, matched.source, matched.starts, matched.extents)
+        elif buffer not in self._local:
+            accesses.add(buffer, dims)
+
+    def _region(
+        self, accesses: _Accesses, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]
+    ) -> None:
+        dims: _Dims = []
+        for start, extent in zip(starts, extents, strict=True):
+            first = self._interval(self._expr(start))
+            dims.append(None if first is None else (first[0], first[1] + extent - 1))
+        self._add(accesses, buffer, dims)
+
+    def _expr(self, value: SSAValue) -> SymExpr:
+        return expr_of(value, self._memo)
+
+    def _index(self, value: SSAValue) -> Interval | None:
+        if isinstance(value.type, IntegerType):
+            return self._interval(self._expr(value))
+        op = value.op if isinstance(value, OpResult) else None
+        if isinstance(op, tir.BroadcastOp):
+            return self._index(op.value)
+        if not isinstance(op, tir.RampOp) or not isinstance(op.result.type, VectorType):
+            return None
+        base, step = self._index(op.base), self._expr(op.stride).constant
+        if base is None or step is None:
+            return None
+        reach = step * (op.result.type.get_shape()[0] - 1)
+        return base[0] + min(reach, 0), base[1] + max(reach, 0)
+
+    def _interval(self, e: SymExpr) -> Interval | None:
+        """The least and the greatest value of `e` over the inner loops."""
+        if not any(v.value in self._bounds for v in e.free_vars()):
+            return e, e
+        handler = _INTERVALS.get(type(e))
+        return None if handler is None else handler(self, e)
+
+    def var_interval(self, e: Var) -> Interval | None:
+        return self._bounds[e.name] if isinstance(e.name, SSAValue) else (e, e)
+
+    def sum_interval(self, e: Sum) -> Interval | None:
+        low: SymExpr = Const(e.offset, e.dtype)
+        high = low
+        for term, c in e.terms:
+            found = self._interval(term)
+            if found is None:
+                return None
+            least, most = found if c > 0 else (found[1], found[0])
+            low, high = low + least * c, high + most * c
+        return low, high
+
+    def product_interval(self, e: Product) -> Interval | None:
+        """Extents are not negative, so that the product with them keeps the order."""
+        low = high = Const(1, e.dtype)
+        for atom in e.atoms:
+            found = self._interval(atom)
+            if found is None or not (found[0].constant == 0 or (isinstance(atom, Var) and atom.value is None)):
+                return None
+            low, high = mul(low, found[0]), mul(high, found[1])
+        return low, high
+
+    def op_interval(self, e: Op) -> Interval | None:
+        found = [self._interval(a) for a in e.args]
+        known = [f for f in found if f is not None]
+        divisor = e.args[-1].constant
+        if e.kind == "floormod" and divisor is not None and divisor > 0:
+            return Const(0, e.dtype), Const(divisor - 1, e.dtype)
+        if len(known) < len(found):
+            return None
+        if e.kind == "floordiv" and divisor is not None and divisor > 0:
+            return floordiv(known[0][0], divisor), floordiv(known[0][1], divisor)
+        if e.kind in ("min", "max"):
+            pick = minimum if e.kind == "min" else maximum
+            return pick(known[0][0], known[1][0]), pick(known[0][1], known[1][1])
+        return None
+
+
+_INTERVALS: dict[type[SymExpr], Callable[..., Interval | None]] = {
+    Var: _Detector.var_interval,
+    Sum: _Detector.sum_interval,
+    Product: _Detector.product_interval,
+    Op: _Detector.op_interval,
+}
+_STATEMENTS: dict[type[Operation], Callable[..., None]] = {
+    tir.StoreOp: _Detector.visit_store,
+    tir.ForOp: _Detector.visit_for,
+    tir.BlockOp: _Detector.visit_nested_block,
+    tir.InitOp: _Detector.visit_init,
+    tir.AllocBufferOp: _Detector.visit_definition,
+    tir.AllocConstOp: _Detector.visit_definition,
+    tir.MatchBufferOp: _Detector.visit_definition,
+    **dict.fromkeys(
+        (tir.EvaluateOp, tir.LetOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.YieldOp),
+        _Detector.visit_plain,
+    ),
+}
+
+
+def infer_regions(block: tir.BlockOp, *, reads: bool = True, writes: bool = True) -> None:
+    """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which must have none of them.
+
+    Blocks inside must have theirs already.
+    """
+    detector = _Detector()
+    body = block.body.block
+    detector.visit_block(body)
+    written = detector.writes.dims
+    read = detector.reads.dims
+    if block.init is not None:
+        read = {b: dims for b, dims in read.items() if b not in written}
+    made: list[Operation] = []
+    materialize = Materializer(made.append)
+    regions: list[Operation] = []
+    if reads:
+        regions += [tir.ReadsOp(b, *_region(b, dims, materialize)) for b, dims in read.items()]
+    if writes:
+        regions += [tir.WritesOp(b, *_region(b, dims, materialize)) for b, dims in written.items()]
+    _insert(body, [*made, *regions], after_reads=not reads)
+
+
+def _insert(body: Block, ops: list[Operation], after_reads: bool) -> None:
+    anchor = body.first_op
+    if after_reads:
+        last = next((op for op in reversed(list(body.ops)) if isinstance(op, tir.ReadsOp)), None)
+        anchor = anchor if last is None else last.next_op
+    if anchor is None:
+        body.add_ops(ops)
+    else:
+        body.insert_ops_before(ops, anchor)
+
+
+def _region(
+    buffer: SSAValue, dims: _Dims, materialize: Callable[[SymExpr], SSAValue]
+) -> tuple[list[SSAValue], list[SymExpr]]:
+    """Starts as values, extents as expressions; a dimension whose extent is no expression of shapes is taken whole."""
+    starts: list[SSAValue] = []
+    extents: list[SymExpr] = []
+    shape = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
+    for whole, interval in zip(shape, dims, strict=True):
+        start: SymExpr = Const(0, whole.dtype)
+        extent = whole
+        if interval is not None:
+            size = interval[1] - interval[0] + 1
+            if all(isinstance(v.name, str) for v in size.free_vars()):
+                start, extent = interval[0], size
+        starts.append(materialize(start))
+        extents.append(extent)
+    return starts, extents

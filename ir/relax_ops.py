@@ -1,0 +1,347 @@
+"""Building calls outside of a function: `call_operator("relax.add", x, y)` is a detached op with its struct info inferred.
+
+Arguments are handles or what stands for one: numbers, arrays, tuples of extents, names of dtypes. Attributes come by
+keyword, or by position after the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
+from ..dialects import relax
+from ..dialects.relax.operator import Arg, Kind, as_dtype
+from ..dialects.sym.expr import Const, SymExpr, product
+from .expr import (
+    Call,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    Op,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    const,
+)
+from .struct_info import dim_of, type_of
+
+_SHAPE_ARGS = frozenset({"shape"})
+_PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
+
+
+def to_expr(value: Any) -> Expr:
+    """What stands for an expression as a handle: numbers are prim values, arrays constants, sequences tuples.
+
+    Raises `TiraxError` for anything else.
+    """
+    if isinstance(value, Expr):
+        return value
+    inner = getattr(value, "expr_handle", None)
+    if isinstance(inner, Expr):
+        return inner
+    if isinstance(value, SSAValue):
+        from .expr import expr_of
+
+        return expr_of(value)
+    if isinstance(value, str):
+        return StringImm(value)
+    if isinstance(value, tuple | list):
+        return Tuple(cast(Iterable[Any], value))
+    if hasattr(value, "__array__"):
+        return const(value)
+    if isinstance(value, int | float | SymExpr) or hasattr(value, "dtype"):
+        return PrimValue(value)
+    raise TiraxError("not an expression", expected="a Relax expression, number or array", found=type(value).__name__)
+
+
+def binary(name: str, lhs: Any, rhs: Any) -> Call:
+    """The binary operator `name`; a Python number becomes a constant of the other side's dtype."""
+    return call_operator(f"relax.{name}", _like(lhs, rhs), _like(rhs, lhs))
+
+
+def _like(value: Any, other: Any) -> Any:
+    if not isinstance(value, int | float):
+        return value
+    t = other.ssa.type if isinstance(other, Expr) else None
+    return const(value, t.element if isinstance(t, relax.TensorType) else None)
+
+
+def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
+    """A call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
+
+    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature, and what the
+    inference of its struct info raises.
+    """
+    cls = relax.OPERATORS.get(name)
+    if cls is None:
+        raise unknown_name("operator", name, relax.OPERATORS)
+    given = _bind(cls, args, kwargs)
+    operands = [_operand(cls, n, given.get(n.rstrip("*?"))) for n in cls.ARG_NAMES]
+    if cls.name == "relax.reshape":
+        operands[1] = _reshape_target(cast(SSAValue, operands[0]), given["shape"])
+    attrs = {n: _attr(cls, n, given[n]) for n in cls.ATTR_SPECS if n in given}
+    return Call.on(cls.make(*operands, **attrs).results[0])
+
+
+def signature_names(cls: type[relax.Operator]) -> list[str]:
+    """The parameters of an operator in order: its operands, then its attributes."""
+    return [*(n.rstrip("*?") for n in cls.ARG_NAMES), *cls.ATTR_SPECS]
+
+
+def _bind(cls: type[relax.Operator], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    names = signature_names(cls)
+    if len(args) > len(names):
+        raise TiraxError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
+    given = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise unknown_name(f"argument of {cls.name}", name, names)
+        if name in given:
+            raise TiraxError(f"{cls.name}: argument {name} is given twice")
+        given[name] = value
+    missing = [n for n in cls.ARG_NAMES if n[-1] not in "*?" and n not in given]
+    if missing:
+        raise TiraxError(f"{cls.name}: argument {missing[0]} is missing", expected=", ".join(names))
+    return given
+
+
+def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
+    plain = name.rstrip("*?")
+    if value is None:
+        return None
+    if name.endswith("*"):
+        return _variadic(value)
+    if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
+        return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
+    if plain in _PRIM_ARGS.get(cls.name, ()) and not isinstance(value, Expr):
+        return PrimValue(value).ssa
+    if isinstance(value, int | float):
+        return const(value).ssa
+    return to_expr(value).ssa
+
+
+def _variadic(value: Any) -> Sequence[SSAValue]:
+    expr = to_expr(value)
+    if isinstance(expr, Tuple):
+        return [f.ssa for f in expr.fields]
+    return [expr.ssa]
+
+
+def _attr(cls: type[relax.Operator], name: str, value: Any) -> Any:
+    if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
+        return as_dtype(None if value is None else value if isinstance(value, Attribute) else str(value))
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """An attribute's value as Python's own: numpy scalars, prim values and extents become numbers."""
+    if isinstance(value, tuple | list | ShapeExpr):
+        return [_plain(v) for v in cast(Iterable[Any], value)]
+    if isinstance(value, PrimValue | StringImm):
+        return value.value
+    if isinstance(value, Const):
+        return value.value
+    return value.item() if hasattr(value, "item") else value
+
+
+def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
+    """The shape of a reshape; one extent may be -1 (what is left), and 0 keeps the extent of x there."""
+    if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
+        return shape.ssa
+    dims = [dim_of(d) for d in shape]
+    source = x.type.dims if isinstance(x.type, relax.TensorType) else None
+    wild = [i for i, d in enumerate(dims) if d.constant == -1]
+    if len(wild) > 1:
+        raise ShapeError("relax.reshape: at most one extent may be -1", found=[str(d) for d in dims])
+    if wild:
+        if source is None:
+            raise ShapeError("relax.reshape: an extent of -1 needs an input of known shape")
+        rest = product(d for d in dims if d.constant != -1)
+        dims[wild[0]] = Const(0) if rest.constant == 0 else product(source) // rest
+    return ShapeExpr(dims).ssa
+
+
+def make_call(op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = ()) -> Call:
+    """TVM's `relax.Call(op, args, attrs, sinfo_args)`: `op` is an `Op`, `GlobalVar`, `ExternFunc` or a callable value."""
+    if isinstance(op, str):
+        op = Op.get(op)
+    if isinstance(op, Op):
+        return _call_op(op, args, attrs, sinfo_args)
+    if isinstance(op, ExternFunc):
+        return call_packed(op.global_symbol, *args, sinfo_args=sinfo_args, **_as_dict(attrs))
+    if isinstance(op, Call):
+        raise TiraxError("a call cannot be called", hint="bind it to a variable first")
+    return call_value(op, args, sinfo_args)
+
+
+def _as_dict(attrs: Any) -> dict[str, Any]:
+    return {} if attrs is None else {k: attrs[k] for k in attrs.keys()}  # noqa: SIM118 (Attrs has keys and items)
+
+
+def _call_op(op: Op, args: Sequence[Any], attrs: Any, sinfo_args: Sequence[Any]) -> Call:
+    build = _SPECIAL_CALLS.get(op.name)
+    if build is not None:
+        return build(args, _as_dict(attrs), sinfo_args)
+    return call_operator(op.name, *args, **_as_dict(attrs))
+
+
+def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -> Call:
+    """A call of a Relax function of the module (`GlobalVar`) or of a callable value.
+
+    The result's struct info is `sinfo_args[0]`, else what the callee's says, else object.
+    """
+    values = [to_expr(a).ssa for a in args]
+    if isinstance(func, GlobalVar):
+        result = type_of(sinfo_args[0]) if sinfo_args else _declared_result(func.ssa.type)
+        return Call.on(relax.CallOp(func.name_hint, values, result).result)
+    if not isinstance(func, Expr):
+        raise TiraxError("not callable", expected="a GlobalVar, ExternFunc or callable value", found=type(func).__name__)
+    result = type_of(sinfo_args[0]) if sinfo_args else _declared_result(func.ssa.type)
+    return Call.on(relax.CallValueOp(func.ssa, values, result).result)
+
+
+def _declared_result(t: Attribute) -> Attribute:
+    if isinstance(t, relax.CallableType):
+        return t.ret
+    if t == relax.OBJECT:
+        return relax.OBJECT
+    raise DTypeError("only functions can be called", expected="a callable", found=t)
+
+
+def _arguments(args: Any) -> list[SSAValue]:
+    """The inputs of a destination-passing call: a tuple of them, or one."""
+    if isinstance(args, Tuple | tuple | list):
+        return [to_expr(a).ssa for a in cast(Iterable[Any], args)]
+    return [to_expr(args).ssa]
+
+
+def _output(out_sinfo: Any) -> Attribute:
+    if isinstance(out_sinfo, tuple | list):
+        types = [type_of(s) for s in cast(Iterable[Any], out_sinfo)]
+        return types[0] if len(types) == 1 else TupleType(types)
+    return type_of(out_sinfo)
+
+
+def _callee_name(gvar: Any) -> str:
+    if isinstance(gvar, str):
+        return gvar
+    if not isinstance(gvar, GlobalVar):
+        raise TiraxError("not a function of the module", expected="a GlobalVar", found=type(gvar).__name__)
+    return gvar.name_hint
+
+
+def _tir_vars(tir_vars: Any) -> list[SymExpr] | None:
+    return None if tir_vars is None else [dim_of(v) for v in tir_vars]
+
+
+def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
+    """A call of a tensor function: inputs (one or a tuple), the outputs' struct info (one or a list), scalars."""
+    op = relax.CallTIROp(_callee_name(gvar), _arguments(args), _output(out_sinfo), _tir_vars(tir_vars))
+    return Call.on(op.result)
+
+
+def call_tir_inplace(gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
+    """A `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
+    indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    op = relax.CallTIRInplaceOp(
+        _callee_name(gvar), _arguments(args), indices, _output(out_sinfo), _tir_vars(tir_vars)
+    )
+    return Call.on(op.result)
+
+
+def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> Call:
+    """A call of a packed function that writes into outputs made for it."""
+    name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
+    return Call.on(relax.CallDPSPackedOp(name, _arguments(args), _output(out_sinfo)).result)
+
+
+def call_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
+    """A call of a packed function, which may have effects."""
+    return _packed(relax.CallPackedOp, func, args, sinfo_args, attrs)
+
+
+def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
+    """A call of a packed function that is trusted to be pure."""
+    return _packed(relax.CallPurePackedOp, func, args, sinfo_args, attrs)
+
+
+def _packed(
+    cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp],
+    func: Any,
+    args: Sequence[Any],
+    sinfo_args: Any,
+    attrs: Mapping[str, Any],
+) -> Call:
+    name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
+    declared = list(sinfo_args) if isinstance(sinfo_args, tuple | list) else [sinfo_args]
+    result = type_of(declared[0]) if declared else relax.OBJECT
+    values = [to_expr(a).ssa for a in args]
+    return Call.on(cls(name, values, result, {k: _plain(v) for k, v in attrs.items()} or None).result)
+
+
+def _one_output(sinfo_args: Sequence[Any]) -> Any:
+    if len(sinfo_args) != 1:
+        raise TiraxError("the struct info of the result must be given", expected="sinfo_args=[…]", found=len(sinfo_args))
+    return sinfo_args[0]
+
+
+_SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Call]] = {
+    "relax.call_tir": lambda a, _, s: call_tir(a[0], a[1], _one_output(s), *a[2:]),
+    "relax.call_tir_inplace": lambda a, k, s: call_tir_inplace(
+        a[0], a[1], k["inplace_indices"], _one_output(s), *a[2:]
+    ),
+    "relax.call_dps_packed": lambda a, _, s: call_dps_packed(a[0], a[1], _one_output(s)),
+    "relax.call_packed": lambda a, k, s: call_packed(a[0], *a[1:], sinfo_args=s, **k),
+    "relax.call_pure_packed": lambda a, k, s: call_pure_packed(a[0], *a[1:], sinfo_args=s, **k),
+}
+
+
+def operator_function(name: str) -> Callable[..., Call]:
+    """A function that builds calls of an operator, for `relax.op.add` and `R.add`. Raises `NameLookupError`."""
+    cls = relax.OPERATORS.get(name)
+    if cls is None:
+        raise unknown_name("operator", name, relax.OPERATORS)
+
+    def build(*args: Any, **kwargs: Any) -> Call:
+        return call_operator(name, *args, **kwargs)
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__doc__ = f"{cls.__doc__}\n\nArguments: {', '.join(signature_names(cls)) or 'none'}."
+    return build
+
+
+def operators_in(prefix: str) -> list[str]:
+    """The names of the operators directly in a namespace such as `relax.nn.`, without it."""
+    return sorted(n.removeprefix(prefix) for n in relax.OPERATORS if n.startswith(prefix) and "." not in n[len(prefix) :])
+
+
+def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Call]:
+    """What a module of operators gives for an attribute. Raises `AttributeError` with a suggestion."""
+    try:
+        return operator_function(prefix + name)
+    except NameLookupError as error:
+        raise AttributeError(f"module '{module}' has no operator '{name}'. {error.hint or ''}".strip()) from error
+
+
+__all__ = [
+    "TupleGetItem",
+    "binary",
+    "call_dps_packed",
+    "call_operator",
+    "call_packed",
+    "call_pure_packed",
+    "call_tir",
+    "call_tir_inplace",
+    "call_value",
+    "make_call",
+    "operator_attribute",
+    "operator_function",
+    "operators_in",
+    "to_expr",
+]

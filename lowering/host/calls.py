@@ -1,0 +1,241 @@
+"""`lower-relax-calls`: relax functions in destination passing form.
+
+    %y = relax.call_tir @f(%x) : T                 ->  %y = host.tensor : T
+                                                       host.kernel @f(%x, %y)
+    %y = relax.call_dps_packed "f"(%x) : T         ->  %y = host.tensor : T
+                                                       host.call_dps "f"(%x, %y)    (host.kernel where f is a tir.func)
+    %y = relax.call_tir_inplace @f(%x) inplace [0] ->  host.kernel @f(%x), and %x in the place of %y
+    relax.dataflow {…}                             ->  its contents
+    %b = relax.bind %a                             ->  %a in the place of %b
+    relax.tuple_get_item (relax.tuple(%a, %b))[1]  ->  %b
+    relax.call_value (relax.function_ref @f)(%x)   ->  relax.call @f(%x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import host, relax, tir
+from ...dialects.names import name_of, set_name
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+
+
+@dataclass(frozen=True)
+class LowerRelaxCalls(Pass):
+    """Relax functions in destination passing form. Raises `UnsupportedError` naming every op that has no native form."""
+
+    name = "lower-relax-calls"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kernels = {f.sym_name.data for f in op.ops if isinstance(f, tir.FuncOp)}
+        functions = [f for f in op.ops if isinstance(f, relax.FuncOp)]
+        check_supported(functions)
+        for function in functions:
+            _lower_block(function.body.block, kernels)
+
+
+def _lower_block(block: Block, kernels: set[str]) -> None:
+    op = block.first_op
+    while op is not None:
+        following = op.next_op
+        if isinstance(op, relax.DataflowOp):
+            following = _inline(op, block) or following
+        else:
+            rule = _RULES.get(type(op))
+            if rule is not None:
+                rule(op, block, kernels)
+            elif op.regions:
+                for region in op.regions:
+                    _lower_block(region.block, kernels)
+        op = following
+
+
+def _inline(op: relax.DataflowOp, block: Block) -> Operation | None:
+    """Move the contents before the op; the first op moved, which is to be visited next."""
+    outputs = op.output_op.values_
+    for outer, inner in zip(op.outputs, outputs, strict=True):
+        outer.replace_all_uses_with(inner)
+    inner_block = op.body.block
+    inner_block.erase_op(op.output_op)
+    moved = list(inner_block.ops)
+    for each in moved:
+        each.detach()
+    block.insert_ops_before(moved, op)
+    following = op.next_op
+    block.erase_op(op)
+    return moved[0] if moved else following
+
+
+def _replace(op: Operation, value: SSAValue, block: Block) -> None:
+    if name_of(value) is None and op.results:
+        set_name(value, name_of(op.results[0]))
+    op.results[0].replace_all_uses_with(value)
+    block.erase_op(op)
+
+
+def _add(block: Block, anchor: Operation, op: Operation) -> None:
+    op.location = anchor.location
+    block.insert_op_before(op, anchor)
+
+
+def _tuple_args(args: Sequence[SSAValue]) -> list[SSAValue]:
+    """Arguments; tuples that are made in the function are passed as their fields."""
+    flat: list[SSAValue] = []
+    for arg in args:
+        op = arg.op if isinstance(arg, OpResult) else None
+        flat += _tuple_args(op.fields_) if isinstance(op, relax.TupleOp) else [arg]
+    return flat
+
+
+def _outputs(op: Any, block: Block, given: Sequence[SSAValue | None]) -> list[SSAValue]:
+    """The tensors that a call writes: those given, new ones for None."""
+    outputs: list[SSAValue] = []
+    name = name_of(op.result)
+    for i, (type, value) in enumerate(zip(op.output_types, given, strict=True)):
+        if value is None:
+            made = host.TensorOp(type)
+            _add(block, op, made)
+            value = made.result
+            set_name(value, name if name is None or len(given) == 1 else f"{name}_{i}")
+        outputs.append(value)
+    return outputs
+
+
+def _finish(op: Any, block: Block, outputs: Sequence[SSAValue]) -> None:
+    """Put the outputs, or the tuple of them, in the place of the call."""
+    if not isinstance(op.result.type, TupleType):
+        _replace(op, outputs[0], block)
+        return
+    made = relax.TupleOp(outputs)
+    _add(block, op, made)
+    _replace(op, made.result, block)
+
+
+def _call_tir(op: relax.CallTIROp, block: Block, kernels: set[str]) -> None:
+    outputs = _outputs(op, block, [None] * len(op.output_types))
+    _add(block, op, host.KernelOp(op.callee_name, [*_tuple_args(op.args), *outputs], op.tir_vars))
+    _finish(op, block, outputs)
+
+
+def _call_tir_inplace(op: relax.CallTIRInplaceOp, block: Block, kernels: set[str]) -> None:
+    args = _tuple_args(op.args)
+    given = [args[i] if i >= 0 else None for i in op.indices]
+    for value in given:
+        if isinstance(value, OpResult) and isinstance(value.op, relax.ConstantOp):
+            hint = "call it with a tensor that it may overwrite, or use call_tir"
+            raise UnsupportedError(
+                f"@{op.callee_name} writes into a constant in place", location=location_of(op), hint=hint
+            )
+    outputs = _outputs(op, block, given)
+    made = [v for v, g in zip(outputs, given, strict=True) if g is None]
+    _add(block, op, host.KernelOp(op.callee_name, [*args, *made], op.tir_vars))
+    _finish(op, block, outputs)
+
+
+def _call_dps(op: relax.CallDPSPackedOp, block: Block, kernels: set[str]) -> None:
+    outputs = _outputs(op, block, [None] * len(op.output_types))
+    name = op.func.data
+    if name in kernels:
+        _add(block, op, host.KernelOp(name, [*_tuple_args(op.args), *outputs]))
+    else:
+        _add(block, op, host.CallDPSOp(name, [*_tuple_args(op.args), *outputs]))
+    _finish(op, block, outputs)
+
+
+def _call_packed(op: Any, block: Block, kernels: set[str]) -> None:
+    """A tir function called as a packed one writes into its arguments and returns nothing."""
+    if op.func.data in kernels:
+        _add(block, op, host.KernelOp(op.func.data, op.args))
+        nothing = relax.NullValueOp()
+        _add(block, op, nothing)
+        _replace(op, nothing.result, block)
+
+
+def _call_value(op: relax.CallValueOp, block: Block, kernels: set[str]) -> None:
+    callee = op.func.op if isinstance(op.func, OpResult) else None
+    if isinstance(callee, relax.FunctionRefOp):
+        new: Operation = relax.CallOp(callee.callee.root_reference.data, op.args, op.result.type)
+    elif isinstance(callee, relax.ExternFuncOp):
+        new = relax.CallPackedOp(callee.global_symbol.data, op.args, op.result.type)
+    else:
+        return
+    _add(block, op, new)
+    _replace(op, new.results[0], block)
+    if isinstance(new, relax.CallPackedOp):
+        _call_packed(new, block, kernels)
+
+
+def _get_item(op: relax.TupleGetItemOp, block: Block, kernels: set[str]) -> None:
+    made = op.tuple_.op if isinstance(op.tuple_, OpResult) else None
+    if isinstance(made, relax.TupleOp):
+        _replace(op, made.fields_[op.index.data], block)
+
+
+def _bind(op: relax.BindOp, block: Block, kernels: set[str]) -> None:
+    _replace(op, op.value, block)
+
+
+_RULES: dict[type[Operation], Callable[[Any, Block, set[str]], None]] = {
+    relax.CallTIROp: _call_tir,
+    relax.CallTIRInplaceOp: _call_tir_inplace,
+    relax.CallDPSPackedOp: _call_dps,
+    relax.CallPackedOp: _call_packed,
+    relax.CallPurePackedOp: _call_packed,
+    relax.CallValueOp: _call_value,
+    relax.TupleGetItemOp: _get_item,
+    relax.BindOp: _bind,
+}
+
+_NATIVE: frozenset[type[Operation]] = frozenset(
+    (
+        *_RULES,
+        relax.CallOp,
+        relax.DataflowOp,
+        relax.OutputOp,
+        relax.IfOp,
+        relax.YieldOp,
+        relax.ReturnOp,
+        relax.TupleOp,
+        relax.MatchCastOp,
+        *relax.LEAVES,
+        host.ArenaOp,
+        host.TensorOp,
+        host.KernelOp,
+        host.CallDPSOp,
+    )
+)
+
+
+def check_supported(functions: Sequence[relax.FuncOp]) -> None:
+    """Raise `UnsupportedError` that names each kind of op without native form, and where it stands first."""
+    found: dict[str, list[Operation]] = {}
+    for function in functions:
+        for op in function.body.block.walk():
+            if type(op) not in _NATIVE:
+                found.setdefault(op.name, []).append(op)
+    if not found:
+        return
+    first = location_of(next(iter(found.values()))[0])
+    raise UnsupportedError(
+        f"no native code for {', '.join(repr(name) for name in found)}",
+        location=first,
+        hint="lower operators to call_tir with the pass legalize-ops; operators of unknown shape need match_cast before",
+        notes=[_note(name, ops) for name, ops in found.items()],
+    )
+
+
+def _note(name: str, ops: list[Operation]) -> str:
+    function = ops[0].parent_op()
+    while function is not None and not isinstance(function, relax.FuncOp):
+        function = function.parent_op()
+    where = f" in @{function.sym_name.data}" if function is not None else ""
+    place = location_of(ops[0])
+    return f"'{name}'{where}" + (f" at {place}" if place else "") + (f" and {len(ops) - 1} more" if ops[1:] else "")

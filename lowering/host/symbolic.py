@@ -1,0 +1,141 @@
+"""Symbolic expressions as native integer arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from xdsl.dialects import llvm
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...diagnostics import ShapeError
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from .builder import I1, I64, Code
+
+
+class Scope:
+    """The values of symbolic variables at a point of a function, and what has been computed of them.
+
+    What is computed is remembered, so a scope belongs to code that the point where it was made dominates; `child` is for
+    code behind a branch.
+    """
+
+    def __init__(self, code: Code, parent: Scope | None = None):
+        self.code = code
+        self.values: dict[str, SSAValue] = dict(parent.values) if parent else {}
+        self._memo: dict[SymExpr, SSAValue] = dict(parent._memo) if parent else {}
+        self.zero_division: Block | None = parent.zero_division if parent else None
+        """Where to go when a divisor is zero; takes no arguments."""
+
+    def child(self) -> Scope:
+        """A scope with what is known here, to which more may be added without effect here."""
+        return Scope(self.code, self)
+
+    def knows(self, expr: SymExpr) -> bool:
+        """Whether all variables of `expr` have values."""
+        return all(v.value is not None or v.name in self.values for v in expr.free_vars())
+
+    def bind(self, var: Var, value: SSAValue) -> None:
+        """Give a named variable its value."""
+        assert isinstance(var.name, str)
+        self.values[var.name] = value
+
+    def emit(self, expr: SymExpr) -> SSAValue:
+        """The i64 value of `expr` (i1 for conditions). Raises `ShapeError` for a variable without a value."""
+        if isinstance(expr, Const):
+            return self.code.integer(expr.value, expr.dtype if expr.dtype == I1 else I64)
+        if isinstance(expr, Var):
+            return self._variable(expr)
+        found = self._memo.get(expr)
+        if found is None:
+            found = self._memo[expr] = self._build(expr)
+        return found
+
+    def _variable(self, var: Var) -> SSAValue:
+        value = var.value if not isinstance(var.name, str) else self.values.get(var.name)
+        if value is None:
+            raise ShapeError(
+                f"the symbolic variable '{var.name}' has no value",
+                expected="a parameter or a match_cast that has it as an extent by itself",
+            )
+        return value
+
+    def _build(self, expr: SymExpr) -> SSAValue:
+        if isinstance(expr, Product):
+            return reduce(lambda a, b: self.code.binary(llvm.MulOp, a, b), [self.emit(a) for a in expr.atoms])
+        if isinstance(expr, Sum):
+            return self._sum(expr)
+        assert isinstance(expr, Op)
+        args = [self.emit(a) for a in expr.args]
+        if expr.kind in _DIVISIONS:
+            self._check_divisor(expr.args[1], args[1])
+        return _OPERATIONS[expr.kind](self.code, *args)
+
+    def _sum(self, expr: Sum) -> SSAValue:
+        total = self.code.integer(expr.offset) if expr.offset else None
+        for term, factor in expr.terms:
+            value = self.emit(term)
+            if factor != 1:
+                value = self.code.binary(llvm.MulOp, value, self.code.integer(factor))
+            total = value if total is None else self.code.binary(llvm.AddOp, total, value)
+        assert total is not None
+        return total
+
+    def _check_divisor(self, divisor: SymExpr, value: SSAValue) -> None:
+        if divisor.constant is None and self.zero_division is not None:
+            self.code.when(self.code.compare("eq", value, self.code.integer(0)), self.zero_division)
+
+
+def _floor_mod(code: Code, a: SSAValue, b: SSAValue) -> SSAValue:
+    rest = code.binary(llvm.SRemOp, a, b)
+    crosses = code.compare("slt", code.binary(llvm.XOrOp, rest, b), code.integer(0))
+    inexact = code.compare("ne", rest, code.integer(0))
+    return code.select(code.both(crosses, inexact), code.binary(llvm.AddOp, rest, b), rest)
+
+
+def _floor_div(code: Code, a: SSAValue, b: SSAValue) -> SSAValue:
+    return code.binary(llvm.SDivOp, code.binary(llvm.SubOp, a, _floor_mod(code, a, b)), b)
+
+
+def _binary(op: type[Operation]) -> Callable[[Code, SSAValue, SSAValue], SSAValue]:
+    return lambda code, a, b: code.binary(op, a, b)
+
+
+def _compare(predicate: str, swap: bool = False) -> Callable[[Code, SSAValue, SSAValue], SSAValue]:
+    return lambda code, a, b: code.compare(predicate, *((b, a) if swap else (a, b)))
+
+
+_DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod"))
+_OPERATIONS: dict[str, Callable[..., SSAValue]] = {
+    "floordiv": _floor_div,
+    "floormod": _floor_mod,
+    "truncdiv": _binary(llvm.SDivOp),
+    "truncmod": _binary(llvm.SRemOp),
+    "min": lambda code, a, b: code.select(code.compare("slt", a, b), a, b),
+    "max": lambda code, a, b: code.select(code.compare("slt", a, b), b, a),
+    "select": lambda code, c, a, b: code.select(c, a, b),
+    "eq": _compare("eq"),
+    "ne": _compare("ne"),
+    "lt": _compare("slt"),
+    "le": _compare("sle"),
+    "gt": _compare("slt", swap=True),
+    "ge": _compare("sle", swap=True),
+    "and": _binary(llvm.AndOp),
+    "or": _binary(llvm.OrOp),
+    "not": lambda code, a: code.binary(llvm.XOrOp, a, code.integer(1, I1)),
+}
+
+
+def is_non_negative(expr: SymExpr) -> bool:
+    """Whether `expr` cannot be negative where its variables are extents."""
+    if isinstance(expr, Const):
+        return expr.value >= 0
+    if isinstance(expr, Sum):
+        return expr.offset >= 0 and all(c > 0 and is_non_negative(t) for t, c in expr.terms)
+    if isinstance(expr, Product):
+        return all(map(is_non_negative, expr.atoms))
+    if isinstance(expr, Op):
+        if expr.kind in _DIVISIONS:
+            return is_non_negative(expr.args[0]) and (expr.args[1].constant or 0) > 0
+        return expr.kind in ("min", "max") and all(map(is_non_negative, expr.args))
+    return isinstance(expr, Var)

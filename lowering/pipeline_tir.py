@@ -1,0 +1,42 @@
+"""The way of a tir function from its schedule to loops and vectors: a list of passes, applied function by function."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..dialects import tir
+from ..ir.transform import new_context, no_gc
+from ..ir.verify import verify_module
+from ..transforms.tir.flatten_buffers import FlattenBuffers
+from ..transforms.tir.lower_blocks import LowerBlocks
+from ..transforms.tir.lower_init_block import LowerInitBlock
+from ..transforms.tir.simplify import TirSimplify
+from .target import Target
+from .tir_to_scf import ConvertTirToScf
+
+
+def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
+    """The passes of `lower_tir` in order; without the default schedule where `schedule` is false."""
+    first: list[ModulePass] = []
+    if schedule:
+        from ..schedule.cpu.default_schedule import DefaultSchedule
+
+        first.append(DefaultSchedule(target.text))
+    return [
+        *first, LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify(), ConvertTirToScf(target.text),
+    ]  # fmt: skip
+
+
+def lower_tir(module: ModuleOp, target: Target | None = None, *, schedule: bool = True) -> ModuleOp:
+    """A module of kernels (func, scf, memref, arith, math, vector) of the tir functions of `module`, which stays as it is.
+
+    Other functions of `module` are left out. How a kernel is called is said in `lowering.tir_to_scf`.
+    """
+    out = ModuleOp([op.clone() for op in module.body.block.ops if isinstance(op, tir.FuncOp)])
+    context = new_context()
+    with no_gc():
+        for p in tir_passes(target or Target.host(), schedule=schedule):
+            p.apply(context, out)
+        verify_module(out, after="convert-tir-to-scf")
+    return out

@@ -1,0 +1,57 @@
+"""Conversions between tir's scalar types (and vectors of them)."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import VectorType, f32, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.dtypes import bit_width, is_float, is_unsigned
+from ...dialects.xdsl_extras import arith_extras as extras
+from ...dialects.xdsl_extras.arith_extras import element_type, with_element
+from .emitter import Emitter
+from .signature import scalar_type
+
+_Ops = tuple[type[Operation], type[Operation]]
+_EXTEND: dict[bool, _Ops] = {True: (arith.ExtUIOp, extras.ExtUIOp), False: (arith.ExtSIOp, extras.ExtSIOp)}
+_TO_FLOAT: dict[bool, _Ops] = {True: (arith.UIToFPOp, extras.UIToFPOp), False: (arith.SIToFPOp, extras.SIToFPOp)}
+_TO_INT: dict[bool, _Ops] = {True: (arith.FPToUIOp, extras.FPToUIOp), False: (arith.FPToSIOp, extras.FPToSIOp)}
+
+
+def convert(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """`value`, which tir says is of dtype `source`, as dtype `target` (scalar dtypes; `value` may be a vector)."""
+    source, target = element_type(source), element_type(target)
+    if source == target:
+        return value
+    if target == i1:
+        zero = emit.constant(0, value.type)
+        return emit.compare("une" if is_float(source) else "ne", value, zero)
+    if is_float(source):
+        return _from_float(emit, value, source, target)
+    if is_float(target):
+        return emit.convert(*_TO_FLOAT[is_unsigned(source)], value, target)
+    return _between_integers(emit, value, source, target)
+
+
+def _from_float(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    if not is_float(target):
+        return emit.convert(*_TO_INT[is_unsigned(target)], value, scalar_type(target))
+    if bit_width(source) == bit_width(target):
+        return _from_float(emit, _from_float(emit, value, source, f32), f32, target)
+    grows = bit_width(target) > bit_width(source)
+    wanted = with_element(value.type, target)
+    if grows:
+        return emit.pure(arith.ExtFOp, (value,), wanted)
+    return emit.pure(arith.TruncFOp, (value,), wanted)
+
+
+def _between_integers(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    known = emit.known.get(value)
+    if known is not None and not isinstance(value.type, VectorType) and source != i1:
+        return emit.constant(known, scalar_type(target))
+    growth = bit_width(target) - bit_width(source)
+    if growth == 0:
+        return value
+    if growth < 0:
+        return emit.convert(arith.TruncIOp, extras.TruncIOp, value, scalar_type(target))
+    return emit.convert(*_EXTEND[is_unsigned(source)], value, scalar_type(target))

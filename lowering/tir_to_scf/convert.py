@@ -1,0 +1,112 @@
+"""`convert-tir-to-scf`: tir functions of flat buffers, without blocks, to func, scf, memref, arith, math and vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import set_name
+from ...ir.transform import Pass
+from ..target import Target
+from .emitter import INDEX, Emitter
+from .memory import Memory
+from .signature import KernelSignature, kernel_signature, param_type
+from .statements import Statements
+from .values import Values
+
+
+@dataclass(frozen=True)
+class ConvertTirToScf(Pass):
+    """Each `tir.func` becomes a kernel, a `func.func`, as the docstring of the package says; other operations stay.
+
+    Raises `UnsupportedError` where a block, a buffer that is not flat or a call of a packed function remains, and
+    `NameLookupError` for an unknown intrinsic.
+    """
+
+    name = "convert-tir-to-scf"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        block = op.body.block
+        vector_bits = Target(self.target).vector_bits
+        externs: dict[str, func.FuncOp] = {}
+        for inner in list(block.ops):
+            if isinstance(inner, tir.FuncOp):
+                for made in lower_function(inner, vector_bits, externs):
+                    block.insert_op_before(made, inner)
+                inner.detach()
+                inner.erase(safe_erase=False)
+        present = {f.sym_name.data for f in block.ops if isinstance(f, func.FuncOp)}
+        for name, extern in externs.items():
+            if name not in present:
+                block.add_op(extern)
+
+
+def lower_function(op: tir.FuncOp, vector_bits: int, externs: dict[str, func.FuncOp]) -> list[Operation]:
+    """The kernel of `op` after the constants that it uses; the C functions that it calls are added to `externs`."""
+    signature = kernel_signature(op)
+    inputs = [param_type(t) for t in signature.params] + [i64] * len(signature.symbolic_vars)
+    entry = Block(arg_types=inputs)
+    emit = Emitter(entry)
+    values = Values(emit, _bind_symbols(entry, emit, signature))
+    memory = Memory(emit, values, signature.noalias)
+    for param, arg in zip(op.params, entry.args, strict=False):
+        values.bind(param, arg)
+    statements = Statements(emit, values, memory, vector_bits)
+    statements.function_name = signature.name
+    statements.externs = externs
+    if signature.assertions:
+        _begin_status(statements)
+    statements.block(op.body.block)
+    _return(op, statements)
+    kernel = _make_function(op, signature, inputs, entry)
+    return [*statements.globals, kernel]
+
+
+def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> dict[str, SSAValue]:
+    """The symbolic variables as indices; scalar parameters are known by their names, too."""
+    symbols: dict[str, SSAValue] = {}
+    names = (*signature.names, *signature.symbolic_vars)
+    for name, arg in zip(names, entry.args, strict=True):
+        set_name(arg, name)
+        if isinstance(arg.type, type(i64)):
+            cast_op = arith.IndexCastOp(arg, INDEX)
+            emit.append(cast_op)
+            symbols[name] = cast_op.results[0]
+    return symbols
+
+
+def _begin_status(statements: Statements) -> None:
+    emit = statements.emit
+    alloca = memref.AllocaOp.get(i32, 4, [1])
+    emit.at_head(alloca)
+    statements.status = alloca.memref
+    zero = emit.constant(0, i32)
+    emit.append(memref.StoreOp.create(operands=(zero, alloca.memref, emit.index(0))))
+
+
+def _return(op: tir.FuncOp, statements: Statements) -> None:
+    emit = statements.emit
+    results: list[SSAValue] = []
+    last = next((o for o in reversed(list(op.body.block.ops)) if isinstance(o, tir.ReturnOp)), None)
+    if statements.status is not None:
+        results = [emit.append(memref.LoadOp(statements.status, [emit.index(0)])).results[0]]
+    elif last is not None:
+        results = [statements.values.value(last.value)]
+    emit.append(func.ReturnOp(*results))
+
+
+def _make_function(op: tir.FuncOp, signature: KernelSignature, inputs: list[Attribute], entry: Block) -> func.FuncOp:
+    outputs = [] if signature.return_type is None else [signature.return_type]
+    kernel = func.FuncOp(signature.name, FunctionType.from_lists(inputs, outputs), Region(entry))
+    if signature.noalias and any(isinstance(t, MemRefType) for t in inputs):
+        kernel.attributes["tirax.noalias"] = UnitAttr()
+    return kernel
+
+

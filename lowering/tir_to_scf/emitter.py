@@ -1,0 +1,246 @@
+"""Making operations: equal pure ones become one, integer constants are folded, constants stand at the function's head.
+
+`Scope`s follow regions: what was made in a region is not seen after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    VectorType,
+    i1,
+)
+from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.xdsl_extras import arith_extras as extras
+from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type, with_element
+
+INDEX = IndexType()
+CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
+REASSOC = arith.FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
+NO_FLAGS = arith.FastMathFlagsAttr("none")
+NO_OVERFLOW = arith.IntegerOverflowAttr("none")
+NSW = arith.IntegerOverflowAttr((arith.IntegerOverflowFlag.NSW,))
+_FLOAT_ARITH = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp)
+_INTEGER_ARITH = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
+Key = tuple[object, ...]
+
+
+@dataclass
+class Scope:
+    """What is known in one region: pure operations by what they are, loads by where they read."""
+
+    pure: dict[Key, SSAValue] = field(default_factory=lambda: dict[Key, SSAValue]())
+    loads: dict[tuple[SSAValue, Key], SSAValue] = field(default_factory=lambda: dict[tuple[SSAValue, Key], SSAValue]())
+
+
+class Emitter:
+    """Appends operations to `block`, the current one."""
+
+    def __init__(self, entry: Block):
+        self.entry = entry
+        self.block = entry
+        self.scopes = [Scope()]
+        self._constants: dict[Key, SSAValue] = {}
+        self._last_constant: Operation | None = None
+        self.known: dict[SSAValue, int] = {}
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Append to `block`, of a region inside of the current one."""
+        outer = self.block
+        self.block = block
+        self.scopes.append(Scope())
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+            self.block = outer
+
+    def append(self, op: Operation) -> Operation:
+        """Append an operation with effects."""
+        self.block.add_op(op)
+        return op
+
+    def pure(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        result: Attribute,
+        properties: dict[str, Attribute] | None = None,
+    ) -> SSAValue:
+        """The result of a pure operation, an earlier one where it is the same."""
+        key = (cls, tuple(operands), result, tuple((properties or {}).values()))
+        for scope in reversed(self.scopes):
+            found = scope.pure.get(key)
+            if found is not None:
+                return found
+        op = cls.create(operands=operands, result_types=(result,), properties=properties or {})
+        self.block.add_op(op)
+        self.scopes[-1].pure[key] = op.results[0]
+        return op.results[0]
+
+    def constant(self, value: int | float, type: Attribute) -> SSAValue:
+        """A constant; for a vector type the same value in each lane."""
+        key = (type, repr(value))
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self._head(_constant_attr(value, type), type)
+            if isinstance(type, IntegerType | IndexType):
+                self.known[found] = int(value)
+        return found
+
+    def dense(self, values: Sequence[int], type: VectorType[Any]) -> SSAValue:
+        """A constant vector."""
+        key = (type, tuple(values))
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self._head(DenseIntOrFPElementsAttr.from_list(type, values), type)
+        return found
+
+    def _head(self, value: Attribute, type: Attribute) -> SSAValue:
+        op = arith.ConstantOp.create(result_types=(type,), properties={"value": value})
+        self.at_head(op)
+        return op.results[0]
+
+    def at_head(self, op: Operation) -> None:
+        """Insert at the head of the function."""
+        if self._last_constant is not None:
+            self.entry.insert_op_after(op, self._last_constant)
+        elif self.entry.first_op is not None:
+            self.entry.insert_op_before(op, self.entry.first_op)
+        else:
+            self.entry.add_op(op)
+        self._last_constant = op
+
+    def index(self, value: int) -> SSAValue:
+        return self.constant(value, INDEX)
+
+    # arithmetic on scalars and vectors alike; operands are of one type
+
+    def binary(self, cls: type[Operation], a: SSAValue, b: SSAValue, flags: Attribute | None = None) -> SSAValue:
+        """An operation of arith on two values of one type; floats may be contracted unless `flags` say else."""
+        if cls in _FLOAT_ARITH:
+            return self.pure(cls, (a, b), a.type, {"fastmath": flags or CONTRACT})
+        if cls in (arith.MinimumfOp, arith.MaximumfOp, arith.MinnumfOp, arith.MaxnumfOp):
+            return self.pure(cls, (a, b), a.type, {"fastmath": NO_FLAGS})
+        properties: dict[str, Attribute] = {"overflowFlags": flags or NO_OVERFLOW} if cls in _INTEGER_ARITH else {}
+        return self.pure(cls, (a, b), a.type, properties)
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Integer addition without overflow (of index arithmetic), folded."""
+        x, y = self.known.get(a), self.known.get(b)
+        if x is not None and y is not None:
+            return self.constant(x + y, a.type)
+        if x == 0 or y == 0:
+            return b if x == 0 else a
+        return self.binary(arith.AddiOp, a, b, NSW)
+
+    def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Integer subtraction without overflow, folded."""
+        x, y = self.known.get(a), self.known.get(b)
+        if x is not None and y is not None:
+            return self.constant(x - y, a.type)
+        return a if y == 0 else self.binary(arith.SubiOp, a, b, NSW)
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Integer multiplication without overflow, folded."""
+        x, y = self.known.get(a), self.known.get(b)
+        if x is not None and y is not None:
+            return self.constant(x * y, a.type)
+        if x == 0 or y == 0:
+            return self.constant(0, a.type)
+        if x == 1 or y == 1:
+            return b if x == 1 else a
+        return self.binary(arith.MuliOp, a, b, NSW)
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """A comparison; the predicates are those of arith (`olt` of floats, `slt`, `ult` of integers)."""
+        flag = with_element(a.type, i1)
+        is_integer = isinstance(element_type(a.type), IntegerType | IndexType)
+        if isinstance(a.type, VectorType):
+            vector_cls = extras.CmpIOp if is_integer else extras.CmpFOp
+            return self.pure(vector_cls, (a, b), flag, {"predicate": StringAttr(predicate)})
+        names = INTEGER_PREDICATES if is_integer else FLOAT_PREDICATES
+        properties: dict[str, Attribute] = {"predicate": IntegerAttr(names.index(predicate), 64)}
+        if not is_integer:
+            properties["fastmath"] = NO_FLAGS
+        return self.pure(arith.CmpiOp if is_integer else arith.CmpfOp, (a, b), flag, properties)
+
+    def select(self, cond: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        if a is b:
+            return a
+        cls = extras.SelectOp if isinstance(a.type, VectorType) else arith.SelectOp
+        return self.pure(cls, (cond, a, b), a.type)
+
+    def convert(self, scalar: type[Operation], many: type[Operation], value: SSAValue, target: Attribute) -> SSAValue:
+        """A conversion to elements of `target`: `scalar` on scalars, `many` on vectors."""
+        is_vector = isinstance(value.type, VectorType)
+        return self.pure(many if is_vector else scalar, (value,), with_element(value.type, target))
+
+    def to_index(self, value: SSAValue) -> SSAValue:
+        """An integer as an index."""
+        if isinstance(value.type, IndexType):
+            return value
+        known = self.known.get(value)
+        return self.index(known) if known is not None else self.pure(arith.IndexCastOp, (value,), INDEX)
+
+    def from_index(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """An index as an integer of `type`."""
+        known = self.known.get(value)
+        return self.constant(known, type) if known is not None else self.pure(arith.IndexCastOp, (value,), type)
+
+    def from_bool(self, value: SSAValue) -> SSAValue:
+        """An i1 as an index: 0 or 1."""
+        return self.select(value, self.index(1), self.index(0))
+
+    def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
+        """A vector with `value` in each lane."""
+        return self.pure(vector.BroadcastOp, (value,), VectorType(value.type, [lanes]))
+
+    # memory: one index, of type index
+
+    def load(self, cls: type[Operation], operands: Sequence[SSAValue], result: Attribute) -> SSAValue:
+        """A load, or what an earlier one of this block gave; operands[0] is the memref."""
+        loads = self.scopes[-1].loads
+        key = (operands[0], (cls, tuple(operands[1:]), result))
+        found = loads.get(key)
+        if found is None:
+            op = cls.create(operands=operands, result_types=(result,))
+            self.block.add_op(op)
+            found = loads[key] = op.results[0]
+        return found
+
+    def forget_loads(self, buffer: SSAValue | None) -> None:
+        """After a store to `buffer` (None: to anything) earlier loads from it are no longer known."""
+        loads = self.scopes[-1].loads
+        for key in [k for k in loads if buffer is None or k[0] is buffer]:
+            del loads[key]
+
+
+def element_of(memref: SSAValue) -> Attribute:
+    """The element type of a memref value."""
+    return cast("MemRefType[Attribute]", memref.type).element_type
+
+
+def _constant_attr(value: int | float, type: Attribute) -> Attribute:
+    if isinstance(type, VectorType):
+        return DenseIntOrFPElementsAttr.from_list(cast("VectorType[Any]", type), [value])
+    if isinstance(type, IntegerType | IndexType):
+        if isinstance(type, IntegerType):
+            return IntegerAttr(int(value), type, truncate_bits=True)
+        return IntegerAttr(int(value), type)
+    return FloatAttr(float(value), cast(Any, type))

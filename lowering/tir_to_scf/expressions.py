@@ -1,0 +1,161 @@
+"""tir's expressions as operations of arith: a table from the class of an expression to a builder.
+
+A builder takes the emitter, the expression and its operands, already lowered and of one shape: all scalars, or all
+vectors. Integers wrap; comparisons of floats are ordered but `ne`; `min` is `a < b ? a : b`, so that of two operands,
+one of them NaN, the second is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerType, VectorType, i1
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.xdsl_extras.arith_extras import element_type
+from .casts import convert
+from .emitter import NO_FLAGS, Emitter
+
+Builder = Callable[[Emitter, Any, Sequence[SSAValue]], SSAValue]
+_Cls = type[Operation]
+
+
+def _kind(op: Operation) -> str:
+    """`float`, `unsigned` or `signed`: how the operands of an expression are read."""
+    dtype = op.operands[0].type
+    return "float" if is_float(dtype) else "unsigned" if is_unsigned(dtype) else "signed"
+
+
+def _by_kind(float_cls: _Cls, signed: _Cls, unsigned: _Cls) -> Builder:
+    classes = {"float": float_cls, "signed": signed, "unsigned": unsigned}
+
+    def build(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
+        if _kind(op) != "float" and not isinstance(args[0].type, VectorType):
+            folded = _fold(emit, classes["signed"], args)
+            if folded is not None:
+                return folded
+        return emit.binary(classes[_kind(op)], args[0], args[1])
+
+    return build
+
+
+_FOLDS: dict[_Cls, Callable[[int, int], int]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+}
+
+
+def _fold(emit: Emitter, cls: _Cls, args: Sequence[SSAValue]) -> SSAValue | None:
+    a, b = emit.known.get(args[0]), emit.known.get(args[1])
+    rule = _FOLDS.get(cls)
+    if a is None or b is None or rule is None:
+        return None
+    value, width = rule(a, b), element_type(args[0].type)
+    assert isinstance(width, IntegerType)
+    half = 1 << (width.width.data - 1)
+    return emit.constant((value + half) % (2 * half) - half, width)
+
+
+def _compare(float_predicate: str, signed: str, unsigned: str) -> Builder:
+    predicates = {"float": float_predicate, "signed": signed, "unsigned": unsigned}
+
+    def build(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
+        return emit.compare(predicates[_kind(op)], args[0], args[1])
+
+    return build
+
+
+def _extremum(float_predicate: str, signed: _Cls, unsigned: _Cls) -> Builder:
+    def build(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
+        kind = _kind(op)
+        if kind == "float":
+            return emit.select(emit.compare(float_predicate, args[0], args[1]), args[0], args[1])
+        return emit.binary(signed if kind == "signed" else unsigned, args[0], args[1])
+
+    return build
+
+
+def _truncmod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
+    if _kind(op) != "float":
+        return emit.binary(arith.RemUIOp if _kind(op) == "unsigned" else arith.RemSIOp, args[0], args[1])
+    whole = float_unary(emit, math.TruncOp, emit.binary(arith.DivfOp, args[0], args[1]))
+    return emit.binary(arith.SubfOp, args[0], emit.binary(arith.MulfOp, whole, args[1]))
+
+
+def _floordiv(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
+    kind = _kind(op)
+    if kind == "float":
+        quotient = emit.binary(arith.DivfOp, args[0], args[1])
+        return float_unary(emit, math.FloorOp, quotient)
+    return emit.binary(arith.DivUIOp if kind == "unsigned" else arith.FloorDivSIOp, args[0], args[1])
+
+
+def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
+    """The remainder, corrected by the divisor where it is not zero and its sign is not the divisor's."""
+    a, b = args
+    kind = _kind(op)
+    if kind == "float":
+        return emit.binary(arith.SubfOp, a, emit.binary(arith.MulfOp, _floordiv(emit, op, args), b))
+    if kind == "unsigned":
+        return emit.binary(arith.RemUIOp, a, b)
+    rest = emit.binary(arith.RemSIOp, a, b)
+    zero = emit.constant(0, rest.type)
+    apart = emit.compare("slt", emit.binary(arith.XOrIOp, rest, b), zero)
+    wrong = emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), apart)
+    return emit.select(wrong, emit.binary(arith.AddiOp, rest, b), rest)
+
+
+def float_unary(emit: Emitter, cls: _Cls, value: SSAValue) -> SSAValue:
+    """An operation of math on a float or vector of floats."""
+    return emit.pure(cls, (value,), value.type, {"fastmath": NO_FLAGS})
+
+
+def _not(emit: Emitter, op: tir.NotOp, args: Sequence[SSAValue]) -> SSAValue:
+    """Of bools `not`; of other integers whether they are zero is not asked for: TVM has `Not` on bools only."""
+    return emit.binary(arith.XOrIOp, args[0], emit.constant(-1, args[0].type))
+
+
+def _cast(emit: Emitter, op: tir.CastOp, args: Sequence[SSAValue]) -> SSAValue:
+    return convert(emit, args[0], op.value.type, op.result.type)
+
+
+def _select(emit: Emitter, op: tir.SelectOp, args: Sequence[SSAValue]) -> SSAValue:
+    return emit.select(args[0], args[1], args[2])
+
+
+BUILDERS: dict[type[Operation], Builder] = {
+    tir.AddOp: _by_kind(arith.AddfOp, arith.AddiOp, arith.AddiOp),
+    tir.SubOp: _by_kind(arith.SubfOp, arith.SubiOp, arith.SubiOp),
+    tir.MulOp: _by_kind(arith.MulfOp, arith.MuliOp, arith.MuliOp),
+    tir.DivOp: _by_kind(arith.DivfOp, arith.DivSIOp, arith.DivUIOp),
+    tir.TruncModOp: _truncmod,
+    tir.FloorDivOp: _floordiv,
+    tir.FloorModOp: _floormod,
+    tir.MinOp: _extremum("olt", arith.MinSIOp, arith.MinUIOp),
+    tir.MaxOp: _extremum("ogt", arith.MaxSIOp, arith.MaxUIOp),
+    tir.AndOp: lambda emit, op, args: emit.binary(arith.AndIOp, args[0], args[1]),
+    tir.OrOp: lambda emit, op, args: emit.binary(arith.OrIOp, args[0], args[1]),
+    tir.EqOp: _compare("oeq", "eq", "eq"),
+    tir.NeOp: _compare("une", "ne", "ne"),
+    tir.LtOp: _compare("olt", "slt", "ult"),
+    tir.LeOp: _compare("ole", "sle", "ule"),
+    tir.GtOp: _compare("ogt", "sgt", "ugt"),
+    tir.GeOp: _compare("oge", "sge", "uge"),
+    tir.NotOp: _not,
+    tir.CastOp: _cast,
+    tir.SelectOp: _select,
+}
+"""Expression class -> builder."""
+
+DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
+"""Of integers these must not see a zero divisor in a lane that is switched off."""
+
+
+def is_bool(value: SSAValue) -> bool:
+    """Whether a value is a bool or a vector of bools."""
+    return element_type(value.type) == i1

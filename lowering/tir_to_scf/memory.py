@@ -1,0 +1,134 @@
+"""Loads and stores of flat buffers: scalars, vectors of neighbouring elements, with a mask where not all lanes run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import arith, memref, vector
+from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.tir import BufferType
+from .emitter import Emitter, element_of
+from .values import Values
+
+
+class Memory:
+    """Accesses; `private` are the buffers that the function allocates itself and nothing else can point at."""
+
+    def __init__(self, emit: Emitter, values: Values, noalias: bool):
+        self.emit = emit
+        self.values = values
+        self.noalias = noalias
+        self.private: set[SSAValue] = set()
+
+    def load(self, op: tir.LoadOp) -> SSAValue:
+        """The value of a load: a vector where its place varies with the lanes."""
+        buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
+        if isinstance(index.type, VectorType):
+            return self._load_explicit(buffer, index)
+        lanes = self.values.lanes
+        at = self.values.index(index)
+        if lanes is None or lanes.plan.slope(index) == 0:
+            return self.emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
+        wanted = VectorType(element_of(buffer), [lanes.count])
+        if lanes.mask is None or self._may_overrun(buffer, at, lanes.count):
+            return self.emit.load(vector.LoadOp, (buffer, at), wanted)
+        zero = self.emit.constant(0, wanted)
+        return self.emit.load(vector.MaskedLoadOp, (buffer, at, lanes.mask, zero), wanted)
+
+    def store(self, op: tir.StoreOp) -> None:
+        """A store; into private memory all lanes are written, those that do not run as they were."""
+        buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
+        if isinstance(index.type, VectorType):
+            self._store_explicit(buffer, self.values.value(op.value), index)
+            return
+        lanes = self.values.lanes
+        at = self.values.index(index)
+        if lanes is None:
+            self._append(memref.StoreOp.create(operands=(self.values.value(op.value), buffer, at)), buffer)
+            return
+        value = self.values.vector(op.value)
+        if lanes.mask is None:
+            self._append(vector.StoreOp(value, buffer, [at]), buffer)
+        elif self._may_overrun(buffer, at, lanes.count):
+            old = self.emit.load(vector.LoadOp, (buffer, at), value.type)
+            self._append(vector.StoreOp(self.emit.select(lanes.mask, value, old), buffer, [at]), buffer)
+        else:
+            self._append(vector.MaskedStoreOp(buffer, [at], lanes.mask, value), buffer)
+
+    def _append(self, op: memref.StoreOp | vector.StoreOp | vector.MaskedStoreOp, buffer: SSAValue) -> None:
+        self.emit.append(op)
+        self.emit.forget_loads(buffer if self.noalias or buffer in self.private else None)
+
+    def _may_overrun(self, buffer: SSAValue, at: SSAValue, count: int) -> bool:
+        """Whether all lanes lie in a buffer of ours, so that no mask is needed to touch them."""
+        if buffer not in self.private:
+            return False
+        start, size = self.emit.known.get(at), cast("MemRefType[Attribute]", buffer.type).get_shape()[0]
+        return start is not None and 0 <= start and start + count <= size
+
+    # accesses that say by a ramp which elements they mean
+
+    def _load_explicit(self, buffer: SSAValue, index: SSAValue) -> SSAValue:
+        count = cast("VectorType[Attribute]", index.type).get_shape()[0]
+        wanted = VectorType(element_of(buffer), [count])
+        base = self._unit_ramp(index)
+        if base is not None:
+            return self.emit.load(vector.LoadOp, (buffer, base), wanted)
+        out = self.emit.constant(0, wanted)
+        for lane, at in enumerate(self._lane_indices(index, count)):
+            element = self.emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
+            out = self.emit.append(vector.InsertOp(element, out, [lane])).results[0]
+        return out
+
+    def _store_explicit(self, buffer: SSAValue, value: SSAValue, index: SSAValue) -> None:
+        base = self._unit_ramp(index)
+        if base is not None:
+            self._append(vector.StoreOp(value, buffer, [base]), buffer)
+            return
+        count = cast("VectorType[Attribute]", index.type).get_shape()[0]
+        for lane, at in enumerate(self._lane_indices(index, count)):
+            element = self.emit.append(vector.ExtractOp(value, [lane], element_of(buffer))).results[0]
+            self._append(memref.StoreOp.create(operands=(element, buffer, at)), buffer)
+
+    def _unit_ramp(self, index: SSAValue) -> SSAValue | None:
+        ramp = index.owner
+        if isinstance(ramp, tir.RampOp) and self.emit.known.get(self.values.index(ramp.stride)) == 1:
+            return self.values.index(ramp.base)
+        return None
+
+    def _lane_indices(self, index: SSAValue, count: int) -> list[SSAValue]:
+        lanes = self.values.value(index)
+        dtype = cast("VectorType[Attribute]", lanes.type).element_type
+        extracted = [self.emit.append(vector.ExtractOp(lanes, [lane], dtype)).results[0] for lane in range(count)]
+        return [self.emit.to_index(value) for value in extracted]
+
+
+def _one_index(indices: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    if len(indices) != 1:
+        raise UnsupportedError(
+            f"an access with {len(indices)} indices", expected="flat buffers", hint="run flatten-buffers before"
+        )
+    return indices
+
+
+def both(emit: Emitter, a: SSAValue | None, b: SSAValue) -> SSAValue:
+    """The lanes of both masks; None is all lanes."""
+    return b if a is None else emit.binary(arith.AndIOp, a, b)
+
+
+def neither(emit: Emitter, outer: SSAValue | None, mask: SSAValue) -> SSAValue:
+    """The lanes of `outer` that `mask` has not."""
+    return both(emit, outer, emit.binary(arith.XOrIOp, mask, emit.constant(1, mask.type)))
+
+
+def static_size(t: BufferType) -> int | None:
+    """The number of elements of a flat buffer where it is known."""
+    return t.dims[0].constant if t.dims else 1
+
+
+

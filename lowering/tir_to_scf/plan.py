@@ -1,0 +1,114 @@
+"""Which loops can become vectors, and of how many lanes.
+
+In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop becomes vectors where every
+access is of one place (uniform) or of neighbouring places (its index grows by one with the loop variable), every store is
+of neighbouring places, and nothing varying decides how often something runs; where a varying condition decides whether
+something runs there are no uniform loads (which would run though no lane does). Any other loop stays a loop of scalars,
+which means the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.sym.expr import SymExpr, Var, add
+from ...dialects.tir import BufferType
+from ...ir.affine import expr_of
+from .expressions import BUILDERS
+
+_PURE = (*BUILDERS, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp)
+
+
+@dataclass
+class VectorPlan:
+    """What was found out about a loop: the values that vary, and the widest elements in memory, in bits."""
+
+    lane: SSAValue
+    varying: set[SSAValue] = field(default_factory=lambda: set[SSAValue]())
+    widest: int = 8
+    memo: dict[SSAValue, SymExpr] = field(default_factory=lambda: dict[SSAValue, SymExpr]())
+    masked: bool = False
+
+    def slope(self, index: SSAValue) -> int | None:
+        """By how much an integer grows with the loop variable; None where that is not one constant."""
+        if index not in self.varying:
+            return 0
+        return slope_in(expr_of(index, self.memo), self.lane, self.varying)
+
+
+def slope_in(expr: SymExpr, lane: SSAValue, varying: set[SSAValue] | None = None) -> int | None:
+    """By how much `expr` grows with the variable `lane`; None where that is not one constant."""
+    var = Var(lane, cast(IntegerType, lane.type))
+    if any(v.name is not lane and v.name in (varying or ()) for v in expr.free_vars()):
+        return None
+    return (expr.substitute({var: add(var, 1)}) - expr).constant
+
+
+def vector_plan(loop: tir.ForOp) -> VectorPlan | None:
+    """The plan for a loop that can become vectors, None where it cannot."""
+    plan = VectorPlan(loop.loop_var, {loop.loop_var})
+    return plan if _block(loop.body.block, plan) else None
+
+
+def _block(block: Block, plan: VectorPlan) -> bool:
+    return all(_operation(op, plan) for op in block.ops)
+
+
+def _regions(op: Operation, plan: VectorPlan) -> bool:
+    return all(r.first_block is None or _block(r.block, plan) for r in op.regions)
+
+
+def _operation(op: Operation, plan: VectorPlan) -> bool:
+    varies = any(o in plan.varying for o in op.operands)
+    if isinstance(op, tir.LoadOp):
+        return _access(op, op.buffer, op.indices[0], plan, varies)
+    if isinstance(op, tir.StoreOp):
+        return _access(op, op.buffer, op.indices[0], plan, varies) and plan.slope(op.indices[0]) == 1
+    if isinstance(op, tir.ForOp):
+        return not varies and _regions(op, plan)
+    if isinstance(op, tir.YieldOp):
+        return True
+    if isinstance(op, tir.IfOp | tir.IfThenElseOp):
+        return _branches(op, plan, varies)
+    if any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
+        return False
+    if varies:
+        plan.varying.update(op.results)
+    return not varies or isinstance(op, _PURE)
+
+
+def _branches(op: Operation, plan: VectorPlan, varies: bool) -> bool:
+    outer, plan.masked = plan.masked, plan.masked or varies or isinstance(op, tir.IfThenElseOp)
+    fits = _regions(op, plan)
+    plan.masked = outer
+    plan.varying.update(op.results)
+    return fits
+
+
+def _access(op: Operation, buffer: SSAValue, index: SSAValue, plan: VectorPlan, varies: bool) -> bool:
+    if isinstance(index.type, VectorType):
+        return False
+    if not varies:
+        return not plan.masked
+    slope = plan.slope(index)
+    if isinstance(op, tir.LoadOp) and slope == 1:
+        plan.varying.add(op.result)
+    if slope == 1:
+        plan.widest = max(plan.widest, memory_bits(cast(BufferType, buffer.type).dtype))
+    return slope == 1 or (slope == 0 and not plan.masked)
+
+
+def memory_bits(dtype: Attribute) -> int:
+    """Bits of an element in memory: a bool takes eight."""
+    return max(8, bit_width(dtype))
+
+
+def contains(region: Region, kinds: type[Operation] | tuple[type[Operation], ...]) -> bool:
+    """Whether an operation of one of `kinds` stands in a region."""
+    return any(isinstance(op, kinds) for op in region.walk())

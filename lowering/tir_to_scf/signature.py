@@ -1,0 +1,89 @@
+"""The signature of the kernel that a tir function becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, i32
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute
+
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.tir import BufferType, HandleType
+
+POINTER = LLVMPointerType()
+
+
+@dataclass(frozen=True)
+class KernelSignature:
+    """How a kernel is called (see the package).
+
+    `params` are the types of the tir function's parameters, as tir has them; `names` their names; `symbolic_vars` the
+    variables that follow as i64; `assertions` the messages of its assertions (not empty: it returns an i32 status);
+    `result` the type of the scalar result, None where there is none.
+    """
+
+    name: str
+    params: tuple[Attribute, ...]
+    names: tuple[str, ...]
+    symbolic_vars: tuple[str, ...]
+    assertions: tuple[str, ...] = ()
+    result: Attribute | None = None
+    noalias: bool = False
+
+    @property
+    def return_type(self) -> Attribute | None:
+        """The type that the kernel returns, None for nothing."""
+        return i32 if self.assertions else None if self.result is None else scalar_type(self.result)
+
+
+def kernel_signature(func: tir.FuncOp) -> KernelSignature:
+    """The signature of the kernel of `func`, the same before and after every pass on tir."""
+    names = tuple(name_of(p) or f"arg{i}" for i, p in enumerate(func.params))
+    scalars = {n for n, p in zip(names, func.params, strict=True) if isinstance(p.type, IntegerType)}
+    found: dict[str, None] = {}
+    for buffer in func.buffer_params:
+        for expr in cast(BufferType, buffer.type).exprs():
+            found |= {v.name: None for v in expr.free_vars() if isinstance(v.name, str) and v.name not in scalars}
+    attrs = func.func_attrs.data if func.func_attrs is not None else {}
+    noalias = attrs.get("tir.noalias")
+    return KernelSignature(
+        name=func.sym_name.data,
+        params=tuple(p.type for p in func.params),
+        names=names,
+        symbolic_vars=tuple(found),
+        assertions=tuple(op.message.data for op in func.walk() if isinstance(op, tir.AssertOp)),
+        result=func.ret_type,
+        noalias=noalias is not None and str(noalias) in ("true", "1", "1 : i1", "1 : i64", "-1 : i1"),
+    )
+
+
+_scalars: dict[Attribute, Attribute] = {}
+
+
+def scalar_type(dtype: Attribute) -> Attribute:
+    """The type of a value of `dtype` below tir: integers are signless."""
+    found = _scalars.get(dtype)
+    if found is None:
+        found = _scalars[dtype] = IntegerType(dtype.width.data) if isinstance(dtype, IntegerType) else dtype
+    return found
+
+
+_memrefs: dict[Attribute, MemRefType[Attribute]] = {}
+
+
+def memref_of(dtype: Attribute) -> MemRefType[Attribute]:
+    """A one-dimensional memref of unknown extent of elements of a tir dtype."""
+    found = _memrefs.get(dtype)
+    if found is None:
+        found = _memrefs[dtype] = MemRefType(scalar_type(dtype), [DYNAMIC_INDEX])
+    return found
+
+
+def param_type(t: Attribute) -> Attribute:
+    """The type of a kernel's parameter for a tir function's parameter of type `t`."""
+    if isinstance(t, BufferType):
+        return memref_of(t.dtype)
+    return POINTER if isinstance(t, HandleType) else scalar_type(t)

@@ -1,0 +1,347 @@
+"""Values: what each value of tir has become, and how an expression is lowered where it is needed.
+
+`Values.value` gives a scalar or, in a vectorized loop, a vector; `Values.index` gives an integer as an `index` for
+addresses and bounds, computed as if nothing overflowed; in a vectorized loop that is its value in the first lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from .emitter import Emitter
+from .expressions import BUILDERS, DIVISIONS
+from .intrinsics import build_intrinsic, reinterpret
+from .plan import VectorPlan
+from .signature import scalar_type
+
+
+@dataclass
+class Lanes:
+    """The vectorized loop around: its plan, lanes, the loop variable in the first lane, and the lanes that run."""
+
+    plan: VectorPlan
+    count: int
+    base: SSAValue
+    mask: SSAValue | None = None
+
+
+class Values:
+    """See the module."""
+
+    def __init__(self, emit: Emitter, symbols: dict[str, SSAValue]):
+        self.emit = emit
+        self.symbols = symbols
+        self.lanes: Lanes | None = None
+        self._env: list[dict[SSAValue, SSAValue]] = [{}]
+        self._indices: list[dict[SSAValue, SSAValue]] = [{}]
+        self._nonnegative: set[SSAValue] = set()
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is lowered inside is forgotten afterwards."""
+        self._env.append({})
+        self._indices.append({})
+        try:
+            yield
+        finally:
+            self._env.pop()
+            self._indices.pop()
+
+    def bind(self, value: SSAValue, lowered: SSAValue) -> None:
+        self._env[-1][value] = lowered
+
+    def bind_index(self, value: SSAValue, lowered: SSAValue, nonnegative: bool = False) -> None:
+        """`value`, an integer, is `lowered`, an index."""
+        self._indices[-1][value] = lowered
+        if nonnegative:
+            self._nonnegative.add(value)
+
+    def value(self, v: SSAValue) -> SSAValue:
+        """What `v` has become; a vector where it varies with the lanes."""
+        for env in reversed(self._env):
+            found = env.get(v)
+            if found is not None:
+                return found
+        lowered = self._lower(v)
+        self._env[-1][v] = lowered
+        return lowered
+
+    def _lower(self, v: SSAValue) -> SSAValue:
+        if self.lanes is not None and v is self.lanes.plan.lane:
+            return self._lane_numbers(cast(IntegerType, v.type))
+        bound = self._bound_index(v)
+        if bound is not None:
+            return self.emit.from_index(bound, scalar_type(v.type))
+        if not isinstance(v, OpResult):
+            raise UnsupportedError(f"a value of {v.type} has no meaning here", found=str(v))
+        return self._expression(v.op)
+
+    def _lane_numbers(self, dtype: IntegerType) -> SSAValue:
+        """The loop variable: base, base + 1, …"""
+        lanes = self.lanes
+        assert lanes is not None
+        wanted = VectorType(scalar_type(dtype), [lanes.count])
+        base = self.emit.from_index(lanes.base, scalar_type(dtype))
+        steps = self.emit.dense(range(lanes.count), wanted)
+        if self.emit.known.get(base) == 0:
+            return steps
+        return self.emit.binary(arith.AddiOp, self.emit.broadcast(base, lanes.count), steps)
+
+    def _expression(self, op: Operation) -> SSAValue:
+        special = _SPECIAL.get(type(op))
+        if special is not None:
+            return special(self, op)
+        args = self.same_shape([self.value(o) for o in op.operands])
+        if isinstance(op, tir.CallIntrinOp | tir.CallLLVMIntrinOp):
+            return build_intrinsic(self.emit, op, args)
+        build = BUILDERS.get(type(op))
+        if build is None:
+            raise UnsupportedError(f"'{op.name}' cannot be lowered here")
+        if isinstance(op, DIVISIONS) and not is_float(op.lhs.type):
+            args = self._safe_division(args)
+        return build(self.emit, op, args)
+
+    def _safe_division(self, args: list[SSAValue]) -> list[SSAValue]:
+        """Lanes that do not run divide by one."""
+        mask = None if self.lanes is None else self.lanes.mask
+        if mask is None or not isinstance(args[1].type, VectorType):
+            return args
+        return [args[0], self.emit.select(mask, args[1], self.emit.constant(1, args[1].type))]
+
+    def same_shape(self, args: list[SSAValue]) -> list[SSAValue]:
+        """Scalars become vectors where there is a vector among them."""
+        count = next((a.type.get_shape()[0] for a in args if isinstance(a.type, VectorType)), None)
+        if count is None:
+            return args
+        return [a if isinstance(a.type, VectorType) else self.emit.broadcast(a, count) for a in args]
+
+    def vector(self, v: SSAValue) -> SSAValue:
+        """`v` as a vector of the loop's lanes."""
+        value = self.value(v)
+        assert self.lanes is not None
+        return value if isinstance(value.type, VectorType) else self.emit.broadcast(value, self.lanes.count)
+
+    # as index
+
+    def _bound_index(self, v: SSAValue) -> SSAValue | None:
+        for env in reversed(self._indices):
+            found = env.get(v)
+            if found is not None:
+                return found
+        return None
+
+    def index(self, v: SSAValue) -> SSAValue:
+        """An integer of tir as an index."""
+        found = self._bound_index(v)
+        if found is None:
+            found = self._indices[-1][v] = self._lower_index(v)
+        return found
+
+    def _lower_index(self, v: SSAValue) -> SSAValue:
+        if self.lanes is not None and v is self.lanes.plan.lane:
+            return self.lanes.base
+        op = v.owner
+        if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr):
+            return self.emit.index(int(op.py_value))
+        if isinstance(op, ValueOp):
+            return self.symbolic(op.expr.data)
+        rule = _INDEX_RULES.get(type(op)) if isinstance(op, Operation) else None
+        if rule is not None and isinstance(v.type, IntegerType) and not is_unsigned(v.type):
+            return rule(self, op)
+        if isinstance(op, tir.CastOp) and _keeps_value(op):
+            return self.index(op.value)
+        return self.emit.to_index(self._widened(v))
+
+    def _widened(self, v: SSAValue) -> SSAValue:
+        value = self.value(v)
+        if is_unsigned(v.type) and cast(IntegerType, v.type).width.data < 64:
+            return self.emit.pure(arith.ExtUIOp, (value,), IntegerType(64))
+        return value
+
+    def nonnegative(self, v: SSAValue) -> bool:
+        """Whether an integer is known not to be negative, by its form."""
+        if v in self._nonnegative:
+            return True
+        op = v.owner
+        if isinstance(op, tir.ConstOp):
+            return op.py_value >= 0
+        if isinstance(op, ValueOp):
+            return _nonnegative_expr(op.expr.data)
+        if isinstance(op, tir.AddOp | tir.MulOp | tir.FloorDivOp | tir.FloorModOp | tir.MinOp):
+            known = all(self.nonnegative(o) for o in op.operands)
+            if known:
+                self._nonnegative.add(v)
+            return known
+        return isinstance(op, tir.CastOp) and self.nonnegative(op.value)
+
+    def symbolic(self, expr: SymExpr) -> SSAValue:
+        """A symbolic expression as an index. Raises `UnsupportedError` for a variable that no buffer mentions."""
+        if isinstance(expr, Const):
+            return self.emit.index(expr.value)
+        if isinstance(expr, Var):
+            return self._symbol(expr)
+        if isinstance(expr, Product):
+            total = self.symbolic(expr.atoms[0])
+            for atom in expr.atoms[1:]:
+                total = self.emit.mul(total, self.symbolic(atom))
+            return total
+        if isinstance(expr, Sum):
+            total = self.emit.index(expr.offset)
+            for term, factor in expr.terms:
+                total = self.emit.add(total, self.emit.mul(self.symbolic(term), self.emit.index(factor)))
+            return total
+        assert isinstance(expr, Op)
+        return self._symbolic_op(expr)
+
+    def _symbol(self, var: Var) -> SSAValue:
+        if isinstance(var.name, SSAValue):
+            return self.index(var.name)
+        found = self.symbols.get(var.name)
+        if found is None:
+            known = ", ".join(self.symbols) or "none"
+            raise UnsupportedError(f"no parameter gives the variable '{var.name}'", hint=f"known variables: {known}")
+        return found
+
+    def _symbolic_op(self, expr: Op) -> SSAValue:
+        args = [self.symbolic(a) for a in expr.args]
+        if expr.kind in _SYMBOLIC_COMPARES:
+            return self.emit.from_bool(self.emit.compare(_SYMBOLIC_COMPARES[expr.kind], *args))
+        if expr.kind == "select":
+            zero = self.emit.index(0)
+            return self.emit.select(self.emit.compare("ne", args[0], zero), args[1], args[2])
+        if expr.kind == "not":
+            return self.emit.sub(self.emit.index(1), args[0])
+        if expr.kind == "floormod":
+            return floor_mod(self.emit, args[0], args[1], all(map(_nonnegative_expr, expr.args)))
+        if expr.kind == "floordiv" and all(map(_nonnegative_expr, expr.args)):
+            return self.emit.binary(arith.DivUIOp, args[0], args[1])
+        return self.emit.binary(_SYMBOLIC_OPS[expr.kind], args[0], args[1])
+
+
+_SYMBOLIC_COMPARES = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
+_SYMBOLIC_OPS: dict[str, type[Operation]] = {
+    "floordiv": arith.FloorDivSIOp,
+    "truncdiv": arith.DivSIOp,
+    "truncmod": arith.RemSIOp,
+    "min": arith.MinSIOp,
+    "max": arith.MaxSIOp,
+    "and": arith.AndIOp,
+    "or": arith.OrIOp,
+}
+
+
+def _nonnegative_expr(expr: SymExpr) -> bool:
+    """Extents are not negative, nor what is added and multiplied of them."""
+    if isinstance(expr, Const):
+        return expr.value >= 0
+    if isinstance(expr, Sum):
+        return expr.offset >= 0 and all(c > 0 and _nonnegative_expr(t) for t, c in expr.terms)
+    if isinstance(expr, Op):
+        return expr.kind in ("floordiv", "floormod", "min") and all(map(_nonnegative_expr, expr.args))
+    if isinstance(expr, Product):
+        return all(map(_nonnegative_expr, expr.atoms))
+    return isinstance(expr, Var) and isinstance(expr.name, str)
+
+
+def floor_mod(emit: Emitter, a: SSAValue, b: SSAValue, nonnegative: bool) -> SSAValue:
+    """a - floor(a / b) * b of indices."""
+    if nonnegative:
+        return emit.binary(arith.RemUIOp, a, b)
+    return emit.sub(a, emit.mul(emit.binary(arith.FloorDivSIOp, a, b), b))
+
+
+def _keeps_value(op: tir.CastOp) -> bool:
+    """Whether a cast of an index is between signed integers and does not narrow."""
+    source, target = op.value.type, op.result.type
+    if not (isinstance(source, IntegerType) and isinstance(target, IntegerType)) or i1 in (source, target):
+        return False
+    return not is_unsigned(source) and target.width.data >= source.width.data
+
+
+def _index_binary(build: Callable[[Emitter, SSAValue, SSAValue], SSAValue]) -> Callable[[Values, Operation], SSAValue]:
+    return lambda values, op: build(values.emit, values.index(op.operands[0]), values.index(op.operands[1]))
+
+
+def _index_division(values: Values, op: Operation) -> SSAValue:
+    a, b = (values.index(o) for o in op.operands)
+    nonnegative = all(values.nonnegative(o) for o in op.operands)
+    if isinstance(op, tir.FloorModOp):
+        return floor_mod(values.emit, a, b, nonnegative)
+    return values.emit.binary(arith.DivUIOp if nonnegative else arith.FloorDivSIOp, a, b)
+
+
+_INDEX_RULES: dict[type[Operation], Callable[[Values, Operation], SSAValue]] = {
+    tir.AddOp: _index_binary(Emitter.add),
+    tir.SubOp: _index_binary(Emitter.sub),
+    tir.MulOp: _index_binary(Emitter.mul),
+    tir.FloorDivOp: _index_division,
+    tir.FloorModOp: _index_division,
+    tir.MinOp: _index_binary(lambda e, a, b: e.binary(arith.MinSIOp, a, b)),
+    tir.MaxOp: _index_binary(lambda e, a, b: e.binary(arith.MaxSIOp, a, b)),
+}
+
+
+def _const(values: Values, op: tir.ConstOp) -> SSAValue:
+    return values.emit.constant(op.py_value, scalar_type(op.result.type))
+
+
+def _symbolic_value(values: Values, op: ValueOp) -> SSAValue:
+    return values.emit.from_index(values.symbolic(op.expr.data), scalar_type(op.result.type))
+
+
+def _reinterpret(values: Values, op: tir.ReinterpretOp) -> SSAValue:
+    return reinterpret(values.emit, values.value(op.value), op.result.type)
+
+
+def _broadcast(values: Values, op: tir.BroadcastOp) -> SSAValue:
+    return values.emit.broadcast(values.value(op.value), op.result.type.get_shape()[0])
+
+
+def _ramp(values: Values, op: tir.RampOp) -> SSAValue:
+    emit, count = values.emit, op.result.type.get_shape()[0]
+    base, stride = (emit.broadcast(values.value(o), count) for o in (op.base, op.stride))
+    steps = emit.dense(range(count), cast("VectorType[Attribute]", base.type))
+    return emit.binary(arith.AddiOp, base, emit.binary(arith.MuliOp, stride, steps))
+
+
+def _compare_lanes(values: Values, op: Operation) -> SSAValue:
+    """`a < b` where b - a falls by one from lane to lane is a mask of the first b - a lanes."""
+    lanes = values.lanes
+    assert isinstance(op, tir.BinaryExpr)
+    is_integer = isinstance(op.lhs.type, IntegerType)
+    if lanes is None or not is_integer or lanes.plan.slope(op.lhs) != 1 or lanes.plan.slope(op.rhs) != 0:
+        args = values.same_shape([values.value(o) for o in op.operands])
+        return BUILDERS[type(op)](values.emit, op, args)
+    room = values.emit.sub(values.index(op.rhs), values.index(op.lhs))
+    return lane_mask(values.emit, room, lanes.count)
+
+
+def lane_mask(emit: Emitter, room: SSAValue, count: int) -> SSAValue:
+    """The mask of the first `room` of `count` lanes."""
+    wanted = VectorType(i1, [count])
+    known = emit.known.get(room)
+    if known is not None:
+        return emit.dense([int(i < known) for i in range(count)], wanted)
+    return emit.pure(vector.CreateMaskOp, (room,), wanted)
+
+
+_SPECIAL: dict[type[Operation], Callable[[Values, Any], SSAValue]] = {
+    tir.ConstOp: _const,
+    ValueOp: _symbolic_value,
+    tir.ReinterpretOp: _reinterpret,
+    tir.BroadcastOp: _broadcast,
+    tir.RampOp: _ramp,
+    tir.LtOp: _compare_lanes,
+}

@@ -1,0 +1,79 @@
+"""The metadata of a printed program: what TVMScript refers to as `metadata["relax.expr.Constant"][0]`.
+
+A program printed with `show_meta=True` begins with `metadata = tvm.ir.load_json(\"\"\"{…}\"\"\")`. The text is JSON:
+
+    {"format": "tirax.metadata", "version": 1,
+     "relax.expr.Constant": [{"dtype": "float32", "shape": [2, 2], "data": "<base64>"}, …]}
+
+`data` is the contents in base64: little endian, row major, a bool in one byte. It contains neither backslashes nor triple quotes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import cast
+
+from ..diagnostics import TiraxError
+from ..dialects.dtypes import byte_size, dtype_name, dtype_of
+from ..dialects.relax import TensorData, TensorDataAttr
+
+CONSTANT_KEY = "relax.expr.Constant"
+FORMAT = "tirax.metadata"
+VERSION = 1
+
+
+class MetadataError(TiraxError, ValueError):
+    """A metadata text that cannot be read."""
+
+
+def encode_metadata(constants: Iterable[TensorDataAttr]) -> str:
+    """The JSON text that holds `constants`, in their order."""
+    rows = [
+        {
+            "dtype": dtype_name(c.data.dtype),
+            "shape": list(c.data.shape),
+            "data": base64.b64encode(c.data.raw).decode("ascii"),
+        }
+        for c in constants
+    ]
+    return json.dumps({"format": FORMAT, "version": VERSION, CONSTANT_KEY: rows})
+
+
+def decode_metadata(text: str) -> dict[str, list[TensorDataAttr]]:
+    """The tables of a metadata text by key. Raises `MetadataError` for what `encode_metadata` did not write."""
+    try:
+        found: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise MetadataError(f"the metadata is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise MetadataError("the metadata must be a JSON object", found=type(found).__name__)
+    table = cast("dict[str, object]", found)
+    if table.get("format") != FORMAT or table.get("version") != VERSION:
+        raise MetadataError(
+            "the metadata has another format",
+            expected=f"{FORMAT}, version {VERSION}",
+            found=f"{table.get('format')}, version {table.get('version')}",
+            hint="print the program with show_meta=True in tirax",
+        )
+    rows = table.get(CONSTANT_KEY, [])
+    if not isinstance(rows, list):
+        raise MetadataError(f'"{CONSTANT_KEY}" must be a list', found=type(rows).__name__)
+    return {CONSTANT_KEY: [_constant(i, row) for i, row in enumerate(cast("list[object]", rows))]}
+
+
+def _constant(index: int, row: object) -> TensorDataAttr:
+    try:
+        fields = cast("Mapping[str, object]", row)
+        dtype = dtype_of(cast(str, fields["dtype"]))
+        shape = tuple(int(d) for d in cast("list[int]", fields["shape"]))
+        raw = base64.b64decode(cast(str, fields["data"]), validate=True)
+    except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        raise MetadataError(f"constant {index} of the metadata must have dtype, shape and data") from error
+    wanted = prod(shape) * byte_size(dtype)
+    if len(raw) != wanted:
+        raise MetadataError(f"constant {index} of the metadata has the wrong size", expected=wanted, found=len(raw))
+    return TensorDataAttr(TensorData(dtype, shape, raw))

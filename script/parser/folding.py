@@ -1,0 +1,165 @@
+"""Python operators on constants: folded here, with limits, so that no text can make the parser run for long."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+from ...dialects.sym.expr import OPS, Const, SymExpr, add, mul
+from .values import Imm
+
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "floormod",
+    ast.Pow: "pow",
+    ast.LShift: "shift_left",
+    ast.RShift: "shift_right",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.MatMult: "matmul",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.And: "and",
+    ast.Or: "or",
+    ast.USub: "neg",
+    ast.UAdd: "pos",
+    ast.Not: "not",
+    ast.Invert: "bitwise_not",
+}
+"""Python's operators by the names that tables of both dialects use."""
+
+SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floordiv": "//",
+    "floormod": "%",
+    "pow": "**",
+    "shift_left": "<<",
+    "shift_right": ">>",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "matmul": "@",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "neg": "-",
+    "bitwise_not": "~",
+}
+
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+    "pow": operator.pow,
+    "shift_left": operator.lshift,
+    "shift_right": operator.rshift,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "not": operator.not_,
+    "bitwise_not": operator.invert,
+}
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_MAX_BITS = 4096
+_MAX_LENGTH = 4096
+_SYMBOLIC: dict[str, Callable[[Any, Any], SymExpr]] = {
+    "add": add,
+    "sub": lambda a, b: add(a, mul(b, -1)),
+    "mul": mul,
+    "floordiv": OPS["floordiv"],
+    "floormod": OPS["floormod"],
+    "truncdiv": OPS["truncdiv"],
+    "truncmod": OPS["truncmod"],
+    "min": OPS["min"],
+    "max": OPS["max"],
+}
+
+
+def is_constant(value: Any) -> bool:
+    """Whether `value` is a number, a string, None, or a sequence of such."""
+    if isinstance(value, tuple | list):
+        return all(is_constant(v) for v in cast("tuple[Any, ...]", value))
+    return value is None or isinstance(value, int | float | str)
+
+
+def fold(kind: str, a: Any, b: Any) -> Any:
+    """`a` and `b` under an operator. Raises `ValueError` or `ArithmeticError` or `TypeError` where that is impossible."""
+    if kind in _COMPARISONS:
+        return _PYTHON[kind](a, b)
+    sequences = isinstance(a, tuple | list | str) and isinstance(b, tuple | list | str)
+    if sequences and kind == "add":
+        if len(cast("str", a)) + len(cast("str", b)) > _MAX_LENGTH:
+            raise ValueError("the sequence is too long")
+        return _PYTHON["add"](a, b)
+    if not (isinstance(a, int | float) and isinstance(b, int | float)) or kind not in _PYTHON:
+        raise TypeError("only numbers can be combined so")
+    if _result_bits(kind, a, b) > _MAX_BITS:
+        raise ValueError("the number is too large")
+    return _PYTHON[kind](a, b)
+
+
+def _result_bits(kind: str, a: int | float, b: int | float) -> int:
+    if not isinstance(a, int) or not isinstance(b, int):
+        return 0
+    if kind == "pow":
+        return a.bit_length() * max(b, 1)
+    return a.bit_length() + (b if kind == "shift_left" else b.bit_length())
+
+
+def as_sym(value: Any, like: SymExpr | None = None, *, default: Any = None) -> SymExpr | None:
+    """An integer as a symbolic expression: an int takes the type of `like`, or `default`; None for what is no integer."""
+    if isinstance(value, SymExpr):
+        return value
+    if isinstance(value, Imm) and isinstance(value.value, int) and value.dtype in _INDEX_TYPES:
+        return Const(value.value, cast("Any", value.dtype))
+    if isinstance(value, int) and not isinstance(value, bool):
+        dtype = default if like is None else like.dtype
+        return Const(value, dtype) if dtype is not None else Const(value)
+    return None
+
+
+def _index_types() -> frozenset[Any]:
+    from ...dialects.sym.expr import i32, i64
+
+    return frozenset((i32, i64))
+
+
+_INDEX_TYPES = _index_types()
+
+
+def fold_symbolic(kind: str, a: Any, b: Any) -> SymExpr | None:
+    """`a` and `b` under an operator on symbolic integers; None where it is none of these."""
+    build = _SYMBOLIC.get(kind)
+    x = as_sym(a, b if isinstance(b, SymExpr) else as_sym(b) if isinstance(b, Imm) else None)
+    y = as_sym(b, a if isinstance(a, SymExpr) else as_sym(a) if isinstance(a, Imm) else None)
+    return None if build is None or x is None or y is None else build(x, y)

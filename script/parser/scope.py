@@ -1,0 +1,151 @@
+"""Names of a script: what is captured from around it, what it binds, and what nothing binds."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from ...diagnostics import suggestion
+from .source import ScriptError, Source
+from .values import Builtin, Ref
+
+MARK = "__tirax_script_dialect__"
+"""The attribute that says of a module or object which script dialect it is."""
+CONVENTIONAL = {
+    "R": Ref("relax"),
+    "relax": Ref("relax"),
+    "T": Ref("tir"),
+    "tir": Ref("tir"),
+    "I": Ref("ir"),
+    "ir": Ref("ir"),
+    "tvm": Ref("tvm"),
+    "tirax": Ref("tvm"),
+}
+BUILTINS = {n: Builtin(n) for n in ("range", "len", "int", "float", "bool", "min", "max", "abs", "tuple", "list")}
+_HEADER = re.compile(r"^#\s*from\s+[\w.]+\s+import\s+(ir|tir|relax)(?:\s+as\s+(\w+))?\s*$", re.MULTILINE)
+_MISSING = object()
+
+
+def header_names(text: str) -> dict[str, Ref]:
+    """Names that the comments at the head of a printed script give: `# from tvm.script import tir as T`."""
+    return {m[2] or m[1]: Ref(m[1]) for m in _HEADER.finditer(text)}
+
+
+class Environment:
+    """What stands around a script: captured Python variables, or the imports of a text."""
+
+    def __init__(self, captured: Mapping[str, Any], known: Mapping[str, Any] | None = None):
+        self._captured = captured
+        self._known: dict[str, Any] = dict(known or {})
+
+    def define(self, name: str, value: Any) -> None:
+        self._known[name] = value
+
+    def lookup(self, name: str) -> Any:
+        """The value of `name`; `MISSING` where nothing is called so."""
+        if name in self._known:
+            return self._known[name]
+        if name in self._captured:
+            return script_value(self._captured[name])
+        found = BUILTINS.get(name)
+        return CONVENTIONAL.get(name, _MISSING) if found is None else found
+
+    def names(self) -> set[str]:
+        return {*self._known, *self._captured, *BUILTINS, *CONVENTIONAL}
+
+
+def is_missing(value: Any) -> bool:
+    return value is _MISSING
+
+
+def script_value(value: Any) -> Any:
+    """What a captured Python object means in a script."""
+    mark = getattr(value, MARK, None) if isinstance(value, ModuleType) or hasattr(type(value), MARK) else None
+    if isinstance(mark, str):
+        return Ref(mark)
+    for name in ("range", "len", "int", "float", "bool", "min", "max", "abs", "tuple", "list"):
+        if value is getattr(builtins, name):
+            return Builtin(name)
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+
+
+class Scope:
+    """Names of a function, innermost frame last."""
+
+    def __init__(self, environment: Environment):
+        self.environment = environment
+        self._frames: list[dict[str, Any]] = [{}]
+
+    @contextmanager
+    def frame(self) -> Iterator[dict[str, Any]]:
+        """A frame whose names vanish at its end."""
+        self._frames.append({})
+        try:
+            yield self._frames[-1]
+        finally:
+            self._frames.pop()
+
+    def define(self, name: str, value: Any) -> None:
+        self._frames[-1][name] = value
+
+    def rebind(self, name: str, value: Any) -> None:
+        """Give a new value to a name in the frame that has it."""
+        for frame in reversed(self._frames):
+            if name in frame:
+                frame[name] = value
+                return
+        self.define(name, value)
+
+    def local(self, name: str) -> Any:
+        for frame in reversed(self._frames):
+            if name in frame:
+                return frame[name]
+        return _MISSING
+
+    def lookup(self, name: str) -> Any:
+        found = self.local(name)
+        return self.environment.lookup(name) if found is _MISSING else found
+
+    def names(self) -> set[str]:
+        return {n for frame in self._frames for n in frame}
+
+
+def check_names(source: Source, function: ast.FunctionDef, known: Iterable[str], annotations: bool = True) -> None:
+    """Raise a `ScriptError` that lists every name in `function` that nothing defines."""
+    parts: list[ast.AST] = [*function.body]
+    if annotations:
+        parts += [a.annotation for a in function.args.args if a.annotation is not None]
+        parts += [function.returns] if function.returns is not None else []
+    bound = set(known) | _bound_names(function)
+    missing: dict[str, ast.Name] = {}
+    for part in parts:
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
+                missing.setdefault(node.id, node)
+    if missing:
+        raise _undefined(source, list(missing.values()), sorted(bound - set(BUILTINS) - set(dir(builtins))))
+
+
+def _undefined(source: Source, nodes: list[ast.Name], known: list[str]) -> ScriptError:
+    nodes.sort(key=lambda n: (n.lineno, n.col_offset))
+    names = [f"'{n.id}'" for n in nodes]
+    hints = [(n.id, suggestion(n.id, known)) for n in nodes]
+    hint = "; ".join(f"'{name}': {text}" if len(nodes) > 1 else text for name, text in hints if text) or None
+    message = f"undefined name {names[0]}" if len(names) == 1 else f"undefined names {', '.join(names)}"
+    notes = [source.place(n).render() for n in nodes[1:]]
+    return source.error(nodes[0], message, hint=hint, notes=notes)
+
+
+def _bound_names(function: ast.FunctionDef) -> set[str]:
+    names = {a.arg for a in function.args.args}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef):
+            names |= {node.name, *(a.arg for a in node.args.args)}
+    return names

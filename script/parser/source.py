@@ -1,0 +1,89 @@
+"""The text of a script: where its nodes stand, and the error that names a place in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+
+from ...diagnostics import SourceLocation, TiraxError, register_source, source_line
+
+
+class ScriptError(TiraxError, SyntaxError):
+    """A script that is not TVMScript, or that does not mean anything."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A piece of Python text: `line_offset` lines and `column_offset` columns were cut off before it."""
+
+    filename: str
+    line_offset: int = 0
+    column_offset: int = 0
+
+    def place(self, node: ast.AST) -> SourceLocation:
+        """Where a node stands in the file."""
+        line = getattr(node, "lineno", 1)
+        column = self._column(line, getattr(node, "col_offset", 0))
+        end = getattr(node, "end_col_offset", None)
+        one_line = getattr(node, "end_lineno", line) == line and end is not None
+        last = self._column(line, end) if one_line and end is not None else None
+        return SourceLocation(self.filename, line + self.line_offset, column, last)
+
+    def _column(self, line: int, offset: int) -> int:
+        """The 1-based column; Python counts bytes."""
+        text = source_line(self.filename, line + self.line_offset)
+        column = offset + self.column_offset
+        if text is None or text.isascii():
+            return column + 1
+        return len(text.encode()[:column].decode(errors="ignore")) + 1
+
+    def attr(self, node: ast.AST) -> FileLineColLoc:
+        """The place of a node as the location of an operation."""
+        place = self.place(node)
+        return FileLineColLoc(StringAttr(place.file), IntAttr(place.line), IntAttr(place.column))
+
+    def error(
+        self,
+        node: ast.AST,
+        message: str,
+        *,
+        expected: object = None,
+        found: object = None,
+        hint: str | None = None,
+        notes: Sequence[str] = (),
+    ) -> ScriptError:
+        """The error `message` at the place of `node`."""
+        return ScriptError(
+            message, location=self.place(node), expected=expected, found=found, hint=hint, notes=notes
+        )
+
+    @contextmanager
+    def located(self, node: ast.AST) -> Iterator[None]:
+        """Gives errors that have no place yet the place of `node`."""
+        try:
+            yield
+        except TiraxError as error:
+            if error.location is None:
+                error.location = self.place(node)
+            raise
+
+
+def parse_text(text: str, source: Source) -> ast.Module:
+    """Python's tree of `text`. Raises `ScriptError` where it is not Python."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        line = (error.lineno or 1) + source.line_offset
+        place = SourceLocation(source.filename, line, (error.offset or 1) + source.column_offset)
+        raise ScriptError(f"this is not Python: {error.msg}", location=place) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ScriptError(f"this cannot be read as Python: {error}") from None
+
+
+def register(filename: str, text: str) -> None:
+    """Make the lines of `text` known to diagnostics."""
+    register_source(filename, text)

@@ -1,0 +1,410 @@
+"""The functions of `T` that give expressions: a table from names to builders."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType, VectorType, i1
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ...diagnostics import suggestion
+from ...dialects import tir
+from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigned, ui32
+from ...dialects.sym.expr import SymExpr, i32
+from ...dialects.tir.types import HANDLE
+from .folding import as_sym, fold_symbolic
+from .tir_expr import TirEvaluator, convert, element
+from .values import Access, CallSite, FreshVar, Imm, Ref, describe
+
+Builder = Callable[["TirCalls", CallSite], Any]
+
+
+def _unary(intrinsic: str, result: Attribute | None = None) -> Builder:
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        (x,) = site.bind("x")
+        value = p.expr(x, site.node)
+        dtype = value.type if result is None else tir.with_lanes(result, value.type)
+        return p.emit(tir.CallIntrinOp(intrinsic, [value], dtype), site.node)
+
+    return build
+
+
+def _rounding(intrinsic: str) -> Builder:
+    """Rounding leaves integers as they are."""
+
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        (x,) = site.bind("x")
+        value = p.expr(x, site.node)
+        if not is_float(value.type):
+            return value
+        return p.emit(tir.CallIntrinOp(intrinsic, [value], value.type), site.node)
+
+    return build
+
+
+def _binary(intrinsic: str) -> Builder:
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        a, b = p.match(site.bind("a b"), site.node)
+        return p.emit(tir.CallIntrinOp(intrinsic, [a, b], a.type), site.node)
+
+    return build
+
+
+def _operator(kind: str) -> Builder:
+    """An operator written as a function: `T.max(a, b)`, `T.FloorDiv(a, b)`."""
+
+    def build(p: TirCalls, site: CallSite) -> Any:
+        a, b = site.bind("a b")
+        symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
+        return p.binary(kind, a, b, site.node) if symbolic is None else symbolic
+
+    return build
+
+
+def _reduce(kind: str) -> Builder:
+    def build(p: TirCalls, site: CallSite) -> Any:
+        if not site.args:
+            raise site.error("at least one condition is needed")
+        result = site.args[0]
+        for other in site.args[1:]:
+            result = p.binary(kind, result, other, site.node)
+        return result
+
+    return build
+
+
+def _not(p: TirCalls, site: CallSite) -> Any:
+    return p.unary("not", site.bind("a")[0], site.node)
+
+
+def _bitwise_not(p: TirCalls, site: CallSite) -> Any:
+    return p.unary("bitwise_not", site.bind("x")[0], site.node)
+
+
+def _abs(p: TirCalls, site: CallSite) -> SSAValue:
+    (x,) = site.bind("x")
+    value = p.expr(x, site.node)
+    if is_float(value.type):
+        return p.emit(tir.CallIntrinOp("fabs", [value], value.type), site.node)
+    if is_unsigned(value.type):
+        return value
+    zero = p.cast(0, value.type, site.node)
+    negative = p.emit(tir.MulOp(value, p.cast(-1, value.type, site.node)), site.node)
+    positive = p.emit(tir.GeOp(value, zero), site.node)
+    return p.emit(tir.SelectOp(positive, value, negative), site.node)
+
+
+def _ceildiv(p: TirCalls, site: CallSite) -> Any:
+    a, b = site.bind("lhs rhs")
+    above = p.operate("sub", p.operate("add", a, b, site.node), 1, site.node)
+    return p.operate("floordiv", above, b, site.node)
+
+
+def _select(p: TirCalls, site: CallSite) -> SSAValue:
+    cond, a, b = site.bind("condition true_value false_value")
+    condition = p.condition(cond, site.node)
+    x, y = p.match((a, b), site.node)
+    return p.emit(tir.SelectOp(condition, x, y), site.node)
+
+
+def _cast(order: str) -> Builder:
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        given = dict(zip(order.split(), site.bind(order), strict=True))
+        dtype = p.dtype(given["dtype"], site.node)
+        value = given["value"]
+        source = p.type_of(value, site.node)
+        if p.imm(value) is None and element(source) == dtype:
+            return p.expr(value, site.node)
+        return p.cast(value, tir.with_lanes(dtype, source), site.node)
+
+    return build
+
+
+def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
+    dtype, x = site.bind("dtype value")
+    value, wanted = p.expr(x, site.node), p.dtype(dtype, site.node)
+    if bit_width(element(value.type)) != bit_width(element(wanted)):
+        raise site.error("the types must have the same number of bits", expected=wanted, found=value.type)
+    return p.emit(tir.ReinterpretOp(value, wanted), site.node)
+
+
+def _count(p: TirCalls, value: Any, site: CallSite) -> int:
+    found = as_sym(value)
+    if found is None or found.constant is None or found.constant < 1:
+        raise site.error("the number of lanes must be a positive constant", found=describe(value))
+    return found.constant
+
+
+def _ramp(p: TirCalls, site: CallSite) -> SSAValue:
+    base, stride, count = site.bind("base stride lanes")
+    a, b = p.match((base, stride), site.node)
+    if not isinstance(a.type, IntegerType):
+        raise site.error("base and stride must be integers", found=a.type)
+    return p.emit(tir.RampOp(a, b, _count(p, count, site)), site.node)
+
+
+def _broadcast(p: TirCalls, site: CallSite) -> SSAValue:
+    value, count = site.bind("value lanes")
+    return p.emit(tir.BroadcastOp(p.expr(value, site.node), _count(p, count, site)), site.node)
+
+
+def _infinity(p: TirCalls, site: CallSite) -> Imm:
+    dtype = p.dtype(site.bind("dtype")[0], site.node)
+    if not is_float(dtype):
+        raise site.error("only floating point types have an infinity", found=dtype)
+    return Imm(float("inf"), dtype)
+
+
+def _limit(least: bool) -> Builder:
+    def build(p: TirCalls, site: CallSite) -> Imm:
+        return limit(p.dtype(site.bind("dtype")[0], site.node), least)
+
+    return build
+
+
+def limit(dtype: Attribute, least: bool) -> Imm:
+    """The least or greatest (finite) value of a type."""
+    if is_float(dtype):
+        import ml_dtypes
+
+        from ...dialects.dtypes import numpy_dtype
+
+        info = ml_dtypes.finfo(numpy_dtype(dtype))
+        return Imm(float(info.min if least else info.max), dtype)
+    bits = bit_width(dtype)
+    if is_unsigned(dtype):
+        return Imm(0 if least else (1 << bits) - 1, dtype)
+    return Imm(-(1 << (bits - 1)) if least else (1 << (bits - 1)) - 1, dtype)
+
+
+def _arguments(p: TirCalls, values: list[Any], site: CallSite) -> list[SSAValue]:
+    """Arguments of a foreign call: strings, whole buffers and expressions."""
+    out: list[SSAValue] = []
+    for value in values:
+        if isinstance(value, str):
+            out.append(p.emit(tir.StringImmOp(value), site.node))
+        elif isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
+            out.append(value)
+        else:
+            out.append(p.expr(value, site.node))
+    return out
+
+
+def _name_argument(site: CallSite, position: int) -> str:
+    name = site.args[position] if len(site.args) > position else None
+    if not isinstance(name, str):
+        raise site.error("the name of the function must be a string", found=describe(name))
+    return name
+
+
+def _typed_call(cls: type[tir.CallExpr]) -> Builder:
+    """`f(dtype, "name", *args)`"""
+
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        name = _name_argument(site, 1)
+        rest = site.args[2:]
+        if cls is tir.CallLLVMIntrinOp and rest and isinstance(rest[0], Imm) and rest[0].dtype == ui32:
+            rest = rest[1:]  # TVM's count of the arguments that are part of the signature
+        return p.emit(cls(name, _arguments(p, rest, site), p.dtype(site.args[0], site.node)), site.node)
+
+    return build
+
+
+def _call_packed(p: TirCalls, site: CallSite) -> SSAValue:
+    name = _name_argument(site, 0)
+    return p.emit(tir.CallPackedOp(name, _arguments(p, site.args[1:], site), i32), site.node)
+
+
+def _call_intrin(p: TirCalls, site: CallSite) -> SSAValue:
+    name = _name_argument(site, 1).removeprefix("tir.")
+    args = _arguments(p, site.args[2:], site)
+    return p.emit(tir.CallIntrinOp(name, args, p.dtype(site.args[0], site.node)), site.node)
+
+
+def _address_of(p: TirCalls, site: CallSite) -> SSAValue:
+    (access,) = site.bind("buffer_load")
+    if not isinstance(access, Access):
+        raise site.error("an element of a buffer is expected", expected="A[i, j]", found=describe(access))
+    return p.emit(tir.CallIntrinOp("address_of", [p.load(access)], HANDLE), site.node)
+
+
+def _string(p: TirCalls, site: CallSite) -> SSAValue:
+    return p.emit(tir.StringImmOp(_name_argument(site, 0)), site.node)
+
+
+def _fresh(p: TirCalls, site: CallSite) -> FreshVar:
+    names = site.bind("name dtype=") if len(site.args) + len(site.kwargs) == 2 else [None, site.bind("dtype=")[0]]
+    return FreshVar(p.dtype(names[1], site.node, "int32"))
+
+
+_FLOAT_UNARY = (
+    "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh acos acosh sin sinh asin asinh atan atanh "
+    "sqrt rsqrt popcount clz likely fabs"
+).split()
+_ROUNDING = "ceil floor trunc round nearbyint".split()
+_INTRINSIC_BINARY = (
+    "atan2 nextafter hypot copysign ldexp fmod shift_left shift_right bitwise_and bitwise_or bitwise_xor"
+).split()
+_OPERATOR_NAMES = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "truncdiv",
+    "Mod": "truncmod",
+    "FloorDiv": "floordiv",
+    "FloorMod": "floormod",
+    "Min": "min",
+    "Max": "max",
+    "EQ": "eq",
+    "NE": "ne",
+    "LT": "lt",
+    "LE": "le",
+    "GT": "gt",
+    "GE": "ge",
+    "And": "and",
+    "Or": "or",
+    "min": "min",
+    "max": "max",
+    "floordiv": "floordiv",
+    "floormod": "floormod",
+    "truncdiv": "truncdiv",
+    "truncmod": "truncmod",
+    "indexdiv": "floordiv",
+    "indexmod": "floormod",
+    "div": "truncdiv",
+    "pow": "pow",
+    "power": "pow",
+}
+CALLS: dict[str, Builder] = {
+    **{name: _unary(name) for name in _FLOAT_UNARY},
+    **{name: _rounding(name) for name in _ROUNDING},
+    **{name: _unary(name, i1) for name in ("isnan", "isinf", "isfinite")},
+    **{name: _binary(name) for name in _INTRINSIC_BINARY},
+    **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
+    "any": _reduce("or"),
+    "all": _reduce("and"),
+    "Not": _not,
+    "bitwise_not": _bitwise_not,
+    "abs": _abs,
+    "ceildiv": _ceildiv,
+    "Select": _select,
+    "Cast": _cast("dtype value"),
+    "cast": _cast("value dtype"),
+    "reinterpret": _reinterpret,
+    "Ramp": _ramp,
+    "ramp": _ramp,
+    "Broadcast": _broadcast,
+    "broadcast": _broadcast,
+    "infinity": _infinity,
+    "min_value": _limit(True),
+    "max_value": _limit(False),
+    "call_extern": _typed_call(tir.CallExternOp),
+    "call_pure_extern": _typed_call(tir.CallExternOp),
+    "call_llvm_intrin": _typed_call(tir.CallLLVMIntrinOp),
+    "call_llvm_pure_intrin": _typed_call(tir.CallLLVMIntrinOp),
+    "call_packed": _call_packed,
+    "call_intrin": _call_intrin,
+    "address_of": _address_of,
+    "StringImm": _string,
+    "var": _fresh,
+    "SizeVar": _fresh,
+    "Var": _fresh,
+}
+"""The expressions of `T` by name."""
+
+
+class TirCalls(TirEvaluator):
+    """The evaluator with the functions of `T`."""
+
+    statements: dict[str, Any] = {}
+
+    def call_ref(self, target: Ref, site: CallSite) -> Any:
+        if target.dialect != "tir":
+            raise site.error("only functions of T can be called in a prim_func")
+        builder = CALLS.get(target.path)
+        if builder is not None:
+            return builder(self, site)
+        dtype = dtype_by_name(target.path)
+        if dtype is None:
+            hint = suggestion(target.path, [*CALLS, *DTYPES, *self.statements])
+            if target.path in self.statements:
+                raise site.error("this is a statement, not an expression")
+            raise self.error(site.node, f"T has no '{target.path}'", hint=hint)
+        return self._typed(dtype, site)
+
+    def _typed(self, dtype: Attribute, site: CallSite) -> Any:
+        """`T.float32(0)`, `T.int64(n)`, `T.int64()`."""
+        site.kwargs.pop("is_size_var", None)
+        (value,) = site.bind("expr=")
+        if value is None:
+            return FreshVar(dtype)
+        if isinstance(value, str):
+            return Imm(self._float_text(value, dtype, site), dtype)
+        imm = self.imm(value)
+        if imm is not None and not isinstance(dtype, VectorType):
+            return convert(imm, dtype)
+        if isinstance(value, SymExpr) and value.dtype == dtype:
+            return value
+        return self.cast(value, dtype, site.node)
+
+    def _float_text(self, text: str, dtype: Attribute, site: CallSite) -> float:
+        if text not in ("inf", "-inf", "nan") or not is_float(dtype):
+            raise site.error("a string here names a float", expected='"inf", "-inf" or "nan"', found=repr(text))
+        return float(text)
+
+    def if_then_else(self, node: ast.Call) -> SSAValue:
+        """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
+        if len(node.args) != 3 or node.keywords:
+            raise self.error(
+                node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args)
+            )
+        cond = self.condition(self.visit(node.args[0]), node.args[0])
+        sides = [self._side(n) for n in node.args[1:]]
+        dtype = self._joined(sides, node)
+        regions = [self._finish(block, value, dtype, node) for block, value in sides]
+        return self.emit(tir.IfThenElseOp(cond, *regions), node)
+
+    def _side(self, node: ast.expr) -> tuple[Block, Any]:
+        outer, self.block = self.block, Block()
+        try:
+            value = self.visit(node)
+            return self.block, self.load(value) if isinstance(value, Access) else value
+        finally:
+            self.block = outer
+
+    def _joined(self, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
+        """The type of both sides; symbolic and constant ones take no op to find out."""
+        probe = Block()
+        outer, self.block = self.block, probe
+        try:
+            stands = [v if isinstance(v, SSAValue) else self.expr(v, node) for _, v in sides]
+        finally:
+            self.block = outer
+        from .tir_expr import promote
+
+        dtype = promote(element(stands[0].type), element(stands[1].type))
+        vector = next((s.type for s in stands if isinstance(s.type, VectorType)), None)
+        return dtype if vector is None else tir.with_lanes(dtype, vector)
+
+    def _finish(self, block: Block, value: Any, dtype: Attribute, node: ast.AST) -> Region:
+        outer, self.block = self.block, block
+        try:
+            self.emit(tir.YieldOp(self.cast(value, dtype, node)), node)
+        finally:
+            self.block = outer
+        return Region(block)
+
+    special = {("tir", "if_then_else"): if_then_else}
+
+
+def dtype_by_name(name: str) -> Attribute | None:
+    """The type that `T.<name>` stands for, if it does."""
+    if name == "boolean":
+        return i1
+    base = name.partition("x")[0] if not name.startswith("x") else name
+    return dtype_of(name) if base in DTYPES and (name in DTYPES or name.rpartition("x")[2].isdigit()) else None
+
+
+__all__ = ["CALLS", "TirCalls", "dtype_by_name", "limit"]

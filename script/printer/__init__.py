@@ -1,0 +1,13 @@
+"""The TVMScript printer: `print_script` and `show`.
+
+`module` prints programs, `tir` and `relax` their functions, `expressions`, `symbolic` and `struct_info` what stands in
+them; `document` holds the lines.
+"""
+
+from __future__ import annotations
+
+from .document import PrinterConfig
+from .highlight import show
+from .module import print_script
+
+__all__ = ["PrinterConfig", "print_script", "show"]

@@ -1,0 +1,152 @@
+"""What all parts of the printer share: options, the lines printed so far, and which prefixes and constants were used."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from xdsl.ir import Operation
+
+from ...dialects.relax import TensorDataAttr
+
+
+@dataclass(frozen=True)
+class PrinterConfig:
+    """The options of printing, by the names that TVM gives them.
+
+    - `name`: the name of the class that a module prints as.
+    - `show_meta`: print the contents of constants, in front, instead of a remark that they are left out.
+    - `ir_prefix`, `tir_prefix`, `relax_prefix`: the names of the three languages.
+    - `module_alias`: what a Relax function calls its module; the module's name itself where empty.
+    - `int_dtype`, `float_dtype`: literals of these types print without their type (`void` is none).
+    - `verbose_expr`: every literal prints with its type.
+    - `syntax_sugar`: `T.grid` and `T.axis.remap` where they apply.
+    - `show_all_struct_info`: annotate every Relax binding, also where the operator says it (but `call_tir`).
+    - `indent_spaces`: the width of one level.
+    - `num_context_lines`: around underlined lines keep so many; all where negative.
+    - `obj_to_underline`: ops whose lines get a line of `^` below.
+    """
+
+    show_meta: bool = False
+    name: str | None = "Module"
+    ir_prefix: str = "I"
+    tir_prefix: str = "T"
+    relax_prefix: str = "R"
+    module_alias: str = "cls"
+    int_dtype: str = "int32"
+    float_dtype: str = "void"
+    verbose_expr: bool = False
+    syntax_sugar: bool = True
+    show_all_struct_info: bool = True
+    indent_spaces: int = 4
+    num_context_lines: int = -1
+    obj_to_underline: tuple[Operation, ...] = ()
+
+    @property
+    def module_name(self) -> str:
+        return self.name or "Module"
+
+
+class Expr(NamedTuple):
+    """An expression's text and how strongly it binds (see `precedence`)."""
+
+    text: str
+    level: int
+
+
+class Level:
+    """Binding strengths of Python's operators, weakest first."""
+
+    OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(12)
+
+
+def atom(text: str) -> Expr:
+    """An expression that needs no parentheses anywhere."""
+    return Expr(text, Level.ATOM)
+
+
+def infix(symbol: str, level: int, left: Expr, right: Expr) -> Expr:
+    """`left symbol right` with parentheses where they are needed; comparisons do not chain."""
+    needs_left = left.level < level or left.level == level == Level.COMPARE
+    a = f"({left.text})" if needs_left else left.text
+    b = f"({right.text})" if right.level <= level else right.text
+    return Expr(f"{a} {symbol} {b}", level)
+
+
+def prefix(symbol: str, level: int, operand: Expr) -> Expr:
+    """`symbol operand`, e.g. `not x` or `~x`."""
+    return Expr(symbol + (f"({operand.text})" if operand.level < level else operand.text), level)
+
+
+class Document:
+    """The lines of a program, at growing and shrinking indentation."""
+
+    def __init__(self, config: PrinterConfig):
+        self.config = config
+        self.lines: list[str] = []
+        self.used: set[str] = set()
+        self.constants: dict[TensorDataAttr, int] = {}
+        self.in_module = False
+        self.depth = 0
+        self._underlined: Collection[Operation] = _statements_of(config.obj_to_underline)
+
+    def line(self, text: str = "", op: Operation | None = None) -> None:
+        """Add a line, which is how `op` prints."""
+        pad = self.indent(self.depth)
+        self.lines.append(pad + text if text else "")
+        if op is not None and op in self._underlined:
+            self.lines.append(pad + "^" * len(text))
+
+    def indent(self, depth: int) -> str:
+        """The spaces in front of a line that is so deep."""
+        return " " * (depth * self.config.indent_spaces)
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        """One level deeper; `pass` where nothing was printed."""
+        self.depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.line("pass")
+        self.depth -= 1
+
+    @contextmanager
+    def collecting(self, lines: list[str]) -> Iterator[None]:
+        """Lines go to `lines`, to be placed later."""
+        outer, self.lines = self.lines, lines
+        yield
+        self.lines = outer
+
+    def ir(self, name: str) -> str:
+        self.used.add("ir")
+        return f"{self.config.ir_prefix}.{name}"
+
+    def tir(self, name: str) -> str:
+        """A name of the TIR language: `T.grid`."""
+        self.used.add("tir")
+        return f"{self.config.tir_prefix}.{name}"
+
+    def relax(self, name: str) -> str:
+        """A name of the Relax language: `R.Tensor`."""
+        self.used.add("relax")
+        return f"{self.config.relax_prefix}.{name}"
+
+    def metadata(self, value: TensorDataAttr) -> str:
+        """The reference to a constant that is no literal; equal constants are kept once."""
+        return f'metadata["relax.expr.Constant"][{self.constants.setdefault(value, len(self.constants))}]'
+
+
+def _statements_of(ops: Collection[Operation]) -> set[Operation]:
+    """The ops themselves, and the ops on whose lines they print where they are expressions or leaves."""
+    found: set[Operation] = set()
+    stack = list(ops)
+    while stack:
+        op = stack.pop()
+        if op in found:
+            continue
+        found.add(op)
+        stack.extend(use.operation for result in op.results if result.name_hint is None for use in result.uses)
+    return found

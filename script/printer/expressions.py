@@ -1,0 +1,206 @@
+"""TIR expressions as Python text, one function for each op.
+
+Every op is printed once, when its block is walked; users take the text of their operands. So shared values cost nothing and
+deep trees need no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, is_float
+from ...dialects.sym import ValueOp
+from .document import Document, Expr, Level, atom, infix, prefix
+from .literals import string, tir_float, tir_int
+from .symbolic import CALLS, INFIX, SymbolicPrinter, call, symbolic
+
+
+class ExpressionPrinter(SymbolicPrinter, Protocol):
+    """What expressions need of the printer of a function."""
+
+    doc: Document
+
+    def value(self, value: SSAValue) -> Expr:
+        """The text of an operand."""
+        ...
+
+    def expression_block(self, block: Block) -> Expr:
+        """The text of what a block of expressions yields."""
+        ...
+
+
+_FOLDED_NAMES = {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "div": "Div",
+    "floordiv": "FloorDiv",
+    "floormod": "FloorMod",
+    "eq": "EQ",
+    "ne": "NE",
+    "lt": "LT",
+    "le": "LE",
+    "gt": "GT",
+    "ge": "GE",
+    "and": "And",
+    "or": "Or",
+}
+_UNITS: dict[str, tuple[frozenset[float], frozenset[float]]] = {
+    "add": (frozenset({0}), frozenset({0})),
+    "sub": (frozenset(), frozenset({0})),
+    "mul": (frozenset({0, 1}), frozenset({0, 1})),
+    "div": (frozenset({0}), frozenset({1})),
+    "floordiv": (frozenset({0}), frozenset({1})),
+    "floormod": (frozenset({0}), frozenset({1})),
+    "and": (frozenset({0, 1}), frozenset({0, 1})),
+    "or": (frozenset({0, 1}), frozenset({0, 1})),
+}
+"""Operations with a constant on the left or right that Python operators on TIR expressions fold when they are read."""
+
+
+def constant_of(value: SSAValue) -> int | float | bool | None:
+    """The value of a constant, None for others."""
+    return value.owner.py_value if isinstance(value.owner, tir.ConstOp) else None
+
+
+def _folds(name: str, left: SSAValue, right: SSAValue) -> bool:
+    a, b = constant_of(left), constant_of(right)
+    if a is not None and b is not None:
+        return True
+    lefts, rights = _UNITS.get(name, ((), ()))
+    return (a is not None and a in lefts) or (b is not None and b in rights)
+
+
+def _binary(p: ExpressionPrinter, op: Any) -> Expr:
+    name = op.name.removeprefix("tir.")
+    left, right = p.value(op.lhs), p.value(op.rhs)
+    if name in CALLS:
+        return call(p.doc.tir(CALLS[name]), left, right)
+    if _folds(name, op.lhs, op.rhs) or (name == "div" and not is_float(op.lhs.type)):
+        return call(p.doc.tir(_FOLDED_NAMES[name]), left, right)
+    return infix(*INFIX[name], left, right)
+
+
+def _const(p: ExpressionPrinter, op: tir.ConstOp) -> Expr:
+    dtype = op.result.type
+    return tir_float(p.doc, float(op.py_value), dtype) if is_float(dtype) else p.literal(int(op.py_value), dtype)
+
+
+def _if_then_else(p: ExpressionPrinter, op: tir.IfThenElseOp) -> Expr:
+    sides = [p.expression_block(r.block) for r in (op.then_region, op.else_region)]
+    return call(p.doc.tir("if_then_else"), p.value(op.cond), *sides)
+
+
+def _select(p: ExpressionPrinter, op: tir.SelectOp) -> Expr:
+    return call(p.doc.tir("Select"), *(p.value(v) for v in op.operands))
+
+
+def _cast(p: ExpressionPrinter, op: Any) -> Expr:
+    name = "Cast" if isinstance(op, tir.CastOp) else "reinterpret"
+    return call(p.doc.tir(name), atom(string(dtype_name(op.result.type))), p.value(op.value))
+
+
+def _lanes(op: Any) -> Expr:
+    return atom(str(op.result.type.get_shape()[0]))
+
+
+def _ramp(p: ExpressionPrinter, op: tir.RampOp) -> Expr:
+    return call(p.doc.tir("Ramp"), p.value(op.base), p.value(op.stride), _lanes(op))
+
+
+def _broadcast(p: ExpressionPrinter, op: tir.BroadcastOp) -> Expr:
+    return call(p.doc.tir("Broadcast"), p.value(op.value), _lanes(op))
+
+
+def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
+    name = op.func.data
+    args = [p.value(a) for a in op.call_args]
+    if name in INFIX and len(args) == 2:
+        return infix(*INFIX[name], *args)
+    if name == "bitwise_not":
+        return prefix("~", Level.UNARY, args[0])
+    return call(p.doc.tir(name), *args)
+
+
+def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
+    """A call that names the type of its result first: `T.call_extern("float32", "f", x)`."""
+
+    def printed(p: ExpressionPrinter, op: Any) -> Expr:
+        dtype = op.result.type
+        typed = "handle" if isinstance(dtype, tir.HandleType) else dtype_name(dtype)
+        return call(p.doc.tir(name), *map(atom, (string(typed), string(op.func.data))), *map(p.value, op.call_args))
+
+    return printed
+
+
+def _call_packed(p: ExpressionPrinter, op: tir.CallPackedOp) -> Expr:
+    return call(p.doc.tir("call_packed"), atom(string(op.func.data)), *map(p.value, op.call_args))
+
+
+def _not(p: ExpressionPrinter, op: tir.NotOp) -> Expr:
+    return prefix("not ", Level.NOT, p.value(op.value))
+
+
+def _load(p: ExpressionPrinter, op: tir.LoadOp) -> Expr:
+    return access(p, op.buffer, op.indices)
+
+
+EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
+    **dict.fromkeys(tir.BINARY.values(), _binary),
+    tir.ConstOp: _const,
+    tir.NotOp: _not,
+    tir.CastOp: _cast,
+    tir.ReinterpretOp: _cast,
+    tir.SelectOp: _select,
+    tir.IfThenElseOp: _if_then_else,
+    tir.LoadOp: _load,
+    tir.RampOp: _ramp,
+    tir.BroadcastOp: _broadcast,
+    tir.CallIntrinOp: _intrinsic,
+    tir.CallExternOp: _typed_call("call_extern"),
+    tir.CallLLVMIntrinOp: _typed_call("call_llvm_pure_intrin"),
+    tir.CallPackedOp: _call_packed,
+    tir.StringImmOp: lambda p, op: atom(string(op.value.data)),
+    tir.BufferDataOp: lambda p, op: atom(p.value(op.buffer).text + ".data"),
+    ValueOp: lambda p, op: symbolic(p, op.expr.data),
+}
+"""How each expression op prints."""
+
+CALL_LIKE = (tir.CallExpr, tir.IfThenElseOp, tir.ReinterpretOp)
+"""What is a call in TIR: `T.evaluate` of it prints as the call alone."""
+
+
+def access(p: ExpressionPrinter, buffer: SSAValue, indices: Sequence[SSAValue]) -> Expr:
+    """`A[i, j]`; `A[i:i + 4]` where an index is a ramp; `A[()]` of rank 0."""
+    items = [_index(p, i) for i in indices]
+    return atom(f"{p.value(buffer).text}[{', '.join(items) or '()'}]")
+
+
+def _index(p: ExpressionPrinter, index: SSAValue) -> str:
+    ramp = index.owner
+    if not isinstance(ramp, tir.RampOp) or not isinstance(ramp.result.type, VectorType):
+        return p.value(index).text
+    lanes = ramp.result.type.get_shape()[0]
+    stride = constant_of(ramp.stride)
+    if stride is None:
+        return p.value(index).text
+    end = interval_end(p, ramp.base, lanes * int(stride))
+    text = f"{p.value(ramp.base).text}:{end}"
+    return text if stride == 1 else f"{text}:{p.value(ramp.stride).text}"
+
+
+def interval_end(p: ExpressionPrinter, start: SSAValue, extent: int | Expr) -> str:
+    """The text of `start + extent`, folded where both are constants."""
+    first = constant_of(start)
+    if isinstance(extent, int):
+        if first is not None:
+            return p.literal(int(first) + extent, start.type).text
+        extent = p.literal(extent, start.type)
+    return extent.text if first == 0 else infix("+", Level.SUM, p.value(start), extent).text
+
+

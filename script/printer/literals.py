@@ -1,0 +1,129 @@
+"""Literals: numbers, strings and attributes as Python text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    i1,
+)
+from xdsl.ir import Attribute
+
+from ...diagnostics import DTypeError, UnsupportedError
+from ...dialects.dtypes import dtype_name
+from ...dialects.relax import TensorDataAttr
+from .document import Document, Expr, atom
+
+
+def string(text: str) -> str:
+    """A string literal in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def floating(value: float) -> str:
+    """A float with 17 digits, which is exact: `0.5`, `1.0000000000000001e-05`; `"inf"` and `"nan"` as strings."""
+    if not math.isfinite(value):
+        return f'"{value}"'
+    text = f"{value:.17g}"
+    return text if "." in text or "e" in text else text + ".0"
+
+
+def parenthesized(items: list[str]) -> str:
+    """A tuple: `(a, b)`, `(a,)`, `()`."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def tir_int(doc: Document, value: int, dtype: Attribute) -> Expr:
+    """An integer in TIR: plain in the default type, `T.int64(4)` in others, `T.bool(True)`."""
+    name = dtype_name(dtype)
+    if name == "bool":
+        return atom(f"{doc.tir('bool')}({bool(value)})")
+    if name == doc.config.int_dtype and not doc.config.verbose_expr:
+        return atom(str(value))
+    return atom(f"{doc.tir(name)}({value})")
+
+
+def tir_float(doc: Document, value: float, dtype: Attribute) -> Expr:
+    """A float in TIR: `T.float32(0.0)`."""
+    name = dtype_name(dtype)
+    if name == doc.config.float_dtype and not doc.config.verbose_expr and math.isfinite(value):
+        return atom(floating(value))
+    return atom(f"{doc.tir(name)}({floating(value)})")
+
+
+def relax_constant(doc: Document, value: TensorDataAttr) -> str:
+    """`R.const(2.0, "float32")` for a scalar, else a reference into the metadata."""
+    scalar = value.scalar
+    if scalar is None:
+        return doc.metadata(value)
+    text = floating(scalar) if isinstance(scalar, float) else str(scalar)
+    return f"{doc.relax('const')}({text}, {string(dtype_name(value.data.dtype))})"
+
+
+Printed = Callable[[Document, Attribute, bool], str]
+
+
+def attribute(doc: Document, attr: Attribute, tir: bool) -> str:
+    """An attribute of a function, loop or block; in TIR a bool is `T.bool(True)`. Raises `UnsupportedError`."""
+    printed = _ATTRIBUTES.get(type(attr))
+    if printed is not None:
+        return printed(doc, attr, tir)
+    try:
+        return string(dtype_name(attr))
+    except DTypeError as error:
+        raise UnsupportedError(f"an attribute of kind {attr.name} has no form in TVMScript", found=attr) from error
+
+
+def dictionary(doc: Document, entries: Mapping[str, Attribute], tir: bool) -> str:
+    """`{"a": 1, "b": "x"}`, sorted by key."""
+    return "{" + ", ".join(f"{string(k)}: {attribute(doc, entries[k], tir)}" for k in sorted(entries)) + "}"
+
+
+def _integer(doc: Document, attr: Attribute, tir: bool) -> str:
+    given = cast(IntegerAttr, attr)
+    if given.type != i1:
+        return str(given.value.data)
+    return tir_int(doc, given.value.data, i1).text if tir else str(bool(given.value.data))
+
+
+def _array(doc: Document, attr: Attribute, tir: bool) -> str:
+    return "[" + ", ".join(attribute(doc, a, tir) for a in cast("ArrayAttr[Attribute]", attr)) + "]"
+
+
+_ATTRIBUTES: dict[type[Attribute], Printed] = {
+    IntegerAttr: _integer,
+    FloatAttr: lambda doc, attr, tir: floating(cast(FloatAttr, attr).value.data),
+    StringAttr: lambda doc, attr, tir: string(cast(StringAttr, attr).data),
+    IntAttr: lambda doc, attr, tir: str(cast(IntAttr, attr).data),
+    ArrayAttr: _array,
+    DictionaryAttr: lambda doc, attr, tir: dictionary(doc, cast(DictionaryAttr, attr).data, tir),
+    UnitAttr: lambda doc, attr, tir: tir_int(doc, 1, i1).text if tir else "True",
+    NoneAttr: lambda doc, attr, tir: "None",
+    SymbolRefAttr: lambda doc, attr, tir: string(cast(SymbolRefAttr, attr).string_value()),
+    TensorDataAttr: lambda doc, attr, tir: doc.metadata(cast(TensorDataAttr, attr)),
+}
+
+
+def python_value(value: object) -> str:
+    """The Python value of an operator's attribute: `None`, `True`, `-1`, `[0, 2, 1]`, `"fast"`."""
+    if isinstance(value, float):
+        return floating(value)
+    if isinstance(value, str):
+        return string(value)
+    if isinstance(value, Attribute):
+        return string(dtype_name(value))
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(python_value(v) for v in cast("list[object]", value)) + "]"
+    return str(value)

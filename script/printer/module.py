@@ -1,0 +1,92 @@
+"""Whole programs: the header, the module's functions in TVM's order, the metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ...diagnostics import TiraxError, UnsupportedError
+from ...dialects import relax, tir
+from ..metadata import encode_metadata
+from .document import Document, PrinterConfig
+from .relax import RelaxPrinter
+from .tir import TIRPrinter
+
+_ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.FuncOp)
+_OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
+
+
+def print_script(op: Operation, *, obj_to_underline: Sequence[Operation] = (), **options: Any) -> str:
+    """The TVMScript text of a module or a function; `options` are the fields of `PrinterConfig`.
+
+    A module prints its TIR functions, then its Relax functions, each by name. A function alone prints what it calls
+    without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an unknown option.
+    """
+    known = PrinterConfig.__dataclass_fields__
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TiraxError(f"printing has no option {', '.join(unknown)}", hint=f"known: {', '.join(known)}")
+    config = PrinterConfig(**options, obj_to_underline=tuple(obj_to_underline))
+    doc = Document(config)
+    if isinstance(op, ModuleOp):
+        _module(doc, op)
+    else:
+        _function(doc, op)
+    lines = [*_header(doc), "", *doc.lines]
+    if doc.constants and not config.show_meta:
+        lines += ["", _OMITTED]
+    return "\n".join(_near_underlines(lines, config.num_context_lines))
+
+
+def _header(doc: Document) -> list[str]:
+    c = doc.config
+    names = {"ir": c.ir_prefix, "tir": c.tir_prefix, "relax": c.relax_prefix}
+    lines = [f"# from tvm.script import {kind} as {name}" for kind, name in names.items() if kind in doc.used]
+    if doc.constants and c.show_meta:
+        lines.append(f'metadata = tvm.ir.load_json("""{encode_metadata(doc.constants)}""")')
+    return lines
+
+
+def _module(doc: Document, module: ModuleOp) -> None:
+    doc.in_module = True
+    functions = [op for op in module.body.block.ops if _kind(op) is not None]
+    functions.sort(key=lambda f: (_kind(f), cast("tir.FuncOp | relax.FuncOp", f).sym_name.data))
+    doc.line("@" + doc.ir("ir_module"))
+    doc.line(f"class {doc.config.module_name}:")
+    with doc.indented():
+        for i, func in enumerate(functions):
+            if i:
+                doc.line()
+            _function(doc, func)
+
+
+def _kind(op: Operation) -> int | None:
+    return _ORDER.index(type(op)) if isinstance(op, _ORDER) else None
+
+
+def _function(doc: Document, op: Operation) -> None:
+    if isinstance(op, tir.FuncOp):
+        TIRPrinter(doc).function(op)
+    elif isinstance(op, relax.FuncOp):
+        RelaxPrinter(doc).function(op)
+    else:
+        raise UnsupportedError(f"{op.name} has no form in TVMScript", expected="a module, relax.func or tir.func")
+
+
+def _near_underlines(lines: list[str], context: int) -> list[str]:
+    """Only the lines around those that are underlined, where `context` is not negative."""
+    marks = [i for i, text in enumerate(lines) if text and not text.strip(" ^")]
+    if context < 0 or not marks:
+        return lines
+    kept = sorted({j for i in marks for j in range(max(0, i - 1 - context), min(len(lines), i + context + 1))})
+    out: list[str] = []
+    previous = -1
+    for i in [*kept, len(lines)]:
+        if i - previous > 1:
+            out.append(f"(... {i - previous - 1} lines skipped ...)")
+        out += lines[i : i + 1]
+        previous = i
+    return out

@@ -1,0 +1,366 @@
+"""Relax functions as TVMScript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, TupleType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import relax
+from ...dialects.dtypes import dtype_name
+from ...dialects.names import name_of
+from ...dialects.sym import SymAttr, ValueOp
+from ...dialects.sym.expr import SymExpr, Var
+from .document import Document, Expr, atom
+from .literals import dictionary, parenthesized, python_value, relax_constant, string, tir_float
+from .names import NameScope
+from .struct_info import struct_info
+from .symbolic import symbolic
+
+_INLINE = (*relax.LEAVES, relax.TupleOp)
+_HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
+
+
+class RelaxPrinter:
+    """Prints one Relax function, with the functions in it, into a document."""
+
+    def __init__(self, doc: Document):
+        config = doc.config
+        reserved = [config.relax_prefix, config.tir_prefix, config.ir_prefix, "metadata"]
+        self.doc = doc
+        self._alias = (config.module_alias or config.module_name) if doc.in_module else ""
+        self._alias_used = False
+        self._names = NameScope("", [*reserved, self._alias])
+        self._values: dict[SSAValue, str] = {}
+        self._symbols: dict[str, str] = {}
+        self._undeclared: list[Var] = []
+        self._in_signature = False
+        self._own_symbols: set[str] = set()
+        self._prologue: tuple[list[str], int] = (doc.lines, 0)
+        self._hints: dict[SSAValue, str] = {}
+        self._given: dict[SSAValue, str] = {}
+
+    # Symbolic dimensions
+
+    def literal(self, value: int, dtype: Attribute) -> Expr:
+        return atom(str(value))
+
+    def symbol(self, var: Var) -> Expr:
+        key = str(var.name)
+        name = self._symbols.get(key)
+        if name is None:
+            name = self._symbols[key] = self._names.define(key)
+            self._own_symbols.add(key)
+            if self._in_signature:
+                self._undeclared.append(var)
+            else:
+                lines, depth = self._prologue
+                lines.append(self.doc.indent(depth) + self._declaration(var))
+        return atom(name)
+
+    def dim(self, e: SymExpr) -> str:
+        """A dimension; in a signature a string where it mentions a variable of the function's own."""
+        text = symbolic(self, e).text
+        own = self._in_signature and any(str(v.name) in self._own_symbols for v in e.free_vars())
+        return string(text) if own else text
+
+    def _declare(self) -> None:
+        for var in self._undeclared:
+            self.doc.line(self._declaration(var))
+        self._undeclared.clear()
+
+    def _declaration(self, var: Var) -> str:
+        return f"{self._symbols[str(var.name)]} = {self.doc.tir(dtype_name(var.dtype))}()"
+
+    @contextmanager
+    def _signature(self) -> Iterator[None]:
+        outer, self._own_symbols = self._own_symbols, set[str]()
+        self._in_signature = True
+        yield
+        self._in_signature = False
+        self._own_symbols = outer
+
+    # Functions
+
+    def function(self, func: relax.FuncOp) -> None:
+        """Print `@R.function` and the function."""
+        options = ([] if func.pure else ["pure=False"]) + (["private=True"] if func.private else [])
+        self._function(func, func.sym_name.data, options)
+
+    def closure(self, op: relax.ClosureOp) -> None:
+        name = self._define(op.result)
+        self._function(op, name, [] if op.impure is None else ["pure=False"])
+
+    def _function(self, op: relax.FuncOp | relax.ClosureOp, name: str, options: list[str]) -> None:
+        block = op.body.block
+        with self._names.frame():
+            with self._signature():
+                params = [f"{self._define(p, 'param')}: {struct_info(self, p.type)}" for p in block.args]
+                ret = struct_info(self, op.ret_type)
+            decorator = self.doc.relax("function") + (f"({', '.join(options)})" if options else "")
+            self.doc.line("@" + decorator)
+            self.doc.line(f"def {name}({', '.join(params)}) -> {ret}:", op)
+            with self.doc.indented():
+                self._declare()
+                if op.func_attrs is not None and op.func_attrs.data:
+                    attrs = dictionary(self.doc, op.func_attrs.data, tir=False)
+                    self.doc.line(f"{self.doc.relax('func_attr')}({attrs})")
+                body: list[str] = []
+                with self.doc.collecting(body):
+                    self._bindings(block)
+                self._alias_line(isinstance(op, relax.FuncOp))
+                self.doc.lines.extend(body)
+
+    def _alias_line(self, at_top: bool) -> None:
+        if at_top and self._alias_used and self._alias != self.doc.config.module_name:
+            self.doc.line(f"{self._alias} = {self.doc.config.module_name}")
+
+    def _callee(self, name: str) -> str:
+        if not self._alias:
+            return name
+        self._alias_used = True
+        return f"{self._alias}.{name}"
+
+    # Bindings
+
+    def _define(self, value: SSAValue, fallback: str | None = None) -> str:
+        """The name of a value that is bound here."""
+        name = self._given.get(value)
+        if name is None:
+            name = self._names.define(name_of(value) or self._hints.get(value) or fallback or _fallback(value))
+        self._values[value] = name
+        return name
+
+    def _bindings(self, block: Block) -> None:
+        """The bindings of a block. Variables that are new in a dataflow block, or in a run of bindings, stand before it."""
+        outer = self._prologue
+        prologue: list[str] = []
+        run: list[str] = []
+        self._prologue = (prologue, self.doc.depth)
+        for op in block.ops:
+            if isinstance(op, relax.DataflowOp):
+                self._flush(prologue, run)
+            with self.doc.collecting(run):
+                self._statement(op)
+            if isinstance(op, relax.DataflowOp):
+                self._flush(prologue, run)
+        self._flush(prologue, run)
+        self._prologue = outer
+
+    def _flush(self, *parts: list[str]) -> None:
+        for lines in parts:
+            self.doc.lines.extend(lines)
+            lines.clear()
+
+    def _statement(self, op: Operation) -> None:
+        statement = _STATEMENTS.get(type(op))
+        if statement is not None:
+            statement(self, op)
+        elif len(op.results) == 1:
+            self._binding(op)
+        else:
+            raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
+
+    def _binding(self, op: Operation) -> None:
+        result = op.results[0]
+        inline = isinstance(op, _INLINE) and result.name_hint is None
+        text = self._expression(op, bare_tuple=not inline)
+        if inline or isinstance(op, ValueOp):
+            self._values[result] = text
+            return
+        hidden = isinstance(op, _HIDES_STRUCT_INFO) or self._says_struct_info(op)
+        note = "" if hidden else ": " + struct_info(self, result.type)
+        self.doc.line(f"{self._define(result)}{note} = {text}", op)
+
+    def _says_struct_info(self, op: Operation) -> bool:
+        """Whether the annotation may be left out: only where asked, and where inference gives the same."""
+        if self.doc.config.show_all_struct_info or not isinstance(op, relax.Operator):
+            return False
+        return op.infer() == op.result_type
+
+    def _expression(self, op: Operation, bare_tuple: bool) -> str:
+        if isinstance(op, relax.TupleOp):
+            return self._tuple(op.fields_, bare_tuple)
+        printed = _EXPRESSIONS.get(type(op))
+        if printed is not None:
+            return printed(self, op)
+        if isinstance(op, relax.Operator):
+            return self._operator(op)
+        raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
+
+    def _merges(self, result: SSAValue, source: SSAValue, block: Block) -> bool:
+        """Whether a value of a region and the result that it becomes are one variable in TVMScript."""
+        owner, outer, inner = source.owner, name_of(result), name_of(source)
+        if not isinstance(owner, Operation) or owner.parent is not block or source in self._hints:
+            return False
+        if isinstance(owner, _INLINE) and inner is None:
+            return False
+        return outer is None or inner is None or outer == inner
+
+    def dataflow(self, op: relax.DataflowOp) -> None:
+        pairs = list(zip(op.outputs, op.output_op.values_, strict=True))
+        merged: set[SSAValue] = set()
+        for result, source in pairs:
+            if self._merges(result, source, op.body.block):
+                merged.add(result)
+                self._hints[source] = name_of(source) or name_of(result) or "gv"
+        self.doc.line(f"with {self.doc.relax('dataflow')}():", op)
+        with self.doc.indented():
+            for inner in op.body.block.ops:
+                if not isinstance(inner, relax.OutputOp):
+                    self._statement(inner)
+            for result, source in pairs:
+                if result in merged:
+                    self._values[result] = self._values[source]
+                else:
+                    note, text = struct_info(self, result.type), self._values[source]
+                    self.doc.line(f"{self._define(result)}: {note} = {text}", op)
+            self.doc.line(f"{self.doc.relax('output')}({', '.join(self._values[r] for r, _ in pairs)})")
+
+    def branch(self, op: relax.IfOp) -> None:
+        sources = [cast(relax.YieldOp, r.block.last_op).value for r in (op.then_region, op.else_region)]
+        name = self._define(op.result, name_of(sources[0]))
+        note = struct_info(self, op.result.type)
+        heads = (f"if {self._values[op.cond]}:", "else:")
+        for head, source, region in zip(heads, sources, (op.then_region, op.else_region), strict=True):
+            merged = self._merges(op.result, source, region.block)
+            if merged:
+                self._hints[source] = self._given[source] = name
+            self.doc.line(head, op)
+            with self.doc.indented(), self._names.frame():
+                for inner in region.block.ops:
+                    if not isinstance(inner, relax.YieldOp):
+                        self._statement(inner)
+                if not merged:
+                    self.doc.line(f"{name}: {note} = {self._values[source]}")
+
+    def give(self, op: relax.ReturnOp) -> None:
+        self.doc.line(f"return {self._values[op.value]}", op)
+
+    # Expressions
+
+    def _tuple(self, fields: Sequence[SSAValue], bare: bool = False) -> str:
+        if not fields:
+            return self.doc.relax("tuple") + "()"
+        items = [self._values[f] for f in fields]
+        return ", ".join(items) if bare and len(items) > 1 else parenthesized(items)
+
+    def _operator(self, op: relax.Operator) -> str:
+        args: list[str] = []
+        skipped = False
+        for name, arg in zip(op.ARG_NAMES, op.args, strict=True):
+            if arg is None:
+                skipped = True
+            elif isinstance(arg, SSAValue):
+                args.append((f"{name.rstrip('?')}=" if skipped else "") + self._values[arg])
+            else:
+                args.append(self._argument_tuple(arg))
+        for name, spec in op.ATTR_SPECS.items():
+            value = op.attr(name)
+            void = value is None and spec.kind is relax.Kind.DTYPE
+            args.append(f"{name}={string('void') if void else python_value(value)}")
+        return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
+
+    def _argument_tuple(self, values: Sequence[SSAValue]) -> str:
+        if len(values) == 1 and isinstance(values[0].type, TupleType):
+            return self._values[values[0]]
+        return self._tuple(values)
+
+    def _outputs(self, t: Attribute) -> str:
+        if isinstance(t, TupleType):
+            return f"out_sinfo=[{', '.join(struct_info(self, f) for f in t.types)}]"
+        return f"out_sinfo={struct_info(self, t)}"
+
+    def call_tir(self, op: relax.CallTIROp | relax.CallTIRInplaceOp) -> str:
+        args = [self._callee(op.callee_name), self._tuple(op.args), self._outputs(op.result_type)]
+        if isinstance(op, relax.CallTIRInplaceOp):
+            args.append(f"inplace_indices={op.indices}")
+        if op.tir_vars is not None:
+            args.append(f"tir_vars={self._shape(op.tir_vars)}")
+        return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
+
+    def call_dps_packed(self, op: relax.CallDPSPackedOp) -> str:
+        args = [string(op.func.data), self._tuple(op.args), self._outputs(op.result_type)]
+        return f"{self.doc.relax('call_dps_packed')}({', '.join(args)})"
+
+    def call_packed(self, op: relax.CallPackedOp | relax.CallPurePackedOp) -> str:
+        args = [string(op.func.data), *(self._values[a] for a in op.args)]
+        if op.call_attrs is not None:
+            entries = op.call_attrs.data
+            args += [f"{k}={python_value(relax.from_attr(entries[k]))}" for k in sorted(entries)]
+        args.append(f"sinfo_args=({struct_info(self, op.result_type)},)")
+        return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
+
+    def call(self, op: relax.CallOp) -> str:
+        return f"{self._callee(op.callee_name)}({', '.join(self._values[a] for a in op.args)})"
+
+    def call_value(self, op: relax.CallValueOp) -> str:
+        return f"{self._values[op.func]}({', '.join(self._values[a] for a in op.args)})"
+
+    def match_cast(self, op: relax.MatchCastOp) -> str:
+        return f"{self.doc.relax('match_cast')}({self._values[op.value]}, {struct_info(self, op.result.type)})"
+
+    def _shape(self, dims: ArrayAttr[SymAttr]) -> str:
+        return f"{self.doc.relax('shape')}([{', '.join(self.dim(d.data) for d in dims)}])"
+
+    def prim_value(self, op: relax.PrimValueOp) -> str:
+        value = op.value
+        if isinstance(value, FloatAttr):
+            text = tir_float(self.doc, value.value.data, value.type).text
+        else:
+            text = symbolic(self, value.data).text
+        return f"{self.doc.relax('prim_value')}({text})"
+
+    def extern_func(self, op: relax.ExternFuncOp) -> str:
+        plain = op.result.type == relax.CallableType.of(None, relax.OBJECT, pure=False)
+        note = "" if plain else ", " + struct_info(self, op.result.type)
+        return f"{self.doc.relax('ExternFunc')}({string(op.global_symbol.data)}{note})"
+
+    def shape(self, op: relax.ShapeOp) -> str:
+        return self._shape(op.values_)
+
+    def function_ref(self, op: relax.FunctionRefOp) -> str:
+        return self._callee(op.callee.root_reference.data)
+
+    def named(self, value: SSAValue) -> str:
+        return self._values[value]
+
+
+def _fallback(value: SSAValue) -> str:
+    """The name of a value without one, as TVM's block builder gives it: `lv` in a dataflow block, `gv` outside."""
+    owner = value.owner
+    inside = isinstance(owner, Operation) and isinstance(owner.parent_op(), relax.DataflowOp)
+    return "lv" if inside else "gv"
+
+
+_STATEMENTS: dict[type[Operation], Callable[[RelaxPrinter, Any], None]] = {
+    relax.DataflowOp: RelaxPrinter.dataflow,
+    relax.IfOp: RelaxPrinter.branch,
+    relax.ClosureOp: RelaxPrinter.closure,
+    relax.ReturnOp: RelaxPrinter.give,
+}
+_EXPRESSIONS: dict[type[Operation], Callable[[RelaxPrinter, Any], str]] = {
+    relax.CallTIROp: RelaxPrinter.call_tir,
+    relax.CallTIRInplaceOp: RelaxPrinter.call_tir,
+    relax.CallDPSPackedOp: RelaxPrinter.call_dps_packed,
+    relax.CallPackedOp: RelaxPrinter.call_packed,
+    relax.CallPurePackedOp: RelaxPrinter.call_packed,
+    relax.CallOp: RelaxPrinter.call,
+    relax.CallValueOp: RelaxPrinter.call_value,
+    relax.MatchCastOp: RelaxPrinter.match_cast,
+    relax.BindOp: lambda p, op: p.named(op.value),
+    relax.TupleGetItemOp: lambda p, op: f"{p.named(op.tuple_)}[{op.index.data}]",
+    relax.ConstantOp: lambda p, op: relax_constant(p.doc, op.value),
+    relax.ShapeOp: RelaxPrinter.shape,
+    relax.PrimValueOp: RelaxPrinter.prim_value,
+    relax.StringOp: lambda p, op: f"{p.doc.relax('str')}({string(op.value.data)})",
+    relax.DataTypeOp: lambda p, op: f"{p.doc.relax('dtype')}({string(dtype_name(op.value))})",
+    relax.NullValueOp: lambda p, op: f"{p.doc.relax('null_value')}()",
+    relax.FunctionRefOp: RelaxPrinter.function_ref,
+    relax.ExternFuncOp: RelaxPrinter.extern_func,
+    ValueOp: lambda p, op: symbolic(p, op.expr.data).text,
+}

@@ -1,0 +1,405 @@
+"""TIR functions as TVMScript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import NoneAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name
+from ...dialects.names import name_of
+from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.tir.types import DEFAULT_ALIGN
+from .document import Document, Expr, Level, atom, infix
+from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
+from .literals import dictionary, parenthesized, string, tir_int
+from .names import NameScope
+from .symbolic import symbolic
+
+_KIND_LETTERS = {tir.IterKind.SPATIAL: "S", tir.IterKind.REDUCE: "R"}
+_LOOP_CALLS = {
+    tir.ForKind.SERIAL: "serial",
+    tir.ForKind.PARALLEL: "parallel",
+    tir.ForKind.VECTORIZED: "vectorized",
+    tir.ForKind.UNROLLED: "unroll",
+    tir.ForKind.THREAD_BINDING: "thread_binding",
+}
+
+
+class TIRPrinter:
+    """Prints one TIR function into a document."""
+
+    def __init__(self, doc: Document):
+        config = doc.config
+        self.doc = doc
+        self._names = NameScope("_", (config.tir_prefix, config.ir_prefix))
+        self._values: dict[SSAValue, Expr] = {}
+        self._symbols: dict[str | SSAValue, Expr] = {}
+
+    def value(self, value: SSAValue) -> Expr:
+        return self._values[value]
+
+    def literal(self, value: int, dtype: Attribute) -> Expr:
+        return tir_int(self.doc, value, dtype)
+
+    def symbol(self, var: Var) -> Expr:
+        found = self._symbols.get(var.name)
+        if found is None and var.value is not None:
+            return self._values[var.value]
+        if found is None:
+            found = atom(self._names.define(str(var.name)))
+            self._symbols[var.name] = found
+            self.doc.line(f"{found.text} = {self._dtype(var.dtype)}()")
+        return found
+
+    def expression_block(self, block: Block) -> Expr:
+        """Print the expressions of a block; its value is what it yields."""
+        self._statements(block.ops)
+        return self._values[cast(tir.YieldOp, block.last_op).value]
+
+    def function(self, func: tir.FuncOp) -> None:
+        """Print `@T.prim_func` and the function."""
+        matches: list[tuple[SSAValue, str]] = []
+        params = [self._param(func, i, p, matches) for i, p in enumerate(func.params)]
+        ret = "" if func.ret_type is None else f" -> {self._dtype(func.ret_type)}"
+        self.doc.line("@" + self.doc.tir("prim_func") + ("(private=True)" if func.private else ""))
+        self.doc.line(f"def {func.sym_name.data}({', '.join(params)}){ret}:", func)
+        with self.doc.indented():
+            if func.func_attrs is not None and func.func_attrs.data:
+                attrs = dictionary(self.doc, func.func_attrs.data, tir=True)
+                self.doc.line(f"{self.doc.tir('func_attr')}({attrs})")
+            for buffer, handle in matches:
+                text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
+                self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
+            self._root(func)
+
+    def _param(self, func: tir.FuncOp, i: int, param: SSAValue, matches: list[tuple[SSAValue, str]]) -> str:
+        t = param.type
+        if isinstance(t, tir.BufferType) and not _is_simple(t):
+            given = func.handle_names
+            hint = given.data[i].data if given is not None else f"var_{name_of(param) or 'buffer'}"
+            handle = self._names.define(hint)
+            matches.append((param, handle))
+            return f"{handle}: {self.doc.tir('handle')}"
+        name = self._define(param, "param")
+        if isinstance(t, tir.BufferType):
+            return f"{name}: {self._buffer('Buffer', t, [], with_dtype=True)}"
+        hint = name_of(param)
+        if hint is not None:
+            self._symbols[hint] = atom(name)
+        return f"{name}: {self._dtype(t)}"
+
+    def _dtype(self, t: Attribute) -> str:
+        return self.doc.tir("handle" if isinstance(t, tir.HandleType) else dtype_name(t))
+
+    def _define(self, value: SSAValue, fallback: str) -> str:
+        name = self._names.define(name_of(value) or fallback)
+        self._values[value] = atom(name)
+        return name
+
+    def _root(self, func: tir.FuncOp) -> None:
+        """The body; what belongs to the block around it, which has no text but a remark, comes first."""
+        ops = list(func.body.block.ops)
+        if _has_root_block(ops):
+            self.doc.line(f'# with {self.doc.tir("block")}("root"):')
+        self._statements([op for op in ops if isinstance(op, tir.AllocBufferOp)])
+        self._statements([op for op in ops if not isinstance(op, tir.AllocBufferOp)])
+
+    def _statements(self, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            expression = EXPRESSIONS.get(type(op))
+            if expression is not None:
+                self._values[op.results[0]] = expression(self, op)
+            elif not isinstance(op, tir.YieldOp):
+                statement = _STATEMENTS.get(type(op))
+                if statement is None:
+                    raise UnsupportedError(f"{op.name} has no form in TVMScript", found=str(op).split("\n", 1)[0])
+                statement(self, op)
+
+    def _body(self, block: Block) -> None:
+        with self.doc.indented(), self._names.frame():
+            self._statements(block.ops)
+
+    # Buffers
+
+    def _dims(self, dims: Iterable[SymExpr]) -> str:
+        return parenthesized([symbolic(self, d).text for d in dims])
+
+    def _buffer(
+        self, name: str, t: tir.BufferType, args: list[str], *, with_dtype: bool = False, data: str | None = None
+    ) -> str:
+        """`T.match_buffer(x, (n, 4), "float16", strides=(8, 1))`: what is not the default."""
+        dtype = dtype_name(t.dtype)
+        shown = [*args, self._dims(t.dims)]
+        if with_dtype or dtype != "float32":
+            shown.append(string(dtype))
+        extras = {
+            "data": data,
+            "strides": None if t.explicit_strides is None else self._dims(t.explicit_strides),
+            "elem_offset": None if isinstance(t.offset, NoneAttr) else symbolic(self, t.offset.data).text,
+            "scope": None if t.scope.data == "global" else string(t.scope.data),
+            "align": None if t.align.data == DEFAULT_ALIGN else str(t.align.data),
+            "offset_factor": None if t.offset_factor.data == 1 else str(t.offset_factor.data),
+            "axis_separators": f"[{', '.join(str(s.data) for s in t.separators)}]" if t.separators.data else None,
+        }
+        shown += [f"{k}={v}" for k, v in extras.items() if v is not None]
+        return f"{self.doc.tir(name)}({', '.join(shown)})"
+
+    def region(self, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]) -> str:
+        """`A[vi, 0:4]`."""
+        items = [self._range(s, e) for s, e in zip(starts, extents, strict=True)]
+        return f"{self._values[buffer].text}[{', '.join(items) or '()'}]"
+
+    def _range(self, start: SSAValue, extent: SymExpr) -> str:
+        text = self._values[start].text
+        if extent.constant == 1:
+            return text
+        size = symbolic(self, extent) if extent.constant is None else extent.constant
+        return f"{text}:{interval_end(self, start, size)}"
+
+    def alloc_buffer(self, op: tir.AllocBufferOp) -> None:
+        text = self._buffer("alloc_buffer", cast(tir.BufferType, op.result.type), [])
+        self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+
+    def alloc_const(self, op: tir.AllocConstOp) -> None:
+        data = op.value.data
+        values = data.numpy().tolist()
+        text = f"{values}, {string(dtype_name(data.dtype))}, {list(data.shape)}"
+        self.doc.line(f"{self._define(op.result, 'const')} = {self.doc.tir('allocate_const')}({text})", op)
+
+    def decl_buffer(self, op: tir.DeclBufferOp) -> None:
+        text = self._buffer("decl_buffer", cast(tir.BufferType, op.result.type), [], data=self._values[op.data].text)
+        self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+
+    def match_buffer(self, op: tir.MatchBufferOp) -> None:
+        source = self.region(op.source, op.starts, op.extents)
+        text = self._buffer("match_buffer", cast(tir.BufferType, op.result.type), [source])
+        self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+
+    # Loops
+
+    def for_loop(self, op: tir.ForOp) -> None:
+        nest = _grid(op) if self.doc.config.syntax_sugar else [op]
+        with self._names.frame():
+            if len(nest) > 1:
+                self._grid(nest)
+                return
+            args = self._loop_args(op)
+            plain = op.kind is tir.ForKind.SERIAL and op.annotations is None
+            callee = "range" if plain else self.doc.tir(_LOOP_CALLS[op.kind])
+            self.doc.line(f"for {self._define(op.loop_var, 'i')} in {callee}({args}):", op)
+            self._body(op.body.block)
+
+    def _grid(self, nest: list[tir.ForOp]) -> None:
+        names, extents = [], []
+        for loop in nest:
+            extents.append(self._bound(loop.extent).text)
+            names.append(self._define(loop.loop_var, "i"))
+            if loop is not nest[-1]:
+                self._statements(op for op in loop.body.block.ops if type(op) in EXPRESSIONS)
+        self.doc.line(f"for {', '.join(names)} in {self.doc.tir('grid')}({', '.join(extents)}):", nest[0])
+        self._body(nest[-1].body.block)
+
+    def _bound(self, bound: SymExpr | SSAValue) -> Expr:
+        return self._values[bound] if isinstance(bound, SSAValue) else symbolic(self, bound)
+
+    def _loop_args(self, op: tir.ForOp) -> str:
+        first, extent = op.min, op.extent
+        if isinstance(first, SymExpr) and first.constant == 0:
+            args = [self._bound(extent).text]
+        elif isinstance(first, SymExpr) and isinstance(extent, SymExpr):
+            args = [symbolic(self, first).text, symbolic(self, first + extent).text]
+        elif isinstance(first, SSAValue) and isinstance(extent, SymExpr):
+            size = symbolic(self, extent) if extent.constant is None else extent.constant
+            args = [self._values[first].text, interval_end(self, first, size)]
+        else:
+            end = infix("+", Level.SUM, self._bound(first), self._bound(extent))
+            args = [self._bound(first).text, end.text]
+        if op.thread is not None:
+            args.append(f"thread={string(op.thread.data)}")
+        if op.annotations is not None and op.annotations.data:
+            args.append(f"annotations={dictionary(self.doc, op.annotations.data, tir=True)}")
+        return ", ".join(args)
+
+    # Blocks
+
+    def block(self, op: tir.BlockOp) -> None:
+        self.doc.line(f"with {self.doc.tir('block')}({string(op.block_name.data)}):", op)
+        with self.doc.indented(), self._names.frame():
+            self._iterators(op)
+            if op.predicate is not None and constant_of(op.predicate) is not True:
+                self.doc.line(f"{self.doc.tir('where')}({self._values[op.predicate].text})")
+            self._block_body(op)
+
+    def _block_body(self, op: tir.BlockOp) -> None:
+        """One walk over the ops; what each prints goes where TVM has it, not where it stands."""
+        regions: dict[type[Operation], list[str]] = {tir.ReadsOp: [], tir.WritesOp: []}
+        parts: dict[type[Operation], list[str]] = {tir.AllocBufferOp: [], tir.MatchBufferOp: [], tir.InitOp: []}
+        body: list[str] = []
+        for inner in op.body.block.ops:
+            if isinstance(inner, tir.RegionOp):
+                regions[type(inner)].append(self.region(inner.buffer, inner.starts, inner.extents))
+                continue
+            with self.doc.collecting(parts.get(type(inner), body)):
+                self._statements((inner,))
+        for name, kind in (("reads", tir.ReadsOp), ("writes", tir.WritesOp)):
+            self.doc.line(f"{self.doc.tir(name)}({', '.join(regions[kind])})")
+        if op.annotations is not None and op.annotations.data:
+            self.doc.line(f"{self.doc.tir('block_attr')}({dictionary(self.doc, op.annotations.data, tir=True)})")
+        for lines in (*parts.values(), body):
+            self.doc.lines.extend(lines)
+
+    def _iterators(self, op: tir.BlockOp) -> None:
+        rows = list(zip(op.iter_vars, op.kinds, op.bindings, op.mins, op.extents, strict=True))
+        run: list[int] = []
+        for i, (_, kind, binding, min_, extent) in enumerate(rows):
+            if self.doc.config.syntax_sugar and kind in _KIND_LETTERS and _is_loop(binding, min_, extent):
+                run.append(i)
+                continue
+            self._remap(op, rows, run)
+            run = []
+            self._axis(op, *rows[i])
+        self._remap(op, rows, run)
+
+    def _remap(self, op: tir.BlockOp, rows: list[Any], run: list[int]) -> None:
+        if len(run) < 2:
+            for i in run:
+                self._axis(op, *rows[i])
+            return
+        bindings = ", ".join(self._values[rows[i][2]].text for i in run)
+        names = ", ".join(self._define(rows[i][0], "v") for i in run)
+        letters = "".join(_KIND_LETTERS[rows[i][1]] for i in run)
+        self.doc.line(f'{names} = {self.doc.tir("axis.remap")}("{letters}", [{bindings}])')
+
+    def _axis(
+        self, op: tir.BlockOp, var: SSAValue, kind: tir.IterKind, binding: SSAValue, min_: SymExpr, extent: SymExpr
+    ) -> None:
+        domain = symbolic(self, extent).text
+        if min_.constant != 0:
+            domain = f"({symbolic(self, min_).text}, {symbolic(self, min_ + extent).text})"
+        text = f"{self.doc.tir(f'axis.{kind.value}')}({domain}, {self._values[binding].text})"
+        self.doc.line(f"{self._define(var, 'v')} = {text}")
+
+    # Other statements
+
+    def store(self, op: tir.StoreOp) -> None:
+        self.doc.line(f"{access(self, op.buffer, op.indices).text} = {self._values[op.value].text}", op)
+
+    def evaluate(self, op: tir.EvaluateOp) -> None:
+        text = self._values[op.value].text
+        is_call = isinstance(op.value.owner, CALL_LIKE)
+        self.doc.line(text if is_call else f"{self.doc.tir('evaluate')}({text})", op)
+
+    def let(self, op: tir.LetOp) -> None:
+        text = self._values[op.value].text
+        self.doc.line(f"{self._define(op.result, 'x')}: {self._dtype(op.result.type)} = {text}", op)
+
+    def branch(self, op: tir.IfOp) -> None:
+        self.doc.line(f"if {self._values[op.cond].text}:", op)
+        self._body(op.then_region.block)
+        if op.has_else:
+            self.doc.line("else:")
+            self._body(op.else_region.block)
+
+    def while_loop(self, op: tir.WhileOp) -> None:
+        self.doc.line(f"while {self.expression_block(op.cond_region.block).text}:", op)
+        self._body(op.body.block)
+
+    def assertion(self, op: tir.AssertOp) -> None:
+        self.doc.line(f"assert {self._values[op.cond].text}, {string(op.message.data)}", op)
+
+    def attr(self, op: tir.AttrOp) -> None:
+        """At the end of a body the attribute holds for the rest of it, else it opens one of its own."""
+        text = f"{self.doc.tir('attr')}(0, {string(op.key.data)}, {self._values[op.value].text})"
+        if op.next_op is None and self.doc.config.syntax_sugar:
+            self.doc.line(text, op)
+            self._statements(op.body.block.ops)
+        else:
+            self.doc.line(f"with {text}:", op)
+            self._body(op.body.block)
+
+    def give(self, op: tir.ReturnOp) -> None:
+        self.doc.line(f"return {self._values[op.value].text}", op)
+
+    def init(self, op: tir.InitOp) -> None:
+        self.doc.line(f"with {self.doc.tir('init')}():", op)
+        self._body(op.body.block)
+
+
+_STATEMENTS: dict[type[Operation], Callable[[TIRPrinter, Any], None]] = {
+    tir.ForOp: TIRPrinter.for_loop,
+    tir.BlockOp: TIRPrinter.block,
+    tir.StoreOp: TIRPrinter.store,
+    tir.EvaluateOp: TIRPrinter.evaluate,
+    tir.LetOp: TIRPrinter.let,
+    tir.IfOp: TIRPrinter.branch,
+    tir.WhileOp: TIRPrinter.while_loop,
+    tir.AssertOp: TIRPrinter.assertion,
+    tir.AttrOp: TIRPrinter.attr,
+    tir.AllocBufferOp: TIRPrinter.alloc_buffer,
+    tir.AllocConstOp: TIRPrinter.alloc_const,
+    tir.DeclBufferOp: TIRPrinter.decl_buffer,
+    tir.MatchBufferOp: TIRPrinter.match_buffer,
+    tir.ReturnOp: TIRPrinter.give,
+    tir.InitOp: TIRPrinter.init,
+}
+
+
+def _is_simple(t: tir.BufferType) -> bool:
+    """Whether a parameter prints as `T.Buffer(…)`: nothing about it is symbolic or unusual."""
+    plain = tir.BufferType.of(t.dims, t.dtype)
+    return t == plain and all(d.constant is not None for d in t.dims)
+
+
+def _has_root_block(ops: list[Operation]) -> bool:
+    """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
+    if any(isinstance(op, tir.AllocBufferOp) for op in ops):
+        return True
+    statements = [op for op in ops if type(op) not in EXPRESSIONS]
+    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
+        return False
+    return any(isinstance(inner, tir.BlockOp) for op in statements for inner in op.walk())
+
+
+def _is_loop(binding: SSAValue, min_: SymExpr, extent: SymExpr) -> bool:
+    """Whether an iterator is bound to a plain loop variable that runs over just its domain."""
+    loop = binding.owner.parent_op() if isinstance(binding.owner, Block) else None
+    return isinstance(loop, tir.ForOp) and loop.min == min_ and loop.extent == extent
+
+
+def _grid(op: tir.ForOp) -> list[tir.ForOp]:
+    """The loops that print as one `T.grid`: nested directly, plain, from 0, with independent extents."""
+    nest: list[tir.ForOp] = []
+    loop: tir.ForOp | None = op
+    while loop is not None and _is_plain(loop) and not _depends(loop.extent, nest):
+        nest.append(loop)
+        inner = [o for o in loop.body.block.ops if type(o) not in EXPRESSIONS]
+        loop = inner[0] if len(inner) == 1 and isinstance(inner[0], tir.ForOp) else None
+    return nest
+
+
+def _is_plain(op: tir.ForOp) -> bool:
+    first = op.min if isinstance(op.min, SymExpr) else constant_of(op.min)
+    at_zero = first == 0 if not isinstance(first, SymExpr) else first.constant == 0
+    return op.kind is tir.ForKind.SERIAL and op.annotations is None and at_zero
+
+
+def _depends(extent: SymExpr | SSAValue, nest: list[tir.ForOp]) -> bool:
+    """Whether an extent is computed from the variables of the loops `nest`."""
+    if isinstance(extent, SymExpr) or not nest:
+        return False
+    variables = {loop.loop_var for loop in nest}
+    seen: set[SSAValue] = set()
+    stack = [extent]
+    while stack:
+        value = stack.pop()
+        if value in variables:
+            return True
+        if value not in seen and isinstance(value.owner, Operation):
+            seen.add(value)
+            stack.extend(operand for inner in value.owner.walk() for operand in inner.operands)
+    return False

@@ -1,0 +1,265 @@
+"""From tensors to a `tir.func`: one loop nest with a block for each tensor that is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import tir
+from ..dialects.dtypes import dtype_of
+from ..dialects.names import set_name
+from ..dialects.sym import ValueOp
+from ..dialects.sym.expr import Const, SymExpr, Var
+from ..ir.prim_expr import PrimExpr, SizeVar, place
+from ..ir.regions import infer_regions
+from .reduction import Reduce
+from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor
+
+Mappings = dict[SSAValue, SSAValue]
+LAYOUT_FREE = "layout_free_placeholders"
+"""The attribute of a compute that lists the inputs whose layout may be chosen freely."""
+
+
+def create_prim_func(args: Sequence[Tensor | SizeVar], index_dtype_override: str | None = None) -> tir.FuncOp:
+    """A public function `main` whose parameters are `args`: inputs, outputs and symbolic variables, in this order.
+
+    Tensors between them become buffers of the function. `index_dtype_override` (`int64`) replaces the dtype of extents
+    and indices. Raises `TiraxError` where an input is missing among `args`.
+    """
+    return build_func("main", args, private=False, index_dtype=index_dtype_override)
+
+
+def build_func(
+    name: str, args: Sequence[Tensor | SizeVar], *, private: bool = True, index_dtype: str | None = None
+) -> tir.FuncOp:
+    """`create_prim_func` with a name."""
+    override = None if index_dtype is None else dtype_of(index_dtype)
+    if override is not None and not isinstance(override, IntegerType):
+        raise TiraxError("index_dtype_override must be an integer dtype", expected="int32 or int64", found=index_dtype)
+    return _Builder(args, override).build(name, private)
+
+
+def free_vars(func: tir.FuncOp) -> list[Var]:
+    """The symbolic variables that `func` mentions, in order of first occurrence, each once."""
+    found: dict[Var, None] = {}
+    for param in func.params:
+        if isinstance(param.type, tir.BufferType):
+            found.update((v, None) for e in param.type.exprs() for v in e.free_vars())
+    for op in func.walk():
+        if isinstance(op, ValueOp):
+            found.update((v, None) for v in op.expr.data.free_vars())
+        elif isinstance(op, tir.AllocBufferOp) and isinstance(op.result.type, tir.BufferType):
+            found.update((v, None) for e in op.result.type.exprs() for v in e.free_vars())
+        elif isinstance(op, tir.ForOp) and isinstance(op.extent, SymExpr):
+            found.update((v, None) for v in op.extent.free_vars())
+    return list(found)
+
+
+def undetermined_vars(func: tir.FuncOp) -> list[Var]:
+    """The symbolic variables that are no whole dimension of a parameter: they have to be parameters themselves."""
+    known = {d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims if isinstance(d, Var)}
+    return [v for v in free_vars(func) if v not in known]
+
+
+def add_scalar_params(func: tir.FuncOp, variables: Sequence[Var]) -> None:
+    """Append symbolic variables as scalar parameters of their names."""
+    block = func.body.block
+    for v in variables:
+        param = block.insert_arg(v.dtype, len(block.args))
+        set_name(param, str(v.name))
+
+
+class _Builder:
+    """Builds one function."""
+
+    def __init__(self, args: Sequence[Tensor | SizeVar], override: IntegerType | None):
+        self.args = args
+        self.override = override
+        self.block = Block()
+        self.buffers: Mappings = {}
+        self.names: set[str] = set()
+
+    def build(self, name: str, private: bool) -> tir.FuncOp:
+        for arg in self.args:
+            self._parameter(arg)
+        stages = _stages([a for a in self.args if isinstance(a, Tensor)])
+        for stage in stages:
+            self._allocate(stage)
+        for stage in stages:
+            if isinstance(stage, ComputeOp):
+                self._stage(stage)
+        return tir.FuncOp(name, Region(self.block), private=private, attrs=self._attrs(stages))
+
+    def _parameter(self, arg: Tensor | SizeVar) -> None:
+        scalar = isinstance(arg, SizeVar)
+        dtype = arg.type if scalar else self._buffer_type(arg)
+        param = self.block.insert_arg(dtype, len(self.block.args))
+        set_name(param, arg.name)
+        if not scalar:
+            if arg.buffer in self.buffers:
+                raise TiraxError(f"the tensor '{arg.name}' is given twice")
+            self.buffers[arg.buffer] = param
+
+    def _buffer_type(self, tensor: Tensor) -> Attribute:
+        if self.override is None:
+            return tensor.buffer_type
+        return tensor.buffer_type.with_shape([self._sym(d) for d in tensor.dims])
+
+    def _sym(self, expr: SymExpr) -> SymExpr:
+        """`expr` with constants of the overriding dtype."""
+        if self.override is None or expr.dtype == self.override:
+            return expr
+        if isinstance(expr, Const):
+            return Const(expr.value, self.override)
+        return expr.substitute({v: Var(v.name, self.override) for v in expr.free_vars()}) + Const(0, self.override)
+
+    def _allocate(self, stage: PlaceholderOp | ComputeOp) -> None:
+        if isinstance(stage, PlaceholderOp):
+            return
+        for tensor in stage.outputs:
+            if tensor.buffer not in self.buffers:
+                alloc = tir.AllocBufferOp(tir.BufferType.of([self._sym(d) for d in tensor.dims], tensor.type))
+                set_name(alloc.result, tensor.name)
+                self.block.add_op(alloc)
+                self.buffers[tensor.buffer] = alloc.result
+
+    def _attrs(self, stages: Sequence[PlaceholderOp | ComputeOp]) -> dict[str, Any]:
+        free = [t for s in stages if isinstance(s, ComputeOp) for t in s.attrs.get(LAYOUT_FREE, ())]
+        positions = [i for i, a in enumerate(self.args) if any(a is t for t in free)]
+        return {"layout_free_buffers": positions or None, "tir.noalias": True}
+
+    def _unique(self, name: str) -> str:
+        out, count = name, 0
+        while out in self.names:
+            count += 1
+            out = f"{name}_{count}"
+        self.names.add(out)
+        return out
+
+    def _stage(self, stage: ComputeOp) -> None:
+        axes = (*stage.axis, *stage.reduce_axis)
+        inner, loop_vars = self._loops(axes)
+        bodies = [stage.body] if isinstance(stage.body, Reduce) else [(e,) for e in stage.body]
+        for i, body in enumerate(bodies):
+            name = self._unique(stage.outputs[i].name if len(bodies) > 1 else stage.name)
+            outputs = stage.outputs if isinstance(body, Reduce) else (stage.outputs[i],)
+            inner.add_op(self._tir_block(name, stage, body, outputs, axes, loop_vars, inner))
+
+    def _loops(self, axes: Sequence[IterVar]) -> tuple[Block, list[SSAValue]]:
+        """Nested loops over `axes` at the end of the function; the innermost body and the loop variables."""
+        block, loop_vars = self.block, list[SSAValue]()
+        for axis in axes:
+            extent = self._sym(axis.extent)
+            body = Block(arg_types=[extent.dtype])
+            set_name(body.args[0], axis.name)
+            block.add_op(tir.ForOp(self._sym(axis.min), extent, Region(body)))
+            loop_vars.append(body.args[0])
+            block = body
+        return block, loop_vars
+
+    def _tir_block(
+        self,
+        name: str,
+        stage: ComputeOp,
+        body: tuple[PrimExpr, ...] | Reduce,
+        outputs: Sequence[Tensor],
+        axes: Sequence[IterVar],
+        loop_vars: Sequence[SSAValue],
+        parent: Block,
+    ) -> tir.BlockOp:
+        iters = [
+            (tir.IterKind.REDUCE if a.is_reduction else tir.IterKind.SPATIAL, v, (self._sym(a.min), self._sym(a.extent)))
+            for a, v in zip(axes, loop_vars, strict=True)
+        ]
+        names = [f"v_{a.name}" for a in axes]
+        if not axes:
+            zero = tir.ConstOp(0, self.override or _INDEX)
+            parent.add_op(zero)
+            iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, zero.result.type), Const(1, zero.result.type)))], ["vi"]
+        inner = Block(arg_types=[v.type for _, v, _ in iters])
+        for arg, arg_name in zip(inner.args, names, strict=True):
+            set_name(arg, arg_name)
+        mapping = self.buffers | {a.value: arg for a, arg in zip(axes, inner.args, strict=False)}
+        indices = list(inner.args[: len(stage.axis)])
+        targets = [self.buffers[t.buffer] for t in outputs]
+        _fill(inner, body, targets, indices, mapping)
+        notes = {k: v for k, v in stage.attrs.items() if k != LAYOUT_FREE}
+        block = tir.BlockOp(name, iters, Region(inner), annotations=notes or None)
+        infer_regions(block)
+        return block
+
+
+_INDEX = dtype_of("int32")
+
+
+def _fill(
+    block: Block, body: tuple[PrimExpr, ...] | Reduce, targets: Sequence[SSAValue], indices: list[SSAValue], mapping: Mappings
+) -> None:
+    """The init region and the stores of a block."""
+    if not isinstance(body, Reduce):
+        block.add_op(tir.StoreOp(place(body[0], block, mapping), targets[0], indices))
+        _mirror(block)
+        return
+    init = Block()
+    scope = dict(mapping)
+    for value, target in zip(body.initial(), targets, strict=True):
+        init.add_op(tir.StoreOp(place(value, init, scope), target, indices))
+    block.add_op(tir.InitOp(Region(init)))
+    _update(block, body, targets, indices, mapping)
+
+
+def _update(
+    block: Block, body: Reduce, targets: Sequence[SSAValue], indices: list[SSAValue], mapping: Mappings
+) -> None:
+    """What a reduction does at each point; several values are computed before the first of them is stored."""
+    before = tuple(PrimExpr(tir.LoadOp(t, indices).result) for t in targets)
+    after = [place(v, block, mapping) for v in body.combiner.combine(before, body.sources)]
+    if len(after) > 1:
+        after = [_let(block, v, target) for v, target in zip(after, targets, strict=True)]
+    for value, target in zip(after, targets, strict=True):
+        block.add_op(tir.StoreOp(value, target, indices))
+
+
+def _let(block: Block, value: SSAValue, target: SSAValue) -> SSAValue:
+    let = tir.LetOp(value)
+    set_name(let.result, f"v_{target.name_hint}")
+    block.add_op(let)
+    return let.result
+
+
+_MIRROR = {tir.GtOp: tir.LtOp, tir.GeOp: tir.LeOp}
+
+
+def _mirror(block: Block) -> None:
+    """`a > b -> b < a`, `a >= b -> b <= a`: the forms that TVM's simplifier leaves."""
+    for op in list(block.walk()):
+        cls = _MIRROR.get(type(op))
+        if cls is not None:
+            new = cls(op.operands[1], op.operands[0])
+            parent = op.parent_block()
+            if parent is not None:
+                parent.insert_op_before(new, op)
+            op.results[0].replace_all_uses_with(new.result)
+            op.detach()
+            op.erase()
+
+
+def _stages(roots: Sequence[Tensor]) -> list[PlaceholderOp | ComputeOp]:
+    """The operations behind `roots`, inputs first. Raises `TiraxError` for a placeholder that is not among them."""
+    given = {t.op for t in roots}
+    done: dict[PlaceholderOp | ComputeOp, None] = {}
+    stack: list[tuple[PlaceholderOp | ComputeOp, bool]] = [(t.op, False) for t in reversed(roots)]
+    while stack:
+        op, ready = stack.pop()
+        if ready:
+            done[op] = None
+        elif op not in done:
+            if isinstance(op, PlaceholderOp) and op not in given:
+                raise TiraxError(f"the input '{op.name}' is not among the arguments", hint="list it in create_prim_func")
+            stack.append((op, True))
+            stack.extend((t.op, False) for t in reversed(op.input_tensors))
+    return list(done)

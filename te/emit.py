@@ -1,0 +1,150 @@
+"""Calling tensor functions on Relax values: what BlockBuilder's `emit_te` and the legalization share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, TupleType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import relax, tir
+from ..dialects.names import name_of
+from ..dialects.relax.structure import function_attrs
+from ..dialects.sym.expr import SymExpr
+from ..ir.prim_expr import PrimExpr, const, from_sym
+from .create import add_scalar_params, build_func, undetermined_vars
+from .tensor import Tensor, compute, index_type, placeholder
+
+
+@dataclass
+class TECall:
+    """A tensor function and the call of it: `call_tir(func, args, out_type, tir_vars)`.
+
+    `setup` are detached ops that give some of `args` and stand before the call.
+    """
+
+    func: tir.FuncOp
+    args: list[SSAValue]
+    tir_vars: list[SymExpr]
+    out_type: Attribute
+    setup: list[Operation] = field(default_factory=list[Operation])
+
+    def call_op(self, name: str) -> relax.CallTIROp:
+        """The call of the function, which stands in the module as `name`."""
+        return relax.CallTIROp(name, self.args, self.out_type, self.tir_vars or None)
+
+
+def call_te(
+    te_func: Callable[..., Any],
+    *args: Any,
+    primfunc_name_hint: str | None = None,
+    primfunc_attrs: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> TECall:
+    """Run `te_func` on tensors that stand for Relax values, and make a private tensor function of the result.
+
+    SSA values among `args` (also inside of lists) become tensors, shapes lists of extents, prim values expressions; all
+    else is passed as it is. Raises `TiraxError` for a tensor of unknown shape or dtype and for a result that is no
+    tensor.
+    """
+    inputs = _Inputs()
+    with index_type(i64):
+        result = te_func(*map(inputs.convert, args), **{k: inputs.convert(v) for k, v in kwargs.items()})
+        outputs = _outputs(te_func, result, inputs.tensors)
+    name = primfunc_name_hint or getattr(te_func, "__name__", "te_func").strip("<>")
+    func = build_func(name.replace(".", "_"), [*inputs.tensors, *outputs], index_dtype="int64")
+    if primfunc_attrs:
+        merged = {**(func.func_attrs.data if func.func_attrs else {}), **_attrs(primfunc_attrs).data}
+        func.func_attrs = DictionaryAttr(merged)
+    tir_vars = undetermined_vars(func)
+    add_scalar_params(func, tir_vars)
+    types = [relax.TensorType.of(t.dims, t.type) for t in outputs]
+    out_type = types[0] if isinstance(result, Tensor) else TupleType(types)
+    return TECall(func, inputs.values, list(tir_vars), out_type, inputs.setup)
+
+
+def _attrs(attrs: Mapping[str, Any]) -> DictionaryAttr:
+    return function_attrs(dict(attrs)) or DictionaryAttr({})
+
+
+def _outputs(te_func: Callable[..., Any], result: Any, inputs: Sequence[Tensor]) -> list[Tensor]:
+    found = list(result) if isinstance(result, list | tuple) else [result]
+    if not found or not all(isinstance(t, Tensor) for t in found):
+        raise TiraxError(
+            f"the tensor function {getattr(te_func, '__name__', te_func)} must return tensors",
+            expected="a te.Tensor, or a list of them",
+            found=type(result).__name__,
+        )
+    out: list[Tensor] = []
+    for t in found:
+        repeated = any(t is other for other in (*inputs, *out))
+        out.append(compute(t.dims, t, "compute") if repeated else t)
+    return out
+
+
+class _Inputs:
+    """Turns arguments into what a tensor function takes, and keeps the tensors."""
+
+    def __init__(self) -> None:
+        self.tensors: list[Tensor] = []
+        self.values: list[SSAValue] = []
+        self.setup: list[Operation] = []
+
+    def convert(self, arg: Any) -> Any:
+        if isinstance(arg, SSAValue):
+            return self._value(arg)
+        if isinstance(arg, list | tuple):
+            return type(arg)(self.convert(a) for a in arg)
+        return arg
+
+    def _value(self, value: SSAValue) -> Any:
+        t = value.type
+        if isinstance(t, relax.TensorType):
+            return self._tensor(value, t)
+        if isinstance(t, relax.ShapeType) and t.dims is not None:
+            return [from_sym(d) for d in t.dims]
+        if isinstance(t, TupleType):
+            return [self._value(v) for v in self._fields(value, t)]
+        if isinstance(t, relax.PrimType):
+            return self._scalar(value, t)
+        raise TiraxError("this value cannot be an argument of a tensor function", found=f"{_describe(value)} of {t}")
+
+    def _tensor(self, value: SSAValue, t: relax.TensorType) -> Tensor:
+        if t.dims is None or t.element is None:
+            raise TiraxError(
+                "a tensor function needs tensors of known shape and dtype",
+                found=f"{_describe(value)} of {t}",
+                hint="give it a shape with match_cast",
+            )
+        tensor = placeholder(t.dims, t.element, name_of(value) or _letter(len(self.tensors)))
+        self.tensors.append(tensor)
+        self.values.append(value)
+        return tensor
+
+    def _fields(self, value: SSAValue, t: TupleType) -> list[SSAValue]:
+        if isinstance(value.owner, relax.TupleOp):
+            return list(value.owner.fields_)
+        items = [relax.TupleGetItemOp(value, i) for i in range(len(t.types))]
+        self.setup += items
+        return [op.result for op in items]
+
+    @staticmethod
+    def _scalar(value: SSAValue, t: relax.PrimType) -> PrimExpr:
+        owner = value.owner
+        if isinstance(owner, relax.PrimValueOp) and isinstance(owner.value, FloatAttr):
+            return const(owner.value.value.data, owner.value.type)
+        if t.expr is None:
+            raise TiraxError("the value of a scalar argument is not known", found=_describe(value))
+        return from_sym(t.expr)
+
+
+def _letter(position: int) -> str:
+    return chr(ord("A") + position) if position < 26 else f"input_{position}"
+
+
+def _describe(value: SSAValue) -> str:
+    name = name_of(value)
+    return f"'{name}'" if name else "a value without a name"

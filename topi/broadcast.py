@@ -1,0 +1,146 @@
+"""Binary operators, element by element on operands that broadcast. An operand is a tensor or a scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i1
+
+from ..diagnostics import ShapeError
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import ExprLike, PrimExpr
+from ..te.tensor import Tensor
+from .util import Indices, over_axes, shape_dims, zero_like
+
+Operand = Tensor | ExprLike
+
+
+def broadcast_shapes(shapes: Sequence[Sequence[SymExpr]]) -> list[SymExpr]:
+    """The shape that `shapes` broadcast to; symbolic extents are taken to agree. Raises `ShapeError` where two cannot."""
+    rank = max(len(s) for s in shapes)
+    out: list[SymExpr] = [Const(1)] * rank
+    for shape in shapes:
+        for i, extent in enumerate(shape, rank - len(shape)):
+            known, given = out[i].constant, extent.constant
+            if known == 1 or (known is None and given not in (None, 1)):
+                out[i] = extent
+            elif known is not None and given not in (None, 1, known):
+                raise ShapeError("the shapes do not broadcast", expected=f"{known} or 1 in dimension {i}", found=given)
+    return out
+
+
+def broadcast_indices(shape: Sequence[SymExpr], indices: Indices) -> list[PrimExpr]:
+    """Indices of the result as indices of an operand of `shape`."""
+    own = indices[len(indices) - len(shape) :]
+    return [zero_like(d) if d.constant == 1 else i for d, i in zip(shape, own, strict=True)]
+
+
+def _element(operand: Operand, indices: Indices, out: Sequence[SymExpr]) -> ExprLike:
+    if not isinstance(operand, Tensor):
+        return operand
+    own = indices[len(indices) - operand.ndim :]
+    result = out[len(out) - operand.ndim :]
+    picked = [
+        zero_like(d) if d.constant == 1 and o.constant != 1 else i
+        for d, i, o in zip(operand.dims, own, result, strict=True)
+    ]
+    return operand(*picked)
+
+
+def _broadcast(name: str, build: Callable[[Any, Any], PrimExpr]) -> Callable[..., Any]:
+    def apply(lhs: Operand, rhs: Operand) -> Any:
+        tensors = [t for t in (lhs, rhs) if isinstance(t, Tensor)]
+        if not tensors:
+            return build(lhs, rhs)
+        shape = broadcast_shapes([t.dims for t in tensors])
+        return over_axes(
+            shape, lambda i: build(_element(lhs, i, shape), _element(rhs, i, shape)), f"T_{name}", "broadcast"
+        )
+
+    apply.__name__ = name
+    apply.__doc__ = f"{name}, element by element with broadcasting."
+    return apply
+
+
+def _logical(build: Callable[..., PrimExpr]) -> Callable[[Any, Any], PrimExpr]:
+    return lambda a, b: build(a, b)
+
+
+def _logical_xor(a: ExprLike, b: ExprLike) -> PrimExpr:
+    return tx.bitwise_xor(tx.logical_or(a), tx.logical_or(b))
+
+
+add = _broadcast("add", tx.add)
+subtract = _broadcast("subtract", tx.subtract)
+multiply = _broadcast("multiply", tx.multiply)
+divide = _broadcast("divide", tx.div)
+floor_divide = _broadcast("floor_divide", tx.floordiv)
+mod = _broadcast("mod", tx.truncmod)
+floor_mod = _broadcast("floor_mod", tx.floormod)
+power = _broadcast("power", tx.power)
+maximum = _broadcast("maximum", tx.maximum)
+minimum = _broadcast("minimum", tx.minimum)
+equal = _broadcast("equal", tx.equal)
+not_equal = _broadcast("not_equal", tx.not_equal)
+greater = _broadcast("greater", tx.greater)
+greater_equal = _broadcast("greater_equal", tx.greater_equal)
+less = _broadcast("less", tx.less)
+less_equal = _broadcast("less_equal", tx.less_equal)
+logical_and = _broadcast("logical_and", _logical(tx.logical_and))
+logical_or = _broadcast("logical_or", _logical(tx.logical_or))
+logical_xor = _broadcast("logical_xor", _logical_xor)
+bitwise_and = _broadcast("bitwise_and", tx.bitwise_and)
+bitwise_or = _broadcast("bitwise_or", tx.bitwise_or)
+bitwise_xor = _broadcast("bitwise_xor", tx.bitwise_xor)
+left_shift = _broadcast("left_shift", tx.shift_left)
+right_shift = _broadcast("right_shift", tx.shift_right)
+
+
+def broadcast_to(data: Tensor, shape: Any) -> Tensor:
+    """`data` repeated along dimensions of extent 1 and new leading ones, to fill `shape`."""
+    dims = shape_dims(shape)
+    return over_axes(dims, lambda i: _element(data, i, dims), "T_broadcast_to", "broadcast")
+
+
+def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """`x` where the condition is not zero, else `y`; all three broadcast."""
+    dims = broadcast_shapes([condition.dims, x.dims, y.dims])
+
+    def element(i: Indices) -> PrimExpr:
+        c = _element(condition, i, dims)
+        holds = c if condition.type == i1 else tx.not_equal(c, 0)
+        return tx.select(holds, _element(x, i, dims), _element(y, i, dims))
+
+    return over_axes(dims, element, "T_where", "broadcast")
+
+
+__all__ = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "broadcast_to",
+    "divide",
+    "equal",
+    "floor_divide",
+    "floor_mod",
+    "greater",
+    "greater_equal",
+    "left_shift",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "not_equal",
+    "power",
+    "right_shift",
+    "subtract",
+    "where",
+]

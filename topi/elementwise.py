@@ -1,0 +1,132 @@
+"""Unary operators, element by element, and tensors filled with one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from ..dialects.dtypes import dtype_of, is_float
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import ExprLike, PrimExpr
+from ..te.tensor import Tensor, compute
+from .util import Scalar, over_axes, scalar, shape_dims
+
+
+def _unary(name: str, build: Callable[[ExprLike], PrimExpr]) -> Callable[[Tensor], Tensor]:
+    def apply(x: Tensor) -> Tensor:
+        return compute(x.dims, lambda *i: build(x(*i)), "compute", "elemwise")
+
+    apply.__name__, apply.__doc__ = name, f"{name}, element by element."
+    return apply
+
+
+def _unary_over_axes(name: str, build: Callable[[PrimExpr], PrimExpr]) -> Callable[[Tensor], Tensor]:
+    def apply(x: Tensor) -> Tensor:
+        return over_axes(x.dims, lambda i: build(x(*i)), f"T_{name}", "elemwise")
+
+    apply.__name__, apply.__doc__ = name, f"{name}, element by element."
+    return apply
+
+
+def _sign(x: PrimExpr) -> PrimExpr:
+    one, zero = tx.const(1, x.type), tx.const(0, x.type)
+    minus = tx.select(x < zero, tx.const(-1, x.type), zero) if not tx.is_unsigned(x.type) else zero
+    return tx.select(x > zero, one, minus)
+
+
+abs = _unary("abs", tx.abs_)
+acos, acosh = _unary("acos", tx.acos), _unary("acosh", tx.acosh)
+asin, asinh = _unary("asin", tx.asin), _unary("asinh", tx.asinh)
+atan, atanh = _unary("atan", tx.atan), _unary("atanh", tx.atanh)
+cos, cosh = _unary("cos", tx.cos), _unary("cosh", tx.cosh)
+sin, sinh = _unary("sin", tx.sin), _unary("sinh", tx.sinh)
+tan, tanh = _unary("tan", tx.tan), _unary("tanh", tx.tanh)
+ceil, floor, trunc = _unary("ceil", tx.ceil), _unary("floor", tx.floor), _unary("trunc", tx.trunc)
+round = _unary("round", tx.nearbyint)
+exp, log = _unary("exp", tx.exp), _unary("log", tx.log)
+log2, log10 = _unary("log2", tx.log2), _unary("log10", tx.log10)
+erf, sigmoid = _unary("erf", tx.erf), _unary("sigmoid", tx.sigmoid)
+sqrt, rsqrt = _unary("sqrt", tx.sqrt), _unary("rsqrt", tx.rsqrt)
+isfinite, isinf, isnan = _unary("isfinite", tx.isfinite), _unary("isinf", tx.isinf), _unary("isnan", tx.isnan)
+identity = _unary("identity", tx.convert)
+sign = _unary_over_axes("sign", _sign)
+logical_not = _unary_over_axes("logical_not", tx.logical_not)
+bitwise_not = _unary_over_axes("bitwise_not", tx.bitwise_not)
+
+
+def negative(x: Tensor) -> Tensor:
+    """-x"""
+    return compute(x.dims, lambda *i: -x(*i), "compute", "elemwise")
+
+
+def cast(x: Tensor, dtype: str | Attribute) -> Tensor:
+    """`x` converted to `dtype`."""
+    return compute(x.dims, lambda *i: x(*i).astype(dtype), "compute", "elemwise")
+
+
+def clip(x: Tensor, a_min: Scalar, a_max: Scalar) -> Tensor:
+    """`x` limited to [a_min, a_max]."""
+    low, high = (tx.cast(x.type, v) for v in (a_min, a_max))
+    return compute(x.dims, lambda *i: tx.maximum(tx.minimum(x(*i), high), low), "compute", "elemwise")
+
+
+def full(shape: Any, dtype: str | Attribute, fill_value: Scalar | Tensor) -> Tensor:
+    """A tensor filled with a number, or with the element of a tensor of rank 0."""
+    element = dtype_of(dtype) if isinstance(dtype, str) else dtype
+
+    def value() -> PrimExpr:
+        return tx.cast(element, fill_value() if isinstance(fill_value, Tensor) else _number(fill_value, element))
+
+    return over_axes(shape_dims(shape), lambda _: value(), "T_full")
+
+
+def _number(value: Scalar, dtype: Attribute) -> Scalar:
+    return tx.const(value, dtype) if isinstance(value, int) and is_float(dtype) else value
+
+
+def full_like(x: Tensor, fill_value: Scalar) -> Tensor:
+    """A tensor in the shape of `x`, filled with a number."""
+    return over_axes(x.dims, lambda _: scalar(fill_value, x), "T_full_like")
+
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitwise_not",
+    "cast",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "floor",
+    "full",
+    "full_like",
+    "identity",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log2",
+    "log10",
+    "logical_not",
+    "negative",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]

@@ -1,0 +1,250 @@
+"""Operators of neural networks: activations, softmax, normalisation, dense layers, attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import f16, f32
+from xdsl.ir import Attribute
+
+from ..dialects.sym.expr import Const, SymExpr, mul, product
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.create import LAYOUT_FREE
+from ..te.tensor import IterVar, Tensor, compute
+from . import broadcast as bc
+from . import elementwise as ew
+from . import reduction as rd
+from . import transform as tf
+from .util import Indices, normalize_axes, normalize_axis, over_axes
+
+
+def relu(x: Tensor) -> Tensor:
+    """max(x, 0)"""
+    return compute(x.dims, lambda *i: tx.maximum(x(*i), tx.const(0, x.type)), "compute", "elemwise")
+
+
+def leaky_relu(x: Tensor, alpha: float) -> Tensor:
+    """x where it is positive, alpha * x elsewhere."""
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        value = x(*i)
+        return tx.select(value > tx.const(0, x.type), value, value * tx.const(alpha, x.type))
+
+    return compute(x.dims, element, "compute", "elemwise")
+
+
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        scaled = x(*i) * tx.const(beta, x.type)
+        smooth = tx.div(tx.log(tx.const(1.0, x.type) + tx.exp(scaled)), tx.const(beta, x.type))
+        return tx.select(scaled > tx.const(threshold, x.type), x(*i), smooth)
+
+    return compute(x.dims, element, "compute", "elemwise")
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x * (0.5 + 0.5 * erf(x / sqrt(2)))"""
+    half = tx.const(0.5, x.type)
+    erf = _wide(ew.erf, bc.multiply(x, tx.const(math.sqrt(0.5), x.type)))
+    return bc.multiply(x, bc.add(half, bc.multiply(erf, half)))
+
+
+def _wide(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """`function` of a half precision tensor in single precision."""
+    return ew.cast(function(ew.cast(x, f32)), f16) if x.type == f16 else function(x)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """gelu with erf approximated by tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x * x)))"""
+    one = tx.const(1.0, x.type)
+    half = bc.multiply(tx.const(0.5, x.type), x)
+    scaled = bc.multiply(tx.const(math.sqrt(2.0 / math.pi), x.type), x)
+    cubic = bc.multiply(bc.multiply(tx.const(0.044715, x.type), x), x)
+    return bc.multiply(half, bc.add(one, ew.tanh(bc.multiply(scaled, bc.add(one, cubic)))))
+
+
+def selu(x: Tensor) -> Tensor:
+    """scale * (max(x, 0) + min(0, alpha * (exp(x) - 1)))"""
+    zero = tx.const(0, x.type)
+    positive = bc.maximum(x, zero)
+    alpha, scale = tx.const(1.6732632423543772, x.type), tx.const(1.0507009873554805, x.type)
+    negative = bc.multiply(alpha, bc.subtract(ew.exp(x), tx.const(1, x.type)))
+    return bc.multiply(scale, bc.add(positive, bc.minimum(zero, negative)))
+
+
+def silu(x: Tensor) -> Tensor:
+    """x * sigmoid(x)"""
+    return bc.multiply(x, ew.sigmoid(x))
+
+
+def _without(indices: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    return (*indices[:axis], *indices[axis + 1 :])
+
+
+def _with(indices: Sequence[PrimExpr], axis: int, k: PrimExpr) -> Indices:
+    return (*indices[:axis], k, *indices[axis:])
+
+
+def _along(x: Tensor, axis: int) -> IterVar:
+    extent = x.dims[axis]
+    return IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+
+def _max_along(x: Tensor, axis: int) -> Tensor:
+    k = _along(x, axis)
+    return compute(_without(x.dims, axis), lambda *i: red.max(x(*_with(i, axis, k)), axis=k), "T_softmax_maxelem")
+
+
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """exp(x - max) / sum(exp(x - max)) along `axis`."""
+    at = normalize_axis(axis, x.ndim)
+    top, k = _max_along(x, at), _along(x, at)
+    powers = compute(x.dims, lambda *i: tx.exp(x(*i) - top(*_without(i, at))), "T_softmax_exp")
+    total = compute(top.dims, lambda *i: red.sum(powers(*_with(i, at, k)), axis=k), "T_softmax_expsum")
+    return compute(
+        x.dims, lambda *i: tx.div(powers(*i), total(*_without(i, at))), "T_softmax_norm", "softmax_output", {"axis": at}
+    )
+
+
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """x - max - log(sum(exp(x - max))) along `axis`."""
+    at = normalize_axis(axis, x.ndim)
+    top, k = _max_along(x, at), _along(x, at)
+    total = compute(
+        top.dims, lambda *i: red.sum(tx.exp(x(*_with(i, at, k)) - top(*i)), axis=k), "compute"
+    )
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        outer = _without(i, at)
+        return x(*i) - top(*outer) - tx.log(total(*outer))
+
+    return compute(x.dims, element, "compute", "log_softmax_output", {"axis": at})
+
+
+def layer_norm(
+    data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int | Sequence[int], epsilon: float = 1e-5
+) -> Tensor:
+    """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta. Half precision sums in single."""
+    axes = normalize_axes(axis, data.ndim)
+    wide = f32 if data.type == f16 else data.type
+    outer = [d for i, d in enumerate(data.dims) if i not in axes]
+    count = from_sym(product(data.dims[a] for a in axes)).astype(wide)
+
+    def value(i: Indices) -> PrimExpr:
+        return data(*i).astype(wide)
+
+    def total(name: str, term: Callable[[Indices, Indices], PrimExpr]) -> Tensor:
+        ks = [IterVar(f"k{a}", Const(0, data.dims[a].dtype), data.dims[a], is_reduction=True) for a in axes]
+        return over_axes(
+            outer, lambda i: red.sum(term(_spread(i, axes, ks, data.ndim), i), axis=ks), f"{data.name}_{name}"
+        )
+
+    sums = total("sum", lambda i, _: value(i))
+    means = over_axes(outer, lambda i: tx.div(sums(*i), count), f"{data.name}_mean")
+    squares = total("var_sum", lambda i, o: (value(i) - means(*o)) * (value(i) - means(*o)))
+
+    def element(i: Indices) -> PrimExpr:
+        o = [v for n, v in enumerate(i) if n not in axes]
+        inner = [i[a] for a in axes]
+        deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
+        out = ((value(i) - means(*o)) * deviation).astype(data.type)
+        out = out if gamma is None else out * gamma(*inner)
+        return out if beta is None else out + beta(*inner)
+
+    return over_axes(data.dims, element, "T_layer_norm", "injective")
+
+
+def _spread(outer: Indices, axes: Sequence[int], ks: Sequence[PrimExpr], rank: int) -> Indices:
+    rest, inner = iter(outer), iter(ks)
+    return tuple(next(inner) if n in axes else next(rest) for n in range(rank))
+
+
+def dense(
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | Attribute | None = None
+) -> Tensor:
+    """data · weightᵀ + bias, with a weight of shape (units, features)."""
+    dtype = data.type if out_dtype in (None, "") else out_dtype
+    k = _along(data, data.ndim - 1)
+
+    def element(*i: PrimExpr) -> Any:
+        return red.sum(data(*i[:-1], k).astype(dtype) * weight(i[-1], k).astype(dtype), axis=k)
+
+    out = compute([*data.dims[:-1], weight.dims[0]], element, "T_matmul_NT", "dense", {LAYOUT_FREE: [weight]})
+    return out if bias is None else bc.add(out, bias if bias.dtype == out.dtype else ew.cast(bias, dtype))
+
+
+def batch_matmul(
+    x: Tensor, y: Tensor, out_dtype: str | Attribute | None = None, transpose_a: bool = False, transpose_b: bool = True
+) -> Tensor:
+    """The matrix product for each element of the first dimension; operands transposed as asked."""
+    dtype = x.type if out_dtype in (None, "") else out_dtype
+    k = _along(x, 1 if transpose_a else 2)
+    rows, columns = x.dims[2 if transpose_a else 1], y.dims[1 if transpose_b else 2]
+
+    def element(b: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
+        left = x(b, k, i) if transpose_a else x(b, i, k)
+        right = y(b, j, k) if transpose_b else y(b, k, j)
+        return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)
+
+    name = f"T_batch_matmul_{'T' if transpose_a else 'N'}{'T' if transpose_b else 'N'}"
+    return compute([x.dims[0], rows, columns], element, name, "batch_matmul")
+
+
+def lower_triangle(x: Tensor, shift: SymExpr) -> Tensor:
+    """`x` where column <= row + shift, in the last two dimensions, and 0 elsewhere."""
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        return tx.select(i[-1] <= i[-2] + from_sym(shift), x(*i), tx.const(0, x.type))
+
+    return compute(x.dims, element, "trilu")
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+    causal_mask: str | None = None,
+) -> Tensor:
+    """softmax(query · keyᵀ * scale + bias) · value for each head; tensors are (batch, length, heads, size).
+
+    `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`.
+    """
+    batch, length, heads, size = query.dims
+    other, size_v = key.dims[1], value.dims[3]
+    merged = mul(batch, heads)
+
+    def by_head(t: Tensor) -> Tensor:
+        return tf.reshape(tf.transpose(t, [0, 2, 1, 3]), [merged, t.dims[1], t.dims[3]])
+
+    scores = batch_matmul(by_head(query), by_head(key))
+    if scale is None:
+        scores = bc.divide(scores, tx.sqrt(from_sym(size).astype(query.type)))
+    else:
+        scores = bc.multiply(scores, tx.const(scale, query.type))
+    if bias is not None:
+        split = tf.reshape(scores, [batch, heads, length, other])
+        scores = tf.reshape(bc.add(split, bias), [merged, length, other])
+    weights = softmax(scores, 2) if causal_mask is None else _masked_softmax(scores, causal_mask)
+    out = batch_matmul(weights, by_head(value), transpose_b=False)
+    return tf.transpose(tf.reshape(out, [batch, heads, length, size_v]), [0, 2, 1, 3])
+
+
+def _masked_softmax(scores: Tensor, causal_mask: str) -> Tensor:
+    shift = Const(0) if causal_mask == "TopLeft" else scores.dims[2] - scores.dims[1]
+    masked = lower_triangle(scores, shift)
+    top = rd.max(masked, 2, keepdims=True)
+    powers = lower_triangle(ew.exp(bc.subtract(masked, top)), shift)
+    return bc.divide(powers, rd.sum(powers, 2, keepdims=True))
+
+
+def dropout(x: Tensor) -> list[Tensor]:
+    """At inference: `x` itself, and a mask of ones."""
+    return [ew.identity(x), ew.full_like(x, 1)]

@@ -1,0 +1,126 @@
+"""Reductions along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i64
+
+from ..dialects.sym.expr import Const, SymExpr, product
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.reduction import Combiner, Reducer, Values, make_reduce
+from ..te.tensor import IterVar, Tensor
+from .broadcast import divide, multiply, subtract
+from .elementwise import sqrt
+from .util import Indices, normalize_axes, over_axes
+
+Axis = int | Sequence[int] | None
+
+
+def _axis_vars(x: Tensor, axes: Sequence[int]) -> list[IterVar]:
+    return [IterVar(f"k{a}", Const(0, x.dims[a].dtype), x.dims[a], is_reduction=True) for a in axes]
+
+
+def _reduced_shape(x: Tensor, axes: Sequence[int], keepdims: bool) -> list[SymExpr]:
+    if keepdims:
+        return [Const(1, d.dtype) if i in axes else d for i, d in enumerate(x.dims)]
+    return [d for i, d in enumerate(x.dims) if i not in axes]
+
+
+def _source_indices(x: Tensor, axes: Sequence[int], ks: Sequence[IterVar], indices: Indices, keepdims: bool) -> Indices:
+    reduced: Iterator[PrimExpr] = iter(ks)
+    outer = iter([i for n, i in enumerate(indices) if not (keepdims and n in axes)])
+    return tuple(next(reduced) if n in axes else next(outer) for n in range(x.ndim))
+
+
+def _reduce(reducer: Reducer, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+    axes = normalize_axes(axis, x.ndim)
+    ks = _axis_vars(x, axes)
+    if not ks:
+        return over_axes(x.dims, lambda i: x(*i), f"{x.name}_red")
+    return over_axes(
+        _reduced_shape(x, axes, keepdims),
+        lambda i: reducer(x(*_source_indices(x, axes, ks, i, keepdims)), axis=ks),
+        f"{x.name}_red",
+        "comm_reduce",
+    )
+
+
+def _reduction(name: str, reducer: Reducer) -> Callable[..., Tensor]:
+    def apply(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return _reduce(reducer, x, axis, keepdims)
+
+    apply.__name__, apply.__doc__ = name, f"{name} along `axis` (all axes where None)."
+    return apply
+
+
+sum, prod = _reduction("sum", red.sum), _reduction("prod", red.prod)
+max, min = _reduction("max", red.max), _reduction("min", red.min)
+
+
+def _count(x: Tensor, axes: Sequence[int]) -> PrimExpr:
+    """The number of elements along `axes`, of the dtype of `x`."""
+    return from_sym(product(x.dims[a] for a in axes)).astype(x.type)
+
+
+def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean along `axis`."""
+    return divide(sum(x, axis, keepdims), _count(x, normalize_axes(axis, x.ndim)))
+
+
+def variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The variance of the population along `axis`."""
+    centred = subtract(x, mean(x, axis, keepdims=True))
+    total = sum(multiply(centred, centred), axis, keepdims)
+    return divide(total, _count(x, normalize_axes(axis, x.ndim)))
+
+
+def std(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The standard deviation of the population along `axis`."""
+    return sqrt(variance(x, axis, keepdims))
+
+
+def _arg_combiner(better: Callable[[Any, Any], PrimExpr], worst: Callable[[Any], PrimExpr], name: str) -> Combiner:
+    """Pairs (position, value): the better value, of equals the first."""
+
+    def combine(a: Values, b: Values) -> Values:
+        wins = better(a[1], b[1])
+        first = tx.logical_and(tx.equal(a[1], b[1]), tx.less(a[0], b[0]))
+        return tx.select(tx.logical_or(wins, first), a[0], b[0]), tx.select(wins, a[1], b[1])
+
+    return Combiner(combine, lambda types: (tx.const(-1, types[0]), worst(types[1])), name)
+
+
+_ARGMAX = _arg_combiner(tx.greater, tx.min_value, "argmax")
+_ARGMIN = _arg_combiner(tx.less, tx.max_value, "argmin")
+
+
+def _arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    axes = normalize_axes(axis, x.ndim)
+    ks = _axis_vars(x, axes)
+    shape = _reduced_shape(x, axes, keepdims)
+
+    def element(i: Indices) -> Any:
+        position: PrimExpr = tx.const(0, i64)
+        for k in ks:
+            position = position * from_sym(k.extent).astype(i64) + k.astype(i64)
+        return make_reduce(combiner, (position, x(*_source_indices(x, axes, ks, i, keepdims))), ks)
+
+    positions, _ = over_axes(shape, element, f"{x.name}_red_temp", "comm_reduce_idx")
+    return over_axes(shape, lambda i: positions(*i), f"{x.name}_red", "comm_reduce_idx")
+
+
+def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position (int64) of the greatest element along `axis`, the first of equals; of all elements where None."""
+    return _arg_reduce(_ARGMAX, x, axis, keepdims)
+
+
+def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position (int64) of the least element along `axis`, the first of equals; of all elements where None."""
+    return _arg_reduce(_ARGMIN, x, axis, keepdims)
+
+
+__all__ = ["argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "variance"]

@@ -1,0 +1,51 @@
+"""What the operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..diagnostics import ShapeError
+from ..dialects.sym.expr import SymExpr
+from ..ir.prim_expr import PrimExpr, const
+from ..te.tensor import Tensor, compute, dim
+
+Indices = tuple[PrimExpr, ...]
+Scalar = bool | int | float | PrimExpr
+
+
+def over_axes(
+    shape: Sequence[Any], element: Callable[[Indices], Any], name: str, tag: str = "", attrs: Mapping[str, Any] | None = None
+) -> Any:
+    """A compute with axes `ax0`, `ax1`, …; `element` takes the tuple of indices."""
+    names = [f"ax{i}" for i in range(len(shape))]
+    return compute(list(shape), lambda *i: element(i), name, tag, attrs, names)
+
+
+def zero_like(extent: SymExpr) -> PrimExpr:
+    """The index 0 of a dimension."""
+    return const(0, extent.dtype)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """`axis` counted from the front. Raises `ShapeError` where it is out of range."""
+    if not -rank <= axis < rank:
+        raise ShapeError("the axis is out of range", f"from {-rank} to {rank - 1}", axis)
+    return axis % rank if rank else 0
+
+
+def normalize_axes(axes: int | Sequence[int] | None, rank: int) -> list[int]:
+    """Sorted axes counted from the front, all of them for None."""
+    if axes is None:
+        return list(range(rank))
+    return sorted(normalize_axis(int(a), rank) for a in ([axes] if isinstance(axes, int) else axes))
+
+
+def shape_dims(shape: Any) -> list[SymExpr]:
+    """A shape given as one extent or a sequence of them."""
+    return [dim(d) for d in (shape if isinstance(shape, list | tuple) else (shape,))]
+
+
+def scalar(value: Scalar, like: Tensor) -> PrimExpr:
+    """A number as a constant of the tensor's dtype."""
+    return value if isinstance(value, PrimExpr) else const(value, like.type)

@@ -1,0 +1,199 @@
+"""What kind of operator a tensor function is, found by looking at its blocks (TVM's operator pattern kinds)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from ...dialects import tir
+
+ATTRIBUTE = "op_pattern"
+"""The function attribute that holds the kind."""
+
+
+class OpPattern(IntEnum):
+    """Kinds of operators, from the easiest to the hardest to fuse."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_ELEMWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+def declared_pattern(func: tir.FuncOp) -> int | None:
+    """The kind that the function's attribute says, None where it says none."""
+    attr = func.func_attrs.data.get(ATTRIBUTE) if func.func_attrs is not None else None
+    return attr.value.data if isinstance(attr, IntegerAttr) else None
+
+
+def find_pattern(func: tir.FuncOp) -> OpPattern:
+    """The kind of `func`: that of its blocks in order, a reduction that an output block goes on with being 4."""
+    if any(isinstance(op, _OPAQUE_OPS) or (isinstance(op, tir.StoreOp) and not _in_block(op)) for op in func.walk()):
+        return OpPattern.OPAQUE
+    blocks = [op for op in func.walk() if isinstance(op, tir.BlockOp)]
+    if not blocks or any(_in_block(b) for b in blocks):
+        return OpPattern.OPAQUE
+    params = set(func.params)
+    variables = _Variables()
+    kind = OpPattern.ELEMWISE
+    for block in blocks:
+        found = _BlockPattern(block, variables).find()
+        outputs = any(w.buffer in params for w in block.writes)
+        if found <= OpPattern.INJECTIVE and kind == OpPattern.COMM_REDUCE and outputs:
+            kind = OpPattern.OUT_ELEMWISE_FUSABLE  # reduce, then injective: softmax, mean
+        else:
+            kind = max(kind, found)
+    return kind
+
+
+_OPAQUE_OPS = (
+    tir.EvaluateOp,
+    tir.CallPackedOp,
+    tir.BufferDataOp,
+    tir.DeclBufferOp,
+    tir.MatchBufferOp,
+    tir.WhileOp,
+    tir.AttrOp,
+    tir.AssertOp,
+    tir.ReturnOp,
+)
+"""With these, the indices of loads and stores do not say everything."""
+
+
+def _in_block(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, tir.BlockOp):
+        parent = parent.parent_op()
+    return parent is not None
+
+
+class _Variables:
+    """The variables (iterators, loop variables, symbolic values, loaded elements) that an index is computed from."""
+
+    def __init__(self) -> None:
+        self._memo: dict[SSAValue, frozenset[SSAValue]] = {}
+
+    def __call__(self, value: SSAValue) -> frozenset[SSAValue]:
+        found = self._memo.get(value)
+        if found is None:
+            found = self._memo[value] = self._find(value)
+        return found
+
+    def _find(self, value: SSAValue) -> frozenset[SSAValue]:
+        if isinstance(value, OpResult) and isinstance(value.op, tir.ConstOp):
+            return frozenset()
+        if not isinstance(value, OpResult) or isinstance(value.op, tir.LoadOp | tir.LetOp) or not value.op.operands:
+            return frozenset((value,))
+        inner = [op for region in value.op.regions for op in region.walk()]
+        operands = [o for op in (value.op, *inner) for o in op.operands]
+        return frozenset[SSAValue]().union(*(self(o) for o in operands if o.owner not in inner))
+
+
+class _BlockPattern:
+    """One block: its loads, its last store, and what they say."""
+
+    def __init__(self, block: tir.BlockOp, variables: _Variables):
+        self.block = block
+        self.variables = variables
+        self.loads: list[tir.LoadOp] = []
+        self.store: tir.StoreOp | None = None
+        self._collect(block.body.block)
+
+    def _collect(self, body: Block) -> None:
+        for op in body.ops:
+            if isinstance(op, tir.LoadOp):
+                self.loads.append(op)
+            elif isinstance(op, tir.StoreOp):
+                self.store = op
+            elif not isinstance(op, tir.InitOp):
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._collect(inner)
+
+    def find(self) -> OpPattern:
+        if self.store is None:
+            return OpPattern.OPAQUE
+        kinds = [self._pair(self.store, load) for load in self.loads]
+        kind = max(kinds, default=OpPattern.ELEMWISE)
+        if kind == OpPattern.OPAQUE:
+            return self._reduction(self.store)
+        if kind == OpPattern.BROADCAST and OpPattern.ELEMWISE in kinds:
+            return OpPattern.ELEMWISE  # C[i, j] = A[i, j] + b[j]
+        return kind
+
+    def _plain(self, index: SSAValue) -> bool:
+        return isinstance(index, BlockArgument) and index.block is self.block.body.block
+
+    def _pair(self, store: tir.StoreOp, load: tir.LoadOp) -> OpPattern:
+        """How the indices of a load go with those of the store."""
+        if not all(self._plain(i) for i in store.indices):
+            return OpPattern.OPAQUE
+        if list(store.indices) == list(load.indices):
+            return OpPattern.ELEMWISE
+        if self._is_broadcast(store.indices, load):
+            return OpPattern.BROADCAST
+        stored = set(store.indices)
+        if all(self.variables(i) <= stored for i in load.indices):
+            return OpPattern.INJECTIVE
+        return OpPattern.OPAQUE
+
+    @staticmethod
+    def _is_broadcast(stored: Sequence[SSAValue], load: tir.LoadOp) -> bool:
+        """Whether the load's indices stand among the stored ones, in order; extents of 1 do not matter."""
+        buffer_type = load.buffer.type
+        assert isinstance(buffer_type, tir.BufferType)
+        j = 0
+        for index, extent in zip(load.indices, buffer_type.dims, strict=True):
+            if extent.constant == 1 and _is_zero(index):
+                continue
+            while j < len(stored) and stored[j] is not index:
+                j += 1
+            if j == len(stored):
+                return False
+        return True
+
+    def _reduction(self, store: tir.StoreOp) -> OpPattern:
+        kinds = zip(self.block.iter_vars, self.block.kinds, strict=True)
+        reduced = {v for v, kind in kinds if kind is tir.IterKind.REDUCE}
+        if not reduced:
+            return OpPattern.OPAQUE
+        indices = [i for load in self.loads for i in load.indices]
+        pure = all(self._plain(i) or not self.variables(i) & reduced for i in indices)
+        if not pure or self._is_product_sum(store):
+            return OpPattern.OUT_ELEMWISE_FUSABLE  # pooling; matmul
+        return OpPattern.COMM_REDUCE
+
+    def _is_product_sum(self, store: tir.StoreOp) -> bool:
+        """`C[…] = C[…] + A[…] * B[…]` where A and B each have an iterator that the other has not."""
+        total = _uncast(store.value)
+        if not isinstance(total, tir.AddOp):
+            return False
+        old, product = _uncast(total.operands[0]), _uncast(total.operands[1])
+        if not (isinstance(old, tir.LoadOp) and isinstance(product, tir.MulOp)):
+            return False
+        if old.buffer is not store.buffer or list(old.indices) != list(store.indices):
+            return False
+        factors = [_uncast(o) for o in product.operands]
+        used = [self._used(f) for f in factors if isinstance(f, tir.LoadOp)]
+        return len(used) == 2 and bool(used[0] - used[1]) and bool(used[1] - used[0])
+
+    def _used(self, load: tir.LoadOp) -> frozenset[SSAValue]:
+        return frozenset[SSAValue]().union(*(self.variables(i) for i in load.indices))
+
+
+def _is_zero(index: SSAValue) -> bool:
+    return isinstance(index, OpResult) and isinstance(index.op, tir.ConstOp) and index.op.py_value == 0
+
+
+def _uncast(value: SSAValue) -> Operation | None:
+    """The op that computes `value`, conversions left out."""
+    op = value.op if isinstance(value, OpResult) else None
+    while isinstance(op, tir.CastOp):
+        op = op.value.op if isinstance(op.value, OpResult) else None
+    return op

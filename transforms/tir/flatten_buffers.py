@@ -1,0 +1,148 @@
+"""`flatten-buffers`: every buffer has one dimension, every access one index.
+
+Parameters keep their types (they say how the function is called): a flat view of each is declared at the head. Index
+arithmetic is simplified as symbolic expressions on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, VectorType, i64
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Const, SymExpr, add, mul, product
+from ...dialects.tir import BufferType
+from ...ir.affine import Materializer, expr_of
+from ...ir.transform import Pass
+from .walk import erase_with_tree, functions, remove_dead
+
+
+def is_flat(t: BufferType) -> bool:
+    """Whether a buffer has one dimension, is compact and begins at its first element."""
+    return t.rank == 1 and t.explicit_strides is None and t.elem_offset is None
+
+
+@dataclass(frozen=True)
+class FlattenBuffers(Pass):
+    """`load %A[%i, %j]` of a buffer [n, 128] -> `load %A_flat[%i * 128 + %j]`.
+
+    The pointer of a parameter is taken to be that of its first element, so its offset is not added. Raises
+    `UnsupportedError` for an index that is a vector other than a ramp.
+    """
+
+    name = "flatten-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            for buffer in _buffers(func):
+                t = cast(BufferType, buffer.type)
+                if not is_flat(t):
+                    _flatten(func, buffer, t)
+            remove_dead(func)
+
+
+def _buffers(func: tir.FuncOp) -> list[SSAValue]:
+    found: list[SSAValue] = list(func.buffer_params)
+    for op in func.walk():
+        found += [r for r in op.results if isinstance(r.type, BufferType)]
+    return found
+
+
+def _size(t: BufferType) -> SymExpr:
+    """The number of elements from the first to the last."""
+    strides = t.explicit_strides
+    if strides is None:
+        return product(t.dims)
+    last: SymExpr = Const(1, i64)
+    for extent, stride in zip(t.dims, strides, strict=True):
+        last = add(last, mul(add(extent, -1), stride))
+    return last
+
+
+def _flatten(func: tir.FuncOp, buffer: SSAValue, t: BufferType) -> None:
+    accesses = [use.operation for use in buffer.uses if isinstance(use.operation, tir.LoadOp | tir.StoreOp)]
+    flat = _flat_value(func, buffer, t)
+    set_name(flat, name_of(buffer))
+    for access in accesses:
+        _rewrite(access, flat, t, is_parameter=isinstance(buffer, BlockArgument))
+    if isinstance(buffer, BlockArgument):
+        return
+    for use in list(buffer.uses):
+        use.operation.operands[use.index] = flat
+    erase_with_tree(cast(Operation, buffer.owner))
+
+
+def _flat_value(func: tir.FuncOp, buffer: SSAValue, t: BufferType) -> SSAValue:
+    flat_type = t.with_shape([_size(t)])
+    owner = buffer.owner
+    if isinstance(buffer, BlockArgument):
+        head = func.body.block
+        data = tir.BufferDataOp(buffer)
+        new: Operation = tir.DeclBufferOp(data.result, flat_type)
+        first = head.first_op
+        if first is None:
+            head.add_ops([data, new])
+        else:
+            head.insert_ops_before([data, new], first)
+        return new.results[0]
+    if isinstance(owner, tir.DeclBufferOp):
+        new = tir.DeclBufferOp(owner.data, flat_type)
+    elif isinstance(owner, tir.AllocConstOp):
+        new = owner.clone()
+        new.results[0]._type = flat_type  # pyright: ignore[reportPrivateUsage]
+    elif isinstance(owner, tir.AllocBufferOp):
+        new = tir.AllocBufferOp(flat_type)
+    else:
+        raise UnsupportedError(f"a buffer made by '{buffer.owner}' cannot be flattened")
+    cast(Block, owner.parent).insert_op_before(new, owner)
+    return new.results[0]
+
+
+def _rewrite(access: Operation, flat: SSAValue, t: BufferType, is_parameter: bool) -> None:
+    block = cast(Block, access.parent)
+
+    def insert(op: Operation) -> None:
+        block.insert_op_before(op, access)
+
+    assert isinstance(access, tir.LoadOp | tir.StoreOp)
+    index = _linear(list(access.indices), t, Materializer(insert), insert, is_parameter)
+    if isinstance(access, tir.LoadOp):
+        new: Operation = tir.LoadOp(flat, [index])
+        set_name(new.results[0], name_of(access.result))
+        insert(new)
+        access.result.replace_all_uses_with(new.results[0])
+    else:
+        insert(tir.StoreOp(access.value, flat, [index]))
+    erase_with_tree(access)
+
+
+def _linear(
+    indices: list[SSAValue], t: BufferType, build: Materializer, insert: object, is_parameter: bool
+) -> SSAValue:
+    assert callable(insert)
+    strides = t.layout_strides()
+    lanes: tir.RampOp | None = None
+    if indices and isinstance(indices[-1].type, VectorType):
+        ramp = indices[-1].owner
+        if not isinstance(ramp, tir.RampOp):
+            raise UnsupportedError("an index is a vector that is no ramp", found=str(ramp))
+        lanes = ramp
+        indices = [*indices[:-1], ramp.base]
+    total: SymExpr = Const(0, cast(IntegerType, indices[-1].type) if indices else i64)
+    for index, stride in zip(indices, strides, strict=True):
+        total = add(total, mul(expr_of(index), stride))
+    if t.elem_offset is not None and not is_parameter:
+        total = add(total, t.elem_offset)
+    base = build(total)
+    if lanes is None:
+        return base
+    stride = build(mul(expr_of(lanes.stride), strides[-1]), cast(IntegerType, base.type))
+    new = tir.RampOp(base, stride, lanes.result.type.get_shape()[0])
+    insert(new)
+    return new.result
