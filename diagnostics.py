@@ -120,10 +120,11 @@ class UnsupportedError(TiraxError, NotImplementedError):
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:
     """A hint for a misspelt name: `did you mean 'x'?`, or None when nothing known is near."""
-    near = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
+    by_lower = {n.lower(): n for n in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=0.6)
     if not near:
         return None
-    return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
+    return "did you mean " + " or ".join(f"'{by_lower[n]}'" for n in near) + "?"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], location: SourceLocation | None = None) -> NameLookupError:

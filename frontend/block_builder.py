@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..ir.builder import Builder, module_of
-from ..ir.expr import Call, Expr, Var
+from ..ir.expr import Call, Expr, Tuple, TupleGetItem, Var
 from ..ir.module import IRModule
+from ..ir.tir_expr import PrimFunc
+from ..te.emit import call_te as te_call
 
 
 class BlockBuilder(Builder):
@@ -24,12 +28,66 @@ class BlockBuilder(Builder):
         mod = bb.get()
     """
 
-    _current: list[BlockBuilder] = []
-
     def __init__(self, mod: IRModule | ModuleOp | None = None):
         super().__init__(module_of(mod))
 
     @staticmethod
     def current() -> BlockBuilder | None:
         """The builder whose function is being built, None outside of functions."""
-        return BlockBuilder._current[-1] if BlockBuilder._current else None
+        stack = _stack()
+        return stack[-1] if stack else None
+
+    @contextmanager
+    def function(self, *args: Any, **options: Any) -> Iterator[None]:
+        """Build a function `(name, params, attrs, pure, private)`; `emit_func_output` ends it."""
+        _stack().append(self)
+        try:
+            with super().function(*args, **options):
+                yield
+        finally:
+            _stack().pop()
+
+    def call_te(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        primfunc_name_hint: str | None = None,
+        primfunc_attrs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Call:
+        """A call of the tensor function that `func` describes with tensor expressions; the function joins the module.
+
+        Relax values among the arguments reach `func` as tensors, all else as it is. Raises `TiraxError` for values of
+        unknown shape or dtype, and where `func` returns no tensors.
+        """
+        given = [self._te_argument(a) for a in args]
+        named = {k: self._te_argument(v) for k, v in kwargs.items()}
+        made = te_call(func, *given, primfunc_name_hint=primfunc_name_hint, primfunc_attrs=primfunc_attrs, **named)
+        gv = self.add_func(PrimFunc.on(made.func), made.func.sym_name.data)
+        return Call.on(made.call_op(gv.name_hint).result)
+
+    def emit_te(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
+        """Bind the result of `call_te` to a new variable."""
+        return self.emit(self.call_te(func, *args, **kwargs), name_hint)
+
+    def _te_argument(self, value: Any) -> Any:
+        """A Relax value as the SSA value that a tensor function is told of; what is not bound yet is bound."""
+        if isinstance(value, tuple | list):
+            return [self._te_argument(v) for v in cast("Sequence[Any]", value)]
+        if isinstance(getattr(value, "expr_handle", None), Expr):
+            value = value.expr_handle
+        if isinstance(value, Tuple):
+            return [self._te_argument(f) for f in value.fields]
+        if isinstance(value, Call | TupleGetItem):
+            return self.place(value)
+        return self.resolve(value) if isinstance(value, Expr) else value
+
+
+_local = threading.local()
+
+
+def _stack() -> list[BlockBuilder]:
+    """The builders whose functions this thread is building, innermost last."""
+    if not hasattr(_local, "builders"):
+        _local.builders = []
+    return _local.builders

@@ -6,7 +6,7 @@ The builder places detached ops (and copies ops that stand elsewhere). An operan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -23,6 +23,7 @@ from .module import IRModule
 from .relax_function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
 from .relax_ops import to_expr
 from .struct_info import type_of
+from .substitute import set_type
 from .verify import check_dominance
 
 
@@ -267,21 +268,22 @@ class Builder:
 
     def emit(self, expr: Any, name_hint: str = "") -> Var:
         """Bind an expression to a new variable (`lv` in a dataflow block, `gv` outside), which is returned."""
-        return cast(Var, expr_of(self._bind(to_expr(expr), self._fresh(name_hint))))
+        return cast(Var, expr_of(self._bind(to_expr(expr), lambda: self._fresh(name_hint))))
 
     def emit_output(self, output: Any, name_hint: str = "") -> Var:
         """Bind an expression to a variable that is visible after the dataflow block."""
         scope = self.scope
         if scope.dataflow is None:
             raise TiraxError("emit_output stands in a dataflow block", hint="with bb.dataflow():")
-        return self._output(to_expr(output), self._names.fresh(name_hint or "gv"))
+        return self._output(to_expr(output), lambda: self._names.fresh(name_hint or "gv"))
 
-    def _output(self, expr: Expr, name: str) -> Var:
+    def _output(self, expr: Expr, name: Callable[[], str]) -> Var:
         if isinstance(expr, Var):
-            inner = self._resolve(expr.ssa)
+            inner, given = self._resolve(expr.ssa), name()
         else:
             inner = self._bind(expr, name)
-        handle = _Output(inner, name)
+            given = name_of(inner) or ""
+        handle = _Output(inner, given)
         self.scope.outputs.append((inner, handle))
         return handle
 
@@ -304,11 +306,11 @@ class Builder:
         if isinstance(binding, MatchCast):
             op = relax.MatchCastOp(self.place(value), binding.struct_info.type)
             made = cast(Var, expr_of(self._insert(op, name)))
-            return self._output(made, name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
+            return self._output(made, lambda: name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
         if in_dataflow and not isinstance(binding.var, DataflowVar):
-            return self._output(value, name)
+            return self._output(value, lambda: name)
         named = name_of(binding.var.ssa) is not None
-        return cast(Var, expr_of(self._bind(value, name if named else None)))
+        return cast(Var, expr_of(self._bind(value, lambda: name if named else None)))
 
     def normalize(self, expr: Any) -> Expr:
         """The expression with its operands bound; itself it is not bound."""
@@ -352,6 +354,10 @@ class Builder:
         value = value if new is None else new.ssa
         return self._exported.get(value, value)
 
+    def resolve(self, expr: Expr) -> SSAValue:
+        """The value that stands for `expr` here; nothing is placed."""
+        return self._resolve(expr.ssa)
+
     def place(self, expr: Expr) -> SSAValue:
         """The value of `expr` here: leaves are copied in, what is not bound yet is bound to a new variable."""
         value = self._resolve(expr.ssa)
@@ -359,19 +365,19 @@ class Builder:
             return value
         if is_inline(value.op):
             return self._insert_inline(value.op)
-        return self._bind(expr, self._fresh("")) if value.op.parent is None else value
+        return self._bind(expr, lambda: self._fresh("")) if value.op.parent is None else value
 
-    def _bind(self, expr: Expr, name: str | None) -> SSAValue:
-        """Bind `expr` to a variable called `name`."""
+    def _bind(self, expr: Expr, name: Callable[[], str | None]) -> SSAValue:
+        """Bind `expr` to a variable; its name is asked for when the operands have theirs."""
         if isinstance(expr, Var):
-            return self._insert(relax.BindOp(self.place(expr)), name)
+            return self._insert(relax.BindOp(self.place(expr)), name())
         if isinstance(expr, Function):
-            return self._insert(self._local_function(expr), name)
+            return self._insert(self._local_function(expr), name())
         op = cast(OpResult, expr.ssa).op
         if op.parent is not None:
             op = self._copy(op)
         self._place_operands(op)
-        return self._insert(op, name)
+        return self._insert(op, name())
 
     def _copy(self, op: Operation) -> Operation:
         """A copy of an op; what its regions use from outside is what stands for it here."""
@@ -454,15 +460,14 @@ def _set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
 
 def infer_again(op: Operation) -> None:
     """Infer the result of an op whose operands have changed their types."""
-    result = cast(Any, op.results[0]) if op.results else None
     if isinstance(op, relax.Operator):
-        result.type = op.infer()
+        set_type(op.results[0], op.infer())
     elif isinstance(op, relax.TupleOp):
-        result.type = TupleType([v.type for v in op.operands])
+        set_type(op.result, TupleType([v.type for v in op.operands]))
     elif isinstance(op, relax.TupleGetItemOp):
-        result.type = relax.TupleGetItemOp(op.tuple_, op.index.data).result.type
+        set_type(op.result, relax.TupleGetItemOp(op.tuple_, op.index.data).result.type)
     elif isinstance(op, relax.BindOp):
-        result.type = op.value.type
+        set_type(op.result, op.value.type)
 
 
 def finish_function(

@@ -8,7 +8,6 @@ of public functions and global symbols count, those of private functions only in
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -113,7 +112,7 @@ class _Reader:
         """The number of an expression's content; equal content has one number, new content is read once."""
         operands = tuple(self.operand(v) for v in op.operands)
         regions = tuple(tuple(e for e, _ in self.region(r)) for r in op.regions)
-        content = (op.name, operands, self.properties(op, set()), self.types(op), regions)
+        content = (op.name, operands, (), self.properties(op, set()), self.types(op), regions)
         if content not in self.trees:
             self.trees[content] = len(self.trees)
             self.pending.append((content, op))
@@ -184,14 +183,6 @@ def structural_hash(op: Operation) -> int:
 def fingerprint(op: Operation) -> Hashable:
     """The contents as one hashable value, equal for structurally equal ops: a key for a table of functions."""
     return tuple(e for e, _ in _entries(op))
-
-
-def stable_digest(op: Operation) -> str:
-    """A hexadecimal digest of the contents that is the same in every process."""
-    digest = hashlib.blake2b(digest_size=16)
-    for entry, _ in _entries(op):
-        digest.update(repr(entry).encode())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

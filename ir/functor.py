@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from ..diagnostics import TiraxError
 from ..dialects import relax
+from .builder import infer_again
 from .expr import (
     Call,
     Constant,
@@ -30,7 +31,7 @@ from .expr import (
     Tuple,
     TupleGetItem,
     Var,
-    const,
+    expr_of,
 )
 from .module import IRModule
 from .relax_function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
@@ -211,7 +212,9 @@ class PyExprMutator:
         keeps = relax.is_base_of(ret.type, body.ssa.type)
         if func.is_local:
             return Function.on(_closure(func, body, ret.type if keeps else body.ssa.type))
-        return Function(params, body, ret if keeps else None, func.is_pure, dict(func.attrs))
+        new = Function(params, body, ret if keeps else None, func.is_pure, dict(func.attrs))
+        new.op.sym_name = func.op.sym_name
+        return new
 
     def visit_with_new_scope(self, expr: Any, params: list[Var] | None = None) -> SeqExpr:
         """Rewrite an expression into a block of its own, which has `params` as arguments."""
@@ -325,17 +328,15 @@ class PyExprMutator:
         return type(expr).on(_with_operands(op, replaced))
 
     def _operand(self, value: SSAValue) -> SSAValue:
-        """What an operand becomes; the same value where its handle comes back unchanged."""
-        from .expr import expr_of
-
+        """What an operand becomes. One that only has a successor stays: the builder replaces it."""
         old = expr_of(value)
         new = self.visit_expr(old)
-        return value if new is old or (type(new) is type(old) and new == old) else new.ssa
+        if new is old or (new is self.builder_.get_remap(value) and new.ssa.type == value.type):
+            return value
+        return value if type(new) is type(old) and new == old else new.ssa
 
 
 def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValue:
-    from .builder import infer_again
-
     retyped = any(old.type != new.type for old, new in replaced.items())
     copy = op.clone(dict(replaced), clone_name_hints=False)
     if retyped:
@@ -344,8 +345,6 @@ def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValu
 
 
 def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:
-    from xdsl.ir import Region
-
     return relax.ClosureOp(Region(body.block), type_of(ret), attrs=func.op.func_attrs, pure=func.is_pure)
 
 
@@ -376,4 +375,4 @@ def post_order_visit(expr: Any, fvisit: Callable[[Expr], None]) -> None:
     Post().visit_expr(expr)
 
 
-__all__ = ["PyExprMutator", "PyExprVisitor", "const", "mutator", "post_order_visit", "visitor"]
+__all__ = ["PyExprMutator", "PyExprVisitor", "mutator", "post_order_visit", "visitor"]

@@ -1,8 +1,8 @@
 """Scalar TIR expressions as Python values: operators on handles that build detached `tir` ops.
 
 A `PrimExpr` is a handle on an SSA value. The op behind it stands in no block; `place` clones the tree of such ops into
-one. Python numbers take the other operand's dtype; mixed dtypes are promoted as TVM does; constants are folded and neutral
-elements dropped, nothing more.
+one. Python numbers take the other operand's dtype; mixed dtypes are promoted as TVM does; constants are folded and
+neutral elements dropped, nothing more.
 """
 
 from __future__ import annotations
@@ -205,7 +205,9 @@ class SizeVar(PrimExpr):
         self.name = name
         integer = _type(dtype)
         if not isinstance(integer, IntegerType):
-            raise DTypeError(f"the symbolic variable '{name}' must be an integer", expected="int32 or int64", found=dtype)
+            raise DTypeError(
+                f"the symbolic variable '{name}' must be an integer", expected="int32 or int64", found=dtype
+            )
         super().__init__(ValueOp(sym.Var(name, integer)).result)
 
 
@@ -215,7 +217,9 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
         dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
     element = _type(dtype)
     if isinstance(value, float) and not is_float(element) and not value.is_integer():
-        raise DTypeError("the constant has a fraction that its dtype cannot hold", expected=dtype_name(element), found=value)
+        raise DTypeError(
+            "the constant has a fraction that its dtype cannot hold", expected=dtype_name(element), found=value
+        )
     if isinstance(element, IntegerType) and element != i1:
         low, high = _integer_range(element)
         if not low <= int(value) <= high:
@@ -257,8 +261,9 @@ def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
     """A Python number or an expression as an expression; a number takes the dtype of `like` where that can hold it."""
     if isinstance(value, PrimExpr):
         return value
-    if hasattr(value, "item"):  # a scalar of numpy
-        value = value.item()  # pyright: ignore
+    number = getattr(value, "item", None)
+    if number is not None:  # a scalar of numpy
+        value = number()
     if isinstance(value, bool | int | float):
         fractional = isinstance(value, float) and like is not None and not is_float(like.type)
         return const(value, None if like is None or fractional else like.type)
@@ -397,7 +402,9 @@ def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
     """The quotient of floating point numbers. Raises `DTypeError` for two integers, which divide in several ways."""
     x, y = match_types(a, b)
     if not is_float(x.type):
-        raise DTypeError("`/` of integers could round either way", found=x.dtype, hint="use // or truncdiv, or cast first")
+        raise DTypeError(
+            "`/` of integers could round either way", found=x.dtype, hint="use // or truncdiv, or cast first"
+        )
     return _div(x, y)
 
 
@@ -560,7 +567,7 @@ def load(buffer: SSAValue, indices: Sequence[ExprLike]) -> PrimExpr:
 
 
 def children(value: SSAValue) -> list[SSAValue]:
-    """What the op behind a detached value reads, in the order of evaluation; the sides of a branch after its condition."""
+    """What the op behind a value reads, in the order of evaluation; the sides of a branch after its condition."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return []
@@ -606,8 +613,8 @@ def simplified(expr: PrimExpr) -> PrimExpr:
 def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
     """Clone the tree of detached ops of `expr` to the end of `block`; returns the value there.
 
-    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Values that
-    are defined in a block already stay as they are.
+    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Values
+    that are defined in a block already stay as they are.
     """
     value = expr.value if isinstance(expr, PrimExpr) else expr
     found = mapping.get(value)

@@ -238,13 +238,52 @@ def infer_regions(block: tir.BlockOp, *, reads: bool = True, writes: bool = True
     if block.init is not None:
         read = {b: dims for b, dims in read.items() if b not in written}
     made: list[Operation] = []
-    materialize = Materializer(made.append)
+    build, hoist = Materializer(made.append), _Hoister(body, made.append)
+
+    def materialize(expr: SymExpr) -> SSAValue:
+        return build(hoist(expr))
+
     regions: list[Operation] = []
     if reads:
         regions += [tir.ReadsOp(b, *_region(b, dims, materialize)) for b, dims in read.items()]
     if writes:
         regions += [tir.WritesOp(b, *_region(b, dims, materialize)) for b, dims in written.items()]
     _insert(body, [*made, *regions], after_reads=not reads)
+
+
+class _Hoister:
+    """Copies what indices read in the body (`x` in `A[x[i]]`) to the start of it, where the regions stand."""
+
+    def __init__(self, body: Block, insert: Callable[[Operation], object]):
+        self._body = body
+        self._insert = insert
+        self._copies: dict[SSAValue, SSAValue] = {}
+
+    def __call__(self, expr: SymExpr) -> SymExpr:
+        """`expr` over the copies."""
+        return expr.substitute({v: Var(self._copy(v.value), v.dtype) for v in expr.free_vars() if v.value is not None})
+
+    def _copy(self, value: SSAValue) -> SSAValue:
+        found = self._copies.get(value)
+        if found is not None:
+            return found
+        op = value.owner
+        if not isinstance(op, Operation) or isinstance(op, tir.LetOp) or not self._inside(op):
+            return value
+        outside = [v for inner in op.walk() for v in inner.operands if not _defined_in(v, op)]
+        clone = op.clone({v: self._copy(v) for v in outside})
+        self._insert(clone)
+        copy = self._copies[value] = clone.results[0]
+        return copy
+
+    def _inside(self, op: Operation) -> bool:
+        parent = self._body.parent_op()
+        return parent is not None and parent.is_ancestor(op)
+
+
+def _defined_in(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+    return owner is not None and owner is not op and op.is_ancestor(owner)
 
 
 def _insert(body: Block, ops: list[Operation], after_reads: bool) -> None:

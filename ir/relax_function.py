@@ -222,22 +222,23 @@ class Function(BaseFunc, Expr):
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> Function:
         """A copy with symbolic variables replaced: `{"n": 16}`."""
-        return self._bound("BindSymbolicVars", binding_map)
+        from ..transforms.bind_symbolic_vars import BindSymbolicVars
+
+        return self._transformed(BindSymbolicVars(dict(binding_map), self.name))
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> Function:
         """A copy with parameters (by name or variable) replaced by constants."""
-        return self._bound("BindParams", {getattr(k, "name_hint", k): v for k, v in binding_map.items()})
+        from ..transforms.bind_params import BindParams
 
-    def _bound(self, pass_name: str, binding_map: Mapping[Any, Any]) -> Function:
-        from .. import transforms
+        return self._transformed(BindParams(self.name, dict(binding_map)))
+
+    def _transformed(self, module_pass: Any) -> Function:
         from .module import IRModule
+        from .transform import new_context
 
         mod = IRModule({self.name: self.copy()})
-        if pass_name == "BindParams":
-            bound = transforms.BindParams(self.name, dict(binding_map))(mod)
-        else:
-            bound = transforms.BindSymbolicVars(dict(binding_map), self.name)(mod)
-        return cast(Function, bound[self.name]).copy()
+        module_pass.apply(new_context(), mod.op)
+        return cast(Function, mod[self.name].copy())
 
     def __repr__(self) -> str:
         return f"Function({self.name})"

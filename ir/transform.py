@@ -218,8 +218,8 @@ def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
         return
     block = op.body.block
     for old in list(block.ops):
-        old.drop_all_references()
         old.detach()
+        old.erase()
     for child in list(new.body.block.ops):
         child.detach()
         block.add_op(child)

@@ -180,8 +180,6 @@ def check_calls(module: ModuleOp) -> None:
         trait = op.get_trait(SymbolOpInterface)
         name = None if trait is None else trait.get_sym_attr_name(op)
         if name is not None:
-            if name.data in symbols:
-                raise VerifyError(f"two functions are called @{name.data}", location=location_of(op))
             symbols[name.data] = op
     for op in module.walk():
         check = _CALL_CHECKS.get(type(op))

@@ -1,0 +1,1 @@
+"""Schedules: how the loops of a tir function are arranged."""

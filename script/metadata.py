@@ -5,7 +5,8 @@ A program printed with `show_meta=True` begins with `metadata = tvm.ir.load_json
     {"format": "tirax.metadata", "version": 1,
      "relax.expr.Constant": [{"dtype": "float32", "shape": [2, 2], "data": "<base64>"}, …]}
 
-`data` is the contents in base64: little endian, row major, a bool in one byte. It contains neither backslashes nor triple quotes.
+`data` is the contents in base64: little endian, row major, a bool in one byte. The text contains neither backslashes
+nor triple quotes.
 """
 
 from __future__ import annotations

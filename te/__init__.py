@@ -1,8 +1,8 @@
 """Tensor expressions: tensors defined element by element, and tensor functions made of them.
 
-    A = te.placeholder((n, 128), name="A")
-    B = te.compute(A.shape, lambda i, j: te.max(A[i, j], 0), name="relu")
-    func = te.create_prim_func([A, B])
+A = te.placeholder((n, 128), name="A")
+B = te.compute(A.shape, lambda i, j: te.max(A[i, j], 0), name="relu")
+func = te.create_prim_func([A, B])
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..ir.prim_expr import (
     Select,
     SizeVar,
     Var,
-    abs_ as abs,
+    abs_,
     acos,
     acosh,
     asin,
@@ -38,13 +38,13 @@ from ..ir.prim_expr import (
     log,
     log2,
     log10,
-    logical_and as all,
-    logical_or as any,
+    logical_and,
+    logical_or,
     max_value,
     min_value,
     nearbyint,
     power,
-    round_ as round,
+    round_,
     rsqrt,
     sigmoid,
     sin,
@@ -59,6 +59,8 @@ from ..ir.prim_expr import (
 from .create import create_prim_func
 from .reduction import Reduce, comm_reducer, max, min, prod, sum
 from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor, compute, placeholder, reduce_axis, size_var, var
+
+abs, round, all, any = abs_, round_, logical_and, logical_or
 
 __all__ = [
     "ComputeOp",

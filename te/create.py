@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..diagnostics import TiraxError
 from ..dialects import tir
@@ -172,32 +172,39 @@ class _Builder:
         parent: Block,
     ) -> tir.BlockOp:
         iters = [
-            (tir.IterKind.REDUCE if a.is_reduction else tir.IterKind.SPATIAL, v, (self._sym(a.min), self._sym(a.extent)))
+            (
+                tir.IterKind.REDUCE if a.is_reduction else tir.IterKind.SPATIAL,
+                v,
+                (self._sym(a.min), self._sym(a.extent)),
+            )
             for a, v in zip(axes, loop_vars, strict=True)
         ]
         names = [f"v_{a.name}" for a in axes]
         if not axes:
-            zero = tir.ConstOp(0, self.override or _INDEX)
+            dtype = self.override or i32
+            zero = tir.ConstOp(0, dtype)
             parent.add_op(zero)
-            iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, zero.result.type), Const(1, zero.result.type)))], ["vi"]
+            iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, dtype), Const(1, dtype)))], ["vi"]
         inner = Block(arg_types=[v.type for _, v, _ in iters])
         for arg, arg_name in zip(inner.args, names, strict=True):
             set_name(arg, arg_name)
         mapping = self.buffers | {a.value: arg for a, arg in zip(axes, inner.args, strict=False)}
-        indices = list(inner.args[: len(stage.axis)])
+        indices: list[SSAValue] = list(inner.args[: len(stage.axis)])
         targets = [self.buffers[t.buffer] for t in outputs]
         _fill(inner, body, targets, indices, mapping)
+        _drop_unused_constants(inner)
         notes = {k: v for k, v in stage.attrs.items() if k != LAYOUT_FREE}
         block = tir.BlockOp(name, iters, Region(inner), annotations=notes or None)
         infer_regions(block)
         return block
 
 
-_INDEX = dtype_of("int32")
-
-
 def _fill(
-    block: Block, body: tuple[PrimExpr, ...] | Reduce, targets: Sequence[SSAValue], indices: list[SSAValue], mapping: Mappings
+    block: Block,
+    body: tuple[PrimExpr, ...] | Reduce,
+    targets: Sequence[SSAValue],
+    indices: list[SSAValue],
+    mapping: Mappings,
 ) -> None:
     """The init region and the stores of a block."""
     if not isinstance(body, Reduce):
@@ -210,6 +217,14 @@ def _fill(
         init.add_op(tir.StoreOp(place(value, init, scope), target, indices))
     block.add_op(tir.InitOp(Region(init)))
     _update(block, body, targets, indices, mapping)
+
+
+def _drop_unused_constants(block: Block) -> None:
+    """Constants whose dtype was overridden stand there twice; the first is unused."""
+    for op in list(block.walk()):
+        if isinstance(op, tir.ConstOp) and not op.result.uses:
+            op.detach()
+            op.erase()
 
 
 def _update(
@@ -231,7 +246,7 @@ def _let(block: Block, value: SSAValue, target: SSAValue) -> SSAValue:
     return let.result
 
 
-_MIRROR = {tir.GtOp: tir.LtOp, tir.GeOp: tir.LeOp}
+_MIRROR: dict[type[Operation], type[tir.BinaryExpr]] = {tir.GtOp: tir.LtOp, tir.GeOp: tir.LeOp}
 
 
 def _mirror(block: Block) -> None:
@@ -259,7 +274,9 @@ def _stages(roots: Sequence[Tensor]) -> list[PlaceholderOp | ComputeOp]:
             done[op] = None
         elif op not in done:
             if isinstance(op, PlaceholderOp) and op not in given:
-                raise TiraxError(f"the input '{op.name}' is not among the arguments", hint="list it in create_prim_func")
+                raise TiraxError(
+                    f"the input '{op.name}' is not among the arguments", hint="list it in create_prim_func"
+                )
             stack.append((op, True))
             stack.extend((t.op, False) for t in reversed(op.input_tensors))
     return list(done)

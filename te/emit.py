@@ -62,7 +62,7 @@ def call_te(
     tir_vars = undetermined_vars(func)
     add_scalar_params(func, tir_vars)
     types = [relax.TensorType.of(t.dims, t.type) for t in outputs]
-    out_type = types[0] if isinstance(result, Tensor) else TupleType(types)
+    out_type = types[0] if isinstance(result, Tensor) else TupleType(tuple(types))
     return TECall(func, inputs.values, list(tir_vars), out_type, inputs.setup)
 
 

@@ -155,7 +155,7 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], na
     from ..dialects.dtypes import dtype_name
 
     def combine(a: Values, b: Values) -> Values:
-        joined = fcombine(a, b) if len(a) > 1 else fcombine(a[0], b[0])
+        joined = fcombine(a, b) if len(a) > 1 else fcombine(*a, *b)
         return tuple(convert(v, x) for v, x in zip(_as_tuple(joined), a, strict=True))
 
     def identity(types: Sequence[Attribute]) -> Values:

@@ -50,6 +50,11 @@ def dim(value: DimLike) -> SymExpr:
     return expr
 
 
+def shape_dims(shape: Any) -> list[SymExpr]:
+    """A shape given as one extent or a sequence of them."""
+    return [dim(d) for d in (shape if isinstance(shape, list | tuple) else (shape,))]
+
+
 class IterVar(PrimExpr):
     """An axis: a variable that runs from `min`, over `extent` values."""
 
@@ -90,7 +95,7 @@ class PlaceholderOp:
 
 @dataclass(eq=False)
 class ComputeOp:
-    """Tensors defined by an expression for each element: `body` over `axis`, a reduction or one value for each output."""
+    """Tensors defined element by element: `body` over `axis`, a reduction or one value for each output."""
 
     name: str
     axis: tuple[IterVar, ...]
@@ -154,8 +159,12 @@ class Tensor:
     def __call__(self, *indices: Any) -> PrimExpr:
         """The element at `indices`, one for each dimension. Raises `ShapeError` for another number of them."""
         if len(indices) != len(self.dims):
-            raise ShapeError(f"the tensor '{self.name}' has {len(self.dims)} dimensions", len(self.dims), len(indices))
-        exprs = [i if isinstance(i, PrimExpr) else const(int(i), d.dtype) for i, d in zip(indices, self.dims, strict=True)]
+            raise ShapeError(
+                f"the tensor '{self.name}' has {len(self.dims)} dimensions", expected=len(self.dims), found=len(indices)
+            )
+        exprs = [
+            i if isinstance(i, PrimExpr) else const(int(i), d.dtype) for i, d in zip(indices, self.dims, strict=True)
+        ]
         return load(self.buffer, exprs)
 
     def __getitem__(self, indices: Any) -> Any:
@@ -194,9 +203,11 @@ for _symbol, _name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"),
     setattr(Tensor, f"__r{_symbol}__", _operator(_name, swapped=True))
 
 
-def placeholder(shape: Sequence[DimLike] | DimLike, dtype: str | Attribute | None = None, name: str = "placeholder") -> Tensor:
+def placeholder(
+    shape: Sequence[DimLike] | DimLike, dtype: str | Attribute | None = None, name: str = "placeholder"
+) -> Tensor:
     """An input tensor (float32 where no dtype is given)."""
-    dims = [dim(d) for d in (shape if isinstance(shape, tuple | list) else (shape,))]
+    dims = shape_dims(shape)
     element = dtype_of(dtype or "float32") if not isinstance(dtype, Attribute) else dtype
     return Tensor(name, dims, element, PlaceholderOp(name))
 
@@ -214,7 +225,7 @@ def compute(
     A tuple of values makes a tuple of tensors. Axes are named by the parameters of `fcompute`, those of `*args` by
     `varargs_names`, else `i0`, `i1`, … Raises `ShapeError` where shape and parameters do not agree.
     """
-    dims = [dim(d) for d in (shape if isinstance(shape, tuple | list) else (shape,))]
+    dims = shape_dims(shape)
     names = _axis_names(fcompute, len(dims), varargs_names)
     axes = tuple(IterVar(n, Const(0, d.dtype), d, False) for n, d in zip(names, dims, strict=True))
     body = _as_body(fcompute(*axes))
@@ -237,7 +248,9 @@ def _axis_names(function: Callable[..., Any], rank: int, varargs_names: Sequence
     if not named and rank == 1:
         named = ["i0"]
     if len(named) != rank:
-        raise ShapeError("te.compute: the function takes another number of indices", f"{rank} indices", len(named))
+        raise ShapeError(
+            "te.compute: the function takes another number of indices", expected=f"{rank} indices", found=len(named)
+        )
     return named
 
 

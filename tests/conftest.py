@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from tirax.ir.transform import new_context
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -39,3 +43,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`golden("folder/name.txt", text)` compares text with tests/golden/folder/name.txt (see `--update-golden`)."""
     update = bool(request.config.getoption("--update-golden"))
     return lambda name, text: compare_golden(name, text, update)
+
+
+@pytest.fixture
+def parse() -> Callable[[str], ModuleOp]:
+    """`parse(text)`: MLIR text as a module, not verified."""
+    return lambda text: Parser(new_context(), text).parse_module()

@@ -18,9 +18,13 @@ Operand = Tensor | ExprLike
 
 
 def broadcast_shapes(shapes: Sequence[Sequence[SymExpr]]) -> list[SymExpr]:
-    """The shape that `shapes` broadcast to; symbolic extents are taken to agree. Raises `ShapeError` where two cannot."""
+    """The shape that `shapes` broadcast to; symbolic extents are taken to agree.
+
+    Raises `ShapeError` where two constant extents cannot.
+    """
     rank = max(len(s) for s in shapes)
-    out: list[SymExpr] = [Const(1)] * rank
+    longest = max(shapes, key=len)
+    out: list[SymExpr] = [Const(1, d.dtype) for d in longest]
     for shape in shapes:
         for i, extent in enumerate(shape, rank - len(shape)):
             known, given = out[i].constant, extent.constant

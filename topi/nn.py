@@ -116,9 +116,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """x - max - log(sum(exp(x - max))) along `axis`."""
     at = normalize_axis(axis, x.ndim)
     top, k = _max_along(x, at), _along(x, at)
-    total = compute(
-        top.dims, lambda *i: red.sum(tx.exp(x(*_with(i, at, k)) - top(*i)), axis=k), "compute"
-    )
+    total = compute(top.dims, lambda *i: red.sum(tx.exp(x(*_with(i, at, k)) - top(*i)), axis=k), "compute")
 
     def element(*i: PrimExpr) -> PrimExpr:
         outer = _without(i, at)
@@ -165,9 +163,7 @@ def _spread(outer: Indices, axes: Sequence[int], ks: Sequence[PrimExpr], rank: i
     return tuple(next(inner) if n in axes else next(rest) for n in range(rank))
 
 
-def dense(
-    data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | Attribute | None = None
-) -> Tensor:
+def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | Attribute | None = None) -> Tensor:
     """data · weightᵀ + bias, with a weight of shape (units, features)."""
     dtype = data.type if out_dtype in (None, "") else out_dtype
     k = _along(data, data.ndim - 1)

@@ -15,7 +15,7 @@ from ..ir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.tensor import IterVar, Tensor, compute
 from .broadcast import broadcast_indices, broadcast_shapes
-from .util import Indices, normalize_axes, normalize_axis, over_axes, shape_dims, zero_like
+from .util import Indices, normalize_axes, normalize_axis, over_axes, shape_dims, unit_like, zero_like
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -94,7 +94,7 @@ def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
     count = 1 if isinstance(axis, int) else len(axis)
     axes = normalize_axes(axis, a.ndim + count)
     old = iter(a.dims)
-    dims = [Const(1) if n in axes else next(old) for n in range(a.ndim + count)]
+    dims = [unit_like(a.dims) if n in axes else next(old) for n in range(a.ndim + count)]
     return compute(dims, lambda *i: a(*(v for n, v in enumerate(i) if n not in axes)), "expand_dims", "broadcast")
 
 
@@ -113,7 +113,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors joined along `axis`. Raises `ShapeError` for none."""
     if not tensors:
-        raise ShapeError("there is nothing to concatenate", "one tensor or more", 0)
+        raise ShapeError("there is nothing to concatenate", expected="one tensor or more", found=0)
     place = normalize_axis(axis, tensors[0].ndim)
     starts: list[SymExpr] = [Const(0, tensors[0].dims[place].dtype)]
     for t in tensors:

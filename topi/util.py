@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..diagnostics import ShapeError
-from ..dialects.sym.expr import SymExpr
+from ..dialects.sym.expr import Const, SymExpr
 from ..ir.prim_expr import PrimExpr, const
-from ..te.tensor import Tensor, compute, dim
+from ..te.tensor import Tensor, compute, shape_dims
 
 Indices = tuple[PrimExpr, ...]
 Scalar = bool | int | float | PrimExpr
 
 
 def over_axes(
-    shape: Sequence[Any], element: Callable[[Indices], Any], name: str, tag: str = "", attrs: Mapping[str, Any] | None = None
+    shape: Sequence[Any],
+    element: Callable[[Indices], Any],
+    name: str,
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
 ) -> Any:
     """A compute with axes `ax0`, `ax1`, …; `element` takes the tuple of indices."""
     names = [f"ax{i}" for i in range(len(shape))]
@@ -30,7 +34,7 @@ def zero_like(extent: SymExpr) -> PrimExpr:
 def normalize_axis(axis: int, rank: int) -> int:
     """`axis` counted from the front. Raises `ShapeError` where it is out of range."""
     if not -rank <= axis < rank:
-        raise ShapeError("the axis is out of range", f"from {-rank} to {rank - 1}", axis)
+        raise ShapeError("the axis is out of range", expected=f"from {-rank} to {rank - 1}", found=axis)
     return axis % rank if rank else 0
 
 
@@ -41,11 +45,24 @@ def normalize_axes(axes: int | Sequence[int] | None, rank: int) -> list[int]:
     return sorted(normalize_axis(int(a), rank) for a in ([axes] if isinstance(axes, int) else axes))
 
 
-def shape_dims(shape: Any) -> list[SymExpr]:
-    """A shape given as one extent or a sequence of them."""
-    return [dim(d) for d in (shape if isinstance(shape, list | tuple) else (shape,))]
-
-
 def scalar(value: Scalar, like: Tensor) -> PrimExpr:
     """A number as a constant of the tensor's dtype."""
     return value if isinstance(value, PrimExpr) else const(value, like.type)
+
+
+def unit_like(dims: Sequence[SymExpr]) -> SymExpr:
+    """The extent 1 of the dtype of `dims`."""
+    return Const(1, dims[0].dtype) if dims else Const(1)
+
+
+__all__ = [
+    "Indices",
+    "Scalar",
+    "normalize_axes",
+    "normalize_axis",
+    "over_axes",
+    "scalar",
+    "shape_dims",
+    "unit_like",
+    "zero_like",
+]

@@ -37,9 +37,7 @@ class BindParams(Pass):
     func_name: str = "main"
     file: str | None = None
 
-    def __init__(
-        self, func_name: str = "main", params: Mapping[Any, Any] | None = None, *, file: str | None = None
-    ):
+    def __init__(self, func_name: str = "main", params: Mapping[Any, Any] | None = None, *, file: str | None = None):
         object.__setattr__(self, "func_name", func_name)
         object.__setattr__(self, "file", file)
         object.__setattr__(self, "params", dict(params or {}))

@@ -115,7 +115,9 @@ def _replace(op: Operation, value: Any) -> None:
     assert block is not None
     old = op.results[0]
     if isinstance(value, tuple):
-        types = [t for t in old.type.types if isinstance(t, relax.TensorType)] if isinstance(old.type, TupleType) else []
+        types = (
+            [t for t in old.type.types if isinstance(t, relax.TensorType)] if isinstance(old.type, TupleType) else []
+        )
         fields = [_constant(v, t) for v, t in zip(value, types, strict=True)]
         new: Operation = relax.TupleOp([f.result for f in fields])
         block.insert_ops_before([*fields, new], op)

@@ -151,7 +151,7 @@ class Operator(IRDLOperation):
         if unknown:
             raise TiraxError(f"{cls.name} has no attribute {', '.join(sorted(unknown))}", found=", ".join(attrs))
         op = cls._create_with(args, attrs, PrimType.of(i1))
-        op.results[0].type = op.infer()  # pyright: ignore[reportAttributeAccessIssue]
+        op.results[0]._type = op.infer()  # pyright: ignore[reportPrivateUsage]
         return op
 
     @classmethod

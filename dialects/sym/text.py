@@ -74,7 +74,8 @@ def parse_expr(parser: AttrParser) -> SymExpr:
 
 
 def _parse_sum(parser: AttrParser) -> ExprLike:
-    value = _parse_product(parser)
+    negative = parser.parse_optional_punctuation("-") is not None
+    value = -_parse_product(parser) if negative else _parse_product(parser)
     while True:
         if parser.parse_optional_punctuation("+") is not None:
             value = value + _parse_product(parser)

@@ -153,7 +153,7 @@ class Code:
         properties: dict[str, Attribute] = {}
         if op in (llvm.AddOp, llvm.SubOp, llvm.MulOp):
             properties = dict(_NO_OVERFLOW_FLAGS)
-        elif op is llvm.FMulOp:
+        elif op in (llvm.FMulOp, llvm.FAddOp):
             properties = dict(_NO_FASTMATH)
         return self.value(op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties=properties))
 

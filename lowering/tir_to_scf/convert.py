@@ -108,5 +108,3 @@ def _make_function(op: tir.FuncOp, signature: KernelSignature, inputs: list[Attr
     if signature.noalias and any(isinstance(t, MemRefType) for t in inputs):
         kernel.attributes["tirax.noalias"] = UnitAttr()
     return kernel
-
-

@@ -129,6 +129,3 @@ def neither(emit: Emitter, outer: SSAValue | None, mask: SSAValue) -> SSAValue:
 def static_size(t: BufferType) -> int | None:
     """The number of elements of a flat buffer where it is known."""
     return t.dims[0].constant if t.dims else 1
-
-
-

@@ -148,7 +148,9 @@ class Statements:
         self.values.bind_index(op.loop_var, at, nonnegative=known is not None and known >= 0)
         self.block(op.body.block)
 
-    def _loop(self, first: SSAValue, end: SSAValue, step: int, name: str | None, body: Callable[[SSAValue], None]) -> None:
+    def _loop(
+        self, first: SSAValue, end: SSAValue, step: int, name: str | None, body: Callable[[SSAValue], None]
+    ) -> None:
         def build(block: Block) -> None:
             set_name(block.args[0], name)
             with self.emit.inside(block), self.values.scope():
@@ -214,9 +216,7 @@ class Statements:
         some = emit.compare("sgt", rest, emit.index(0))
         self._scf_if(some, lambda: self._vector(op, plan, middle, width, rest))
 
-    def _vector(
-        self, op: tir.ForOp, plan: VectorPlan, at: SSAValue, lanes: int, room: SSAValue | None = None
-    ) -> None:
+    def _vector(self, op: tir.ForOp, plan: VectorPlan, at: SSAValue, lanes: int, room: SSAValue | None = None) -> None:
         """The body once for `lanes` values of the loop variable from `at`, of which the first `room` run."""
         mask = None if room is None else lane_mask(self.emit, room, lanes)
         outer = self.values.lanes

@@ -103,7 +103,9 @@ class Values:
         special = _SPECIAL.get(type(op))
         if special is not None:
             return special(self, op)
-        args = self.same_shape([self.value(o) for o in op.operands])
+        args = [self.value(o) for o in op.operands]
+        if isinstance(op.results[0].type, VectorType) or self.lanes is not None:
+            args = self.same_shape(args)
         if isinstance(op, tir.CallIntrinOp | tir.CallLLVMIntrinOp):
             return build_intrinsic(self.emit, op, args)
         build = BUILDERS.get(type(op))

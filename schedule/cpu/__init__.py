@@ -1,0 +1,1 @@
+"""Default schedules for CPUs: what makes a tir function fast without tuning."""

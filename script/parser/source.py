@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
-from ...diagnostics import SourceLocation, TiraxError, register_source, source_line
+from ...diagnostics import SourceLocation, TiraxError, source_line
 
 
 class ScriptError(TiraxError, SyntaxError):
@@ -18,11 +18,9 @@ class ScriptError(TiraxError, SyntaxError):
 
 @dataclass(frozen=True)
 class Source:
-    """A piece of Python text: `line_offset` lines and `column_offset` columns were cut off before it."""
+    """A piece of Python text: a file, or what stands for one."""
 
     filename: str
-    line_offset: int = 0
-    column_offset: int = 0
 
     def place(self, node: ast.AST) -> SourceLocation:
         """Where a node stands in the file."""
@@ -31,15 +29,14 @@ class Source:
         end = getattr(node, "end_col_offset", None)
         one_line = getattr(node, "end_lineno", line) == line and end is not None
         last = self._column(line, end) if one_line and end is not None else None
-        return SourceLocation(self.filename, line + self.line_offset, column, last)
+        return SourceLocation(self.filename, line, column, last)
 
     def _column(self, line: int, offset: int) -> int:
         """The 1-based column; Python counts bytes."""
-        text = source_line(self.filename, line + self.line_offset)
-        column = offset + self.column_offset
+        text = source_line(self.filename, line)
         if text is None or text.isascii():
-            return column + 1
-        return len(text.encode()[:column].decode(errors="ignore")) + 1
+            return offset + 1
+        return len(text.encode()[:offset].decode(errors="ignore")) + 1
 
     def attr(self, node: ast.AST) -> FileLineColLoc:
         """The place of a node as the location of an operation."""
@@ -77,13 +74,7 @@ def parse_text(text: str, source: Source) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError as error:
-        line = (error.lineno or 1) + source.line_offset
-        place = SourceLocation(source.filename, line, (error.offset or 1) + source.column_offset)
+        place = SourceLocation(source.filename, error.lineno or 1, max(error.offset or 1, 1))
         raise ScriptError(f"this is not Python: {error.msg}", location=place) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ScriptError(f"this cannot be read as Python: {error}") from None
-
-
-def register(filename: str, text: str) -> None:
-    """Make the lines of `text` known to diagnostics."""
-    register_source(filename, text)

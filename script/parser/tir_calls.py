@@ -15,7 +15,7 @@ from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigne
 from ...dialects.sym.expr import SymExpr, i32
 from ...dialects.tir.types import HANDLE
 from .folding import as_sym, fold_symbolic
-from .tir_expr import TirEvaluator, convert, element
+from .tir_expr import TirEvaluator, convert, element, promote
 from .values import Access, CallSite, FreshVar, Imm, Ref, describe
 
 Builder = Callable[["TirCalls", CallSite], Any]
@@ -375,17 +375,10 @@ class TirCalls(TirEvaluator):
             self.block = outer
 
     def _joined(self, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
-        """The type of both sides; symbolic and constant ones take no op to find out."""
-        probe = Block()
-        outer, self.block = self.block, probe
-        try:
-            stands = [v if isinstance(v, SSAValue) else self.expr(v, node) for _, v in sides]
-        finally:
-            self.block = outer
-        from .tir_expr import promote
-
-        dtype = promote(element(stands[0].type), element(stands[1].type))
-        vector = next((s.type for s in stands if isinstance(s.type, VectorType)), None)
+        """The type of both sides."""
+        types = [self.type_of(value, node) for _, value in sides]
+        dtype = promote(element(types[0]), element(types[1]))
+        vector = next((t for t in types if isinstance(t, VectorType)), None)
         return dtype if vector is None else tir.with_lanes(dtype, vector)
 
     def _finish(self, block: Block, value: Any, dtype: Attribute, node: ast.AST) -> Region:

@@ -1,4 +1,4 @@
-"""What all parts of the printer share: options, the lines printed so far, and which prefixes and constants were used."""
+"""What all parts of the printer share: options, the lines so far, and which prefixes and constants were used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class PrinterConfig:
     - `show_all_struct_info`: annotate every Relax binding, also where the operator says it (but `call_tir`).
     - `indent_spaces`: the width of one level.
     - `num_context_lines`: around underlined lines keep so many; all where negative.
-    - `obj_to_underline`: ops whose lines get a line of `^` below.
     """
 
     show_meta: bool = False
@@ -42,7 +41,6 @@ class PrinterConfig:
     show_all_struct_info: bool = True
     indent_spaces: int = 4
     num_context_lines: int = -1
-    obj_to_underline: tuple[Operation, ...] = ()
 
     @property
     def module_name(self) -> str:
@@ -83,14 +81,15 @@ def prefix(symbol: str, level: int, operand: Expr) -> Expr:
 class Document:
     """The lines of a program, at growing and shrinking indentation."""
 
-    def __init__(self, config: PrinterConfig):
+    def __init__(self, config: PrinterConfig, underlined: Collection[Operation] = ()):
+        """`underlined` are the ops that get `^^^` below their line; each must print as a line."""
         self.config = config
         self.lines: list[str] = []
         self.used: set[str] = set()
         self.constants: dict[TensorDataAttr, int] = {}
         self.in_module = False
         self.depth = 0
-        self._underlined: Collection[Operation] = _statements_of(config.obj_to_underline)
+        self._underlined = frozenset(underlined)
 
     def line(self, text: str = "", op: Operation | None = None) -> None:
         """Add a line, which is how `op` prints."""
@@ -137,16 +136,3 @@ class Document:
     def metadata(self, value: TensorDataAttr) -> str:
         """The reference to a constant that is no literal; equal constants are kept once."""
         return f'metadata["relax.expr.Constant"][{self.constants.setdefault(value, len(self.constants))}]'
-
-
-def _statements_of(ops: Collection[Operation]) -> set[Operation]:
-    """The ops themselves, and the ops on whose lines they print where they are expressions or leaves."""
-    found: set[Operation] = set()
-    stack = list(ops)
-    while stack:
-        op = stack.pop()
-        if op in found:
-            continue
-        found.add(op)
-        stack.extend(use.operation for result in op.results if result.name_hint is None for use in result.uses)
-    return found

@@ -1,7 +1,7 @@
 """TIR expressions as Python text, one function for each op.
 
-Every op is printed once, when its block is walked; users take the text of their operands. So shared values cost nothing and
-deep trees need no stack.
+Every op is printed once, when its block is walked; users take the text of their operands. So shared values cost
+nothing and deep trees need no stack.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.sym import ValueOp
 from .document import Document, Expr, Level, atom, infix, prefix
-from .literals import string, tir_float, tir_int
+from .literals import string, tir_float
 from .symbolic import CALLS, INFIX, SymbolicPrinter, call, symbolic
 
 
@@ -202,5 +202,3 @@ def interval_end(p: ExpressionPrinter, start: SSAValue, extent: int | Expr) -> s
             return p.literal(int(first) + extent, start.type).text
         extent = p.literal(extent, start.type)
     return extent.text if first == 0 else infix("+", Level.SUM, p.value(start), extent).text
-
-

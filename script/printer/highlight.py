@@ -17,8 +17,8 @@ _STYLES = {"light": "default", "dark": "monokai", "ansi": "ansi_dark"}
 def show(op: Operation, style: str | None = None, black_format: bool = False, **options: Any) -> None:
     """Print `print_script(op, **options)`, highlighted where the output is a terminal.
 
-    `style` is a style of pygments or one of light, dark and ansi; `black_format` formats the text with black, which must be
-    installed: `TiraxError` otherwise.
+    `style` is a style of pygments or one of light, dark and ansi; `black_format` formats with black, which must
+    be installed: `TiraxError` otherwise.
     """
     text = print_script(op, **options)
     if black_format:

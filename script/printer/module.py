@@ -12,7 +12,8 @@ from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax, tir
 from ..metadata import encode_metadata
 from .document import Document, PrinterConfig
-from .relax import RelaxPrinter
+from .expressions import EXPRESSIONS
+from .relax import INLINE, RelaxPrinter
 from .tir import TIRPrinter
 
 _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.FuncOp)
@@ -22,6 +23,8 @@ _OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it
 def print_script(op: Operation, *, obj_to_underline: Sequence[Operation] = (), **options: Any) -> str:
     """The TVMScript text of a module or a function; `options` are the fields of `PrinterConfig`.
 
+    The lines of the ops of `obj_to_underline` get a line of `^` below them.
+
     A module prints its TIR functions, then its Relax functions, each by name. A function alone prints what it calls
     without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an unknown option.
     """
@@ -29,8 +32,8 @@ def print_script(op: Operation, *, obj_to_underline: Sequence[Operation] = (), *
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise TiraxError(f"printing has no option {', '.join(unknown)}", hint=f"known: {', '.join(known)}")
-    config = PrinterConfig(**options, obj_to_underline=tuple(obj_to_underline))
-    doc = Document(config)
+    config = PrinterConfig(**options)
+    doc = Document(config, _lines_of(obj_to_underline))
     if isinstance(op, ModuleOp):
         _module(doc, op)
     else:
@@ -90,3 +93,16 @@ def _near_underlines(lines: list[str], context: int) -> list[str]:
         out += lines[i : i + 1]
         previous = i
     return out
+
+
+def _lines_of(ops: Sequence[Operation]) -> set[Operation]:
+    """The ops, and where they are expressions or leaves without a name those on whose lines they print."""
+    found: set[Operation] = set()
+    stack = list(ops)
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            inline = type(op) in EXPRESSIONS or (isinstance(op, INLINE) and op.results[0].name_hint is None)
+            stack.extend(use.operation for use in (op.results[0].uses if inline else ()))
+    return found

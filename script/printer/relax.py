@@ -21,7 +21,8 @@ from .names import NameScope
 from .struct_info import struct_info
 from .symbolic import symbolic
 
-_INLINE = (*relax.LEAVES, relax.TupleOp)
+INLINE = (*relax.LEAVES, relax.TupleOp)
+"""Ops that print where they are used, unless they have a name."""
 _HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
 
 
@@ -94,6 +95,7 @@ class RelaxPrinter:
     def closure(self, op: relax.ClosureOp) -> None:
         name = self._define(op.result)
         self._function(op, name, [] if op.impure is None else ["pure=False"])
+        self.doc.line()
 
     def _function(self, op: relax.FuncOp | relax.ClosureOp, name: str, options: list[str]) -> None:
         block = op.body.block
@@ -136,7 +138,7 @@ class RelaxPrinter:
         return name
 
     def _bindings(self, block: Block) -> None:
-        """The bindings of a block. Variables that are new in a dataflow block, or in a run of bindings, stand before it."""
+        """The bindings of a block. Variables new in a dataflow block, or in a run of bindings, stand before it."""
         outer = self._prologue
         prologue: list[str] = []
         run: list[str] = []
@@ -167,7 +169,7 @@ class RelaxPrinter:
 
     def _binding(self, op: Operation) -> None:
         result = op.results[0]
-        inline = isinstance(op, _INLINE) and result.name_hint is None
+        inline = isinstance(op, INLINE) and result.name_hint is None
         text = self._expression(op, bare_tuple=not inline)
         if inline or isinstance(op, ValueOp):
             self._values[result] = text
@@ -197,7 +199,7 @@ class RelaxPrinter:
         owner, outer, inner = source.owner, name_of(result), name_of(source)
         if not isinstance(owner, Operation) or owner.parent is not block or source in self._hints:
             return False
-        if isinstance(owner, _INLINE) and inner is None:
+        if isinstance(owner, INLINE) and inner is None:
             return False
         return outer is None or inner is None or outer == inner
 

@@ -12,7 +12,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
 from .document import Document, Expr, Level, atom, infix
 from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
@@ -212,7 +212,8 @@ class TIRPrinter:
         if isinstance(first, SymExpr) and first.constant == 0:
             args = [self._bound(extent).text]
         elif isinstance(first, SymExpr) and isinstance(extent, SymExpr):
-            args = [symbolic(self, first).text, symbolic(self, first + extent).text]
+            start = _typed(first, extent)
+            args = [symbolic(self, start).text, symbolic(self, start + extent).text]
         elif isinstance(first, SSAValue) and isinstance(extent, SymExpr):
             size = symbolic(self, extent) if extent.constant is None else extent.constant
             args = [self._values[first].text, interval_end(self, first, size)]
@@ -260,27 +261,26 @@ class TIRPrinter:
             if self.doc.config.syntax_sugar and kind in _KIND_LETTERS and _is_loop(binding, min_, extent):
                 run.append(i)
                 continue
-            self._remap(op, rows, run)
+            self._remap(rows, run)
             run = []
-            self._axis(op, *rows[i])
-        self._remap(op, rows, run)
+            self._axis(*rows[i])
+        self._remap(rows, run)
 
-    def _remap(self, op: tir.BlockOp, rows: list[Any], run: list[int]) -> None:
+    def _remap(self, rows: list[Any], run: list[int]) -> None:
         if len(run) < 2:
             for i in run:
-                self._axis(op, *rows[i])
+                self._axis(*rows[i])
             return
         bindings = ", ".join(self._values[rows[i][2]].text for i in run)
         names = ", ".join(self._define(rows[i][0], "v") for i in run)
         letters = "".join(_KIND_LETTERS[rows[i][1]] for i in run)
         self.doc.line(f'{names} = {self.doc.tir("axis.remap")}("{letters}", [{bindings}])')
 
-    def _axis(
-        self, op: tir.BlockOp, var: SSAValue, kind: tir.IterKind, binding: SSAValue, min_: SymExpr, extent: SymExpr
-    ) -> None:
+    def _axis(self, var: SSAValue, kind: tir.IterKind, binding: SSAValue, min_: SymExpr, extent: SymExpr) -> None:
         domain = symbolic(self, extent).text
         if min_.constant != 0:
-            domain = f"({symbolic(self, min_).text}, {symbolic(self, min_ + extent).text})"
+            start = _typed(min_, extent)
+            domain = f"({symbolic(self, start).text}, {symbolic(self, start + extent).text})"
         text = f"{self.doc.tir(f'axis.{kind.value}')}({domain}, {self._values[binding].text})"
         self.doc.line(f"{self._define(var, 'v')} = {text}")
 
@@ -368,7 +368,17 @@ def _has_root_block(ops: list[Operation]) -> bool:
 def _is_loop(binding: SSAValue, min_: SymExpr, extent: SymExpr) -> bool:
     """Whether an iterator is bound to a plain loop variable that runs over just its domain."""
     loop = binding.owner.parent_op() if isinstance(binding.owner, Block) else None
-    return isinstance(loop, tir.ForOp) and loop.min == min_ and loop.extent == extent
+    return isinstance(loop, tir.ForOp) and _same(loop.min, min_) and loop.extent == extent
+
+
+def _same(a: SymExpr | SSAValue, b: SymExpr) -> bool:
+    """Whether two least values agree; the type of a constant does not matter."""
+    return a == b or (isinstance(a, SymExpr) and a.constant is not None and a.constant == b.constant)
+
+
+def _typed(e: SymExpr, like: SymExpr) -> SymExpr:
+    """A constant in the type of `like`."""
+    return e if e.constant is None else Const(e.constant, like.dtype)
 
 
 def _grid(op: tir.ForOp) -> list[tir.ForOp]:

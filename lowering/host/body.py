@@ -1,0 +1,314 @@
+"""The bodies of relax functions in destination passing form (`dialects/host.py`), op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...diagnostics import TiraxError, UnsupportedError
+from ...dialects import host, relax
+from ...dialects.dtypes import dtype_name
+from ...dialects.names import name_of
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.verify import location_of
+from ...runtime.abi import Slot
+from .arena import make_arena
+from .builder import I1, I8, I32, PTR
+from .checks import Check
+from .function import HostFunction
+from .info import info_of
+from .kernels import ends_run, prepare_kernel, run_kernels
+from .values import (
+    Fields,
+    Object,
+    Prim,
+    Shape,
+    Tensor,
+    Value,
+    as_object,
+    as_result,
+    constant,
+    load_trusted,
+    new_array,
+)
+
+
+class Body:
+    """Writes the body of one function; `values` are those of the ops before."""
+
+    def __init__(self, f: HostFunction, values: dict[SSAValue, Value]):
+        self.f = f
+        self.code = f.code
+        self.values = values
+
+    def block(self, block: Block) -> None:
+        """All ops of a block. Errors get the location of the op that they are about."""
+        for group in _runs(block, self.f.module.signatures):
+            op = group[0]
+            try:
+                if isinstance(op, host.KernelOp):
+                    self._kernels(group)
+                else:
+                    _RULES[type(op)](self, op)
+            except TiraxError as error:
+                error.location = error.location or location_of(op)
+                raise
+
+    def value(self, v: SSAValue) -> Value:
+        return self.values[v]
+
+    def objects(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """Values as Python objects."""
+        return [as_object(self.f, self.values[v]) for v in values]
+
+    def _kernels(self, ops: Sequence[Any]) -> None:
+        calls = [
+            prepare_kernel(self.f, op.callee_name, [self.values[a] for a in op.call_args], op.scalars) for op in ops
+        ]
+        run_kernels(self.f, calls)
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def arena(self, op: host.ArenaOp) -> None:
+        make_arena(self.f, op)
+
+    def tensor(self, op: host.TensorOp) -> None:
+        t = op.tensor_type
+        assert t.dims is not None and t.element is not None
+        if op.offset is None:
+            self.values[op.result] = new_array(self.f, t.dims, t.element)
+            return
+        assert self.f.arena is not None
+        offset = op.offset.data
+        at = offset.constant if offset.constant is not None else self.f.scope.emit(offset)
+        self.values[op.result] = Tensor(self.code.address(self.f.arena, at), t.dims, t.element)
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def call_dps(self, op: host.CallDPSOp) -> None:
+        function = self.code.slot(self.f.module.slot("packed", op.func.data))
+        result = self.f.vectorcall(function, self.objects(op.call_args))
+        self.f.check(result)
+        self.code.call("Py_DecRef", [result], None)
+
+    def call_packed(self, op: Any) -> None:
+        function = self.code.slot(self.f.module.slot("packed", op.func.data))
+        self._received(op, self.f.vectorcall(function, self.objects(op.args)))
+
+    def call_value(self, op: relax.CallValueOp) -> None:
+        function = as_object(self.f, self.values[op.func])
+        self._received(op, self.f.vectorcall(function, self.objects(op.args)))
+
+    def call(self, op: relax.CallOp) -> None:
+        """Another function of the module, through its entry point: it checks its arguments, and what it gives is checked."""
+        f, code = self.f, self.code
+        args = [code.null, f.array(self.objects(op.args)), code.integer(len(op.args))]
+        guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
+        if guarded:
+            message = f.text(f" in compiled function '{f.name}'")
+            too_deep = code.call("Py_EnterRecursiveCall", [message], I32)
+            code.when(code.compare("ne", too_deep, code.integer(0, I32)), f.cleanup, code.null)
+        result = code.call(f"entry_{op.callee_name}", args)
+        if guarded:
+            code.call("Py_LeaveRecursiveCall", [], None)
+        self._received(op, result)
+
+    def _received(self, op: Any, result: SSAValue) -> None:
+        """A new reference, or null, that Python or another function returned."""
+        self.f.own(result)
+        self.values[op.result] = self._checked(name_of(op.result) or op.name, result, op.result.type)
+
+    def _checked(self, name: str, obj: SSAValue, t: Attribute) -> Value:
+        """An object checked against struct info; what is right but for its form is normalised."""
+        if isinstance(t, relax.ObjectType):
+            return Object(obj)
+        f, code = self.f, self.code
+        head, failed = code.new_block(PTR, I1), code.new_block()
+        first, second = code.integer(0, I1), code.integer(1, I1)
+        known = dict(f.scope.values)
+        code.jump(head, obj, first)
+        code.at(head)
+        current, tried = head.args
+        check = Check(f, failed)
+        (value,) = check.objects([current], [t], [False])
+        check.finish()
+        after = code.block
+        code.at(failed)
+        f.require(code.compare("eq", tried, first), "internal", f"the native check of '{name}' fails again and again")
+        names = [n for n in known if any(v.name == n for v in relax.types.free_symbolic_vars([t]))]
+        payload = {"name": name, "info": info_of(t).to_json(), "vars": names}
+        extents = [f.own(code.call("PyLong_FromLongLong", [known[n]])) for n in names]
+        code.call("PyErr_Clear", [], None)
+        again = f.own(f.vectorcall(code.slot(f.module.slot("cast", payload)), [obj, *extents]))
+        code.jump(head, again, second)
+        code.at(after)
+        return value
+
+    def match_cast(self, op: relax.MatchCastOp) -> None:
+        value, t = self.values[op.value], op.result.type
+        if isinstance(value, Tensor) and value.obj is None and isinstance(t, relax.TensorType):
+            self._cast_extents(op, value.dims, t.dims)
+            self.values[op.result] = value
+        elif isinstance(value, Shape) and value.obj is None and isinstance(t, relax.ShapeType):
+            self._cast_extents(op, value.values, t.dims)
+            self.values[op.result] = value
+        else:
+            self.values[op.result] = self._checked(name_of(op.result) or op.name, as_object(self.f, value), t)
+
+    def _cast_extents(
+        self, op: relax.MatchCastOp, found: Sequence[SymExpr], wanted: Sequence[SymExpr] | None
+    ) -> None:
+        """Bind and compare extents that are known without an object."""
+        scope, code = self.f.scope, self.code
+        name = name_of(op.result) or name_of(op.value) or "value"
+        pairs = list(zip(wanted or (), found, strict=wanted is not None))
+        rest: list[tuple[int, SymExpr, SymExpr]] = []
+        for i, (declared, actual) in enumerate(pairs):
+            if isinstance(declared, Var) and not scope.knows(declared):
+                scope.bind(declared, scope.emit(actual))
+            elif declared != actual:
+                rest.append((i, declared, actual))
+        for i, declared, actual in rest:
+            values = [scope.emit(declared), scope.emit(actual)]
+            message = f"'{name}', dimension {i}: wrong extent"
+            texts = {"expected": f"{declared} = {{0}}" if declared.constant is None else "{0}", "found": "{1}"}
+            self.f.require(code.compare("eq", *values), "shape", message, values, **texts)
+
+    # -- structure ----------------------------------------------------------------------------------------------------
+
+    def if_(self, op: relax.IfOp) -> None:
+        f, code, outer = self.f, self.code, self.f.scope
+        then, other, merged = code.new_block(), code.new_block(), code.new_block(PTR)
+        code.branch(self._condition(self.values[op.cond]), then, other)
+        for start, region in ((then, op.then_region), (other, op.else_region)):
+            code.at(start)
+            f.scope = outer.child()
+            self.block(region.block)
+            last = region.block.last_op
+            assert isinstance(last, relax.YieldOp)
+            code.jump(merged, as_object(f, self.values[last.value]))
+        f.scope = outer
+        code.at(merged)
+        self.values[op.result] = load_trusted(f, merged.args[0], op.result.type)
+
+    def _condition(self, value: Value) -> SSAValue:
+        code = self.code
+        if isinstance(value, Tensor) and not value.dims and value.element is not None:
+            if dtype_name(value.element) == "bool":
+                return code.compare("ne", code.load(value.data, I8), code.integer(0, I8))
+        if isinstance(value, Prim) and isinstance(value.value, SymExpr):
+            number = self.f.scope.emit(value.value)
+            return number if number.type == I1 else code.compare("ne", number, code.integer(0))
+        raise UnsupportedError("the condition of an if", expected="a bool tensor of rank 0, or a bool or integer value")
+
+    def yield_(self, op: relax.YieldOp) -> None:
+        """The op around it takes the value."""
+
+    def return_(self, op: relax.ReturnOp) -> None:
+        result = as_result(self.f, self.values[op.value])
+        self.code.call("Py_IncRef", [result], None)
+        self.code.jump(self.f.cleanup, result)
+
+    def tuple_(self, op: relax.TupleOp) -> None:
+        self.values[op.result] = Fields(tuple(self.values[v] for v in op.fields_))
+
+    def get_item(self, op: relax.TupleGetItemOp) -> None:
+        value = self.values[op.tuple_]
+        if isinstance(value, Fields):
+            self.values[op.result] = value.fields[op.index.data]
+            return
+        index = self.code.integer(op.index.data)
+        self._received(op, self.code.call("PySequence_GetItem", [as_object(self.f, value), index]))
+
+    # -- leaves -------------------------------------------------------------------------------------------------------
+
+    def constant(self, op: relax.ConstantOp) -> None:
+        if op.result.first_use is not None:
+            self.values[op.result] = constant(self.f, op)
+
+    def shape(self, op: relax.ShapeOp) -> None:
+        self.values[op.result] = Shape(tuple(d.data for d in op.values_))
+
+    def prim(self, op: relax.PrimValueOp) -> None:
+        value = op.value
+        if isinstance(value, SymAttr):
+            self.values[op.result] = Prim(value.data.dtype, value.data)
+        else:
+            assert isinstance(value, FloatAttr)
+            self.values[op.result] = Prim(value.type, self.code.real(value.value.data))
+
+    def string(self, op: relax.StringOp) -> None:
+        self._plain(op, op.value.data)
+
+    def dtype(self, op: relax.DataTypeOp) -> None:
+        self._plain(op, dtype_name(op.value))
+
+    def _plain(self, op: Any, value: str) -> None:
+        self.values[op.result] = Object(self.code.slot(self.f.module.slot("value", value)))
+
+    def null_value(self, op: relax.NullValueOp) -> None:
+        self.values[op.result] = Object(self.code.slot(Slot.NONE))
+
+    def extern_func(self, op: relax.ExternFuncOp) -> None:
+        if op.result.first_use is not None:
+            number = self.f.module.slot("packed", op.global_symbol.data)
+            self.values[op.result] = Object(self.code.slot(number))
+
+    def function_ref(self, op: relax.FunctionRefOp) -> None:
+        if op.result.first_use is not None:
+            raise UnsupportedError(
+                f"@{op.callee.root_reference.data} as a value", hint="functions of the module can only be called"
+            )
+
+
+def _runs(block: Block, signatures: Any) -> Iterator[list[Operation]]:
+    """The ops of a block one by one, but kernels that follow each other together.
+
+    What needs no kernel's result (new tensors, leaves) may stand between them: it comes first.
+    """
+    kernels: list[Operation] = []
+    for op in block.ops:
+        if isinstance(op, host.KernelOp):
+            kernels.append(op)
+            if not ends_run(signatures[op.callee_name]):
+                continue
+        elif isinstance(op, _BETWEEN):
+            yield [op]
+            continue
+        if kernels:
+            yield kernels
+            kernels = []
+        if not isinstance(op, host.KernelOp):
+            yield [op]
+    if kernels:
+        yield kernels
+
+
+_BETWEEN = (host.TensorOp, relax.TupleOp, *relax.LEAVES)
+_RULES: dict[type[Operation], Callable[[Body, Any], None]] = {
+    host.ArenaOp: Body.arena,
+    host.TensorOp: Body.tensor,
+    host.CallDPSOp: Body.call_dps,
+    relax.CallPackedOp: Body.call_packed,
+    relax.CallPurePackedOp: Body.call_packed,
+    relax.CallValueOp: Body.call_value,
+    relax.CallOp: Body.call,
+    relax.MatchCastOp: Body.match_cast,
+    relax.IfOp: Body.if_,
+    relax.YieldOp: Body.yield_,
+    relax.ReturnOp: Body.return_,
+    relax.TupleOp: Body.tuple_,
+    relax.TupleGetItemOp: Body.get_item,
+    relax.ConstantOp: Body.constant,
+    relax.ShapeOp: Body.shape,
+    relax.PrimValueOp: Body.prim,
+    relax.StringOp: Body.string,
+    relax.DataTypeOp: Body.dtype,
+    relax.NullValueOp: Body.null_value,
+    relax.ExternFuncOp: Body.extern_func,
+    relax.FunctionRefOp: Body.function_ref,
+}

@@ -1,0 +1,141 @@
+"""`convert-host-to-llvm`: entry points in the llvm dialect, and what else the executable needs, in module attributes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects import func, llvm
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute, Operation
+
+import numpy as np
+
+from ...diagnostics import TiraxError
+from ...dialects import relax, tir
+from ...dialects.relax.data import TensorDataAttr
+from ...ir.transform import Pass
+from ...runtime import abi
+from ...runtime.metadata import FunctionInfo
+from ...runtime.slots import SlotSpec
+from ..tir_to_scf.signature import kernel_signature
+from .builder import PTR
+from .entry import relax_entry, tir_entry
+from .function import HostModule
+from .kernels import kernel_symbol
+
+FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"
+
+
+@dataclass(frozen=True)
+class ConvertHostToLLVM(Pass):
+    """Replace relax functions by their entry points, and add those of public tir functions."""
+
+    name = "convert-host-to-llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kernels = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp)}
+        functions = {f.sym_name.data: f for f in op.ops if isinstance(f, relax.FuncOp)}
+        signatures = {name: kernel_signature(f) for name, f in kernels.items()}
+        module = HostModule(kernels, signatures, functions, recursive_functions(functions))
+        entries = [relax_entry(module, f) for f in functions.values()]
+        entries += [tir_entry(module, f) for f in kernels.values() if not f.private]
+        block = op.body.block
+        for function in functions.values():
+            block.erase_op(function)
+        present = {f.sym_name.data for f in block.ops if isinstance(f, llvm.FuncOp)}
+        present |= {e.sym_name.data for e in entries} | {kernel_symbol(name) for name in kernels}
+        block.add_ops([*_globals(module), *entries, *module.declarations.ops(present)])
+        op.attributes |= _attributes(module)
+
+
+def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
+    """The functions that may call themselves, directly or not."""
+    calls = {
+        name: {c.callee_name for c in f.walk() if isinstance(c, relax.CallOp)} for name, f in functions.items()
+    }
+    return frozenset(name for name in calls if name in _reachable(name, calls))
+
+
+def _reachable(name: str, calls: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    stack = list(calls[name])
+    while stack:
+        each = stack.pop()
+        if each not in found:
+            found.add(each)
+            stack.extend(calls[each])
+    return found
+
+
+def _globals(module: HostModule) -> list[Operation]:
+    version, slots = abi.abi_constant(len(module.slots))
+    numbers = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [2]), [version, slots])
+    table = llvm.GlobalOp(
+        llvm.LLVMArrayType(slots, PTR), abi.TABLE_SYMBOL, "external", value=_zeros(slots), alignment=8
+    )
+    made: list[Operation] = [
+        table,
+        llvm.GlobalOp(llvm.LLVMArrayType(2, i64), abi.ABI_SYMBOL, "external", constant=True, value=numbers),
+    ]
+    for text, symbol in module.texts.items():
+        data = text + "\0"
+        kind = llvm.LLVMArrayType(len(data.encode()), llvm.IntegerType(8))
+        made.append(llvm.GlobalOp(kind, symbol, "internal", constant=True, value=StringAttr(data)))
+    return made
+
+
+def _attributes(module: HostModule) -> dict[str, Attribute]:
+    return {
+        FUNCTIONS: ArrayAttr(StringAttr(json.dumps(info.to_json())) for info in module.infos),
+        SLOTS: ArrayAttr(StringAttr(json.dumps(slot)) for slot in module.slots),
+        CONSTANTS: ArrayAttr(module.constants),
+    }
+
+
+@dataclass(frozen=True)
+class HostData:
+    """What an executable has beside its code."""
+
+    functions: tuple[FunctionInfo, ...]
+    slots: tuple[SlotSpec, ...]
+    constants: tuple[np.ndarray[Any, Any], ...]
+
+
+def host_data(op: ModuleOp) -> HostData:
+    """What `convert-host-to-llvm` left in the attributes of a module. Raises `TiraxError` where it did not run."""
+    if SLOTS not in op.attributes:
+        raise TiraxError("the module has no entry points", hint="run convert-host-to-llvm before")
+
+    def texts(key: str) -> list[Any]:
+        attr = op.attributes[key]
+        return [json.loads(s.data) for s in attr if isinstance(s, StringAttr)] if isinstance(attr, ArrayAttr) else []
+
+    constants = op.attributes[CONSTANTS]
+    assert isinstance(constants, ArrayAttr)
+    return HostData(
+        tuple(FunctionInfo.from_json(f) for f in texts(FUNCTIONS)),
+        tuple((kind, payload) for kind, payload in texts(SLOTS)),
+        tuple(c.numpy() for c in constants if isinstance(c, TensorDataAttr)),
+    )
+
+
+@dataclass(frozen=True)
+class IsolateKernels(Pass):
+    """Kernels (func.func) get names that no C function has, and become private; calls of them follow."""
+
+    name = "isolate-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        defined = {f.sym_name.data: f for f in op.ops if isinstance(f, func.FuncOp) and f.body.first_block is not None}
+        for name, function in defined.items():
+            if not name.startswith("kernel."):
+                function.properties["sym_name"] = StringAttr(kernel_symbol(name))
+            function.properties["sym_visibility"] = StringAttr("private")
+        for call in op.walk():
+            if isinstance(call, func.CallOp) and call.callee.string_value() in defined:
+                if not call.callee.string_value().startswith("kernel."):
+                    call.properties["callee"] = SymbolRefAttr(kernel_symbol(call.callee.string_value()))

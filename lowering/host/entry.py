@@ -1,0 +1,118 @@
+"""Entry points: the check of arguments in front of what a function does.
+
+    head(items, normalised):   check everything at `items`; where that fails: failed
+    failed:                    a second time: internal error. Else ask `explain` for a tuple of normalised arguments
+                               (or an exception), and go to head with its items
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import llvm
+from xdsl.ir import Attribute, Block
+
+from ...dialects import host, relax, tir
+from ...runtime import abi
+from ...runtime.abi import Slot
+from .body import Body
+from .builder import PTR
+from .checks import Check, is_native
+from .function import HostFunction, HostModule
+from .info import buffer_accesses, function_info, param_struct_info
+from .kernels import prepare_kernel, run_kernels
+from .values import Fields, Tensor, Value
+
+
+def relax_entry(module: HostModule, op: relax.FuncOp) -> llvm.FuncOp:
+    """The entry point of a relax function in destination passing form."""
+    name = op.sym_name.data
+    accesses = _relax_accesses(module, op)
+    types = [p.type for p in op.params]
+    params = list(zip(op.params, types, accesses, strict=True))
+    module.infos.append(function_info(op, name, params, op.ret_type))
+    f = HostFunction(module, name)
+
+    def run(values: list[Value]) -> None:
+        Body(f, dict(zip(op.params, values, strict=True))).block(op.body.block)
+
+    return _entry(f, types, accesses, run)
+
+
+def tir_entry(module: HostModule, op: tir.FuncOp) -> llvm.FuncOp:
+    """The entry point of a tir function: inputs and outputs are arguments, the result is None."""
+    name = op.sym_name.data
+    accesses = buffer_accesses(op)
+    types = [param_struct_info(p) for p in op.params]
+    params = list(zip(op.params, types, accesses, strict=True))
+    module.infos.append(function_info(op, name, params, None))
+    f = HostFunction(module, name)
+
+    def run(values: list[Value]) -> None:
+        run_kernels(f, [prepare_kernel(f, name, values, [])])
+        none = f.code.slot(Slot.NONE)
+        f.code.call("Py_IncRef", [none], None)
+        f.code.jump(f.cleanup, none)
+
+    return _entry(f, types, accesses, run)
+
+
+def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
+    """Whether kernels write to the memory of parameters: call_tir_inplace does."""
+    written = {p: False for p in op.params}
+    for inner in op.walk():
+        if isinstance(inner, host.KernelOp):
+            accesses = buffer_accesses(module.kernels[inner.callee_name])
+            for value, access in zip(inner.call_args, accesses, strict=False):
+                if value in written and access != "read":
+                    written[value] = True
+    return ["readwrite" if w else "read" for w in written.values()]
+
+
+def _entry(
+    f: HostFunction, types: Sequence[Attribute], accesses: Sequence[str], run: Callable[[list[Value]], None]
+) -> llvm.FuncOp:
+    code = f.code
+    head, failed, explain = code.new_block(PTR, PTR), code.new_block(), code.new_block()
+    if all(map(is_native, types)):
+        right_count = code.compare("eq", f.nargs, code.integer(len(types)))
+        code.branch(right_count, head, explain, (f.args, code.null))
+    else:
+        code.jump(explain)
+    code.at(head)
+    values = _checked_arguments(f, types, accesses, failed)
+    after = code.block
+    code.at(failed)
+    code.when(code.compare("eq", head.args[1], code.null), explain)
+    f.fail("internal", f"the arguments of '{f.name}' do not pass their native check after they were normalised")
+    code.at(explain)
+    code.call("PyErr_Clear", [], None)
+    arguments = [code.slot(f.module.slot("explain", f.name)), f.args, f.nargs, code.null]
+    normalised = f.own(code.call("PyObject_Vectorcall", arguments))
+    code.jump(head, code.address(normalised, abi.TUPLE_ITEMS), normalised)
+    code.at(after)
+    f.scope.zero_division = f.failing_block("shape", f"'{f.name}': an extent is divided by zero")
+    run(values)
+    return f.finish()
+
+
+def _checked_arguments(
+    f: HostFunction, types: Sequence[Attribute], accesses: Sequence[str], failed: Block
+) -> list[Value]:
+    code = f.code
+    check = Check(f, failed)
+    items = code.block.args[0]
+    objects = [code.load(code.address(items, i, PTR)) for i in range(len(types))]
+    written = [a != "read" for a in accesses]
+    values = check.objects(objects, types, written)
+    check.finish()
+    if any(written):
+        flat = [t for v, w in zip(values, written, strict=True) for t in _tensors(v, w)]
+        check.disjoint(flat)
+    return values
+
+
+def _tensors(value: Value, written: bool) -> list[tuple[Tensor, bool]]:
+    if isinstance(value, Fields):
+        return [t for each in value.fields for t in _tensors(each, written)]
+    return [(value, written)] if isinstance(value, Tensor) else []

@@ -1,0 +1,161 @@
+"""The state of one entry point that is being written: who owns what, and where errors go.
+
+Every object that the function owns lies in a variable of its stack frame, null at first. There is one way out, the block
+`cleanup`, which takes the result (null for an exception that is set), drops what the variables hold and frees the arena.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects import llvm
+from xdsl.ir import Block, SSAValue
+
+from ...dialects import relax, tir
+from ...dialects.relax.data import TensorDataAttr
+from ...runtime import abi
+from ...runtime.metadata import FunctionInfo
+from ...runtime.slots import SlotSpec
+from ..tir_to_scf.signature import KernelSignature
+from .builder import I64, PTR, Code, Declarations
+from .symbolic import Scope
+
+
+@dataclass
+class HostModule:
+    """What the entry points of a module share."""
+
+    kernels: Mapping[str, tir.FuncOp]
+    signatures: Mapping[str, KernelSignature]
+    functions: Mapping[str, relax.FuncOp]
+    recursive: frozenset[str] = frozenset()
+    declarations: Declarations = field(default_factory=Declarations)
+    slots: list[SlotSpec] = field(default_factory=list[SlotSpec])
+    constants: dict[TensorDataAttr, int] = field(default_factory=dict[TensorDataAttr, int])
+    infos: list[FunctionInfo] = field(default_factory=list[FunctionInfo])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+
+    def slot(self, kind: str, payload: Any) -> int:
+        """The number of the slot with that content; equal slots are one."""
+        key = json.dumps([kind, payload], sort_keys=True)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = abi.FIXED_SLOTS + len(self.slots)
+            self.slots.append((kind, payload))
+        return number
+
+    def text(self, text: str) -> str:
+        """The symbol of a global with `text` and a zero byte."""
+        return self.texts.setdefault(text, f"text.{len(self.texts)}")
+
+    def constant(self, data: TensorDataAttr) -> int:
+        """The index of a constant; equal ones are one."""
+        return self.constants.setdefault(data, len(self.constants))
+
+
+class HostFunction:
+    """One entry point: `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`."""
+
+    def __init__(self, module: HostModule, name: str):
+        self.module = module
+        self.name = name
+        self.code = Code(module.declarations, (PTR, PTR, I64))
+        self.scope = Scope(self.code)
+        self.cleanup = Block(arg_types=(PTR,))
+        self.arena: SSAValue | None = None
+        self.heap: SSAValue | None = None
+        """The variable that holds the arena where it is not on the stack."""
+        self._owned: list[SSAValue] = []
+
+    @property
+    def args(self) -> SSAValue:
+        return self.code.arguments[1]
+
+    @property
+    def nargs(self) -> SSAValue:
+        return self.code.arguments[2]
+
+    def finish(self) -> llvm.FuncOp:
+        """The function, with its way out."""
+        code = self.code
+        code.region.add_block(self.cleanup)
+        code.at(self.cleanup)
+        for variable in self._owned:
+            code.call("Py_DecRef", [code.load(variable)], None)
+        if self.heap is not None:
+            code.call("free", [code.load(self.heap)], None)
+        code.add(llvm.ReturnOp.create(operands=(self.cleanup.args[0],)))
+        return code.finish(f"entry_{self.name}", PTR, "external")
+
+    def variable(self) -> SSAValue:
+        """A pointer variable of the stack frame, null at first."""
+        variable = self.code.alloca(1, PTR)
+        null = self.code.null
+        self.code.head.add_op(llvm.StoreOp(null, variable))
+        return variable
+
+    def own(self, obj: SSAValue) -> SSAValue:
+        """Take a new reference, null where an exception is set: then the function ends."""
+        self.check(obj)
+        variable = self.variable()
+        self.code.store(obj, variable)
+        self._owned.append(variable)
+        return obj
+
+    def check(self, pointer: SSAValue) -> None:
+        """End the function where `pointer` is null."""
+        null = self.code.null
+        self.code.when(self.code.compare("eq", pointer, null), self.cleanup, null)
+
+    def leave(self) -> None:
+        """End the function with the exception that is set."""
+        self.code.jump(self.cleanup, self.code.null)
+
+    def vectorcall(self, function: SSAValue, args: Sequence[SSAValue]) -> SSAValue:
+        """Call a Python object; a new reference or null."""
+        code = self.code
+        items = self.array(args)
+        return code.call("PyObject_Vectorcall", [function, items, code.integer(len(args)), code.null])
+
+    def array(self, values: Sequence[SSAValue]) -> SSAValue:
+        """Values in an array on the stack, null for none."""
+        if not values:
+            return self.code.null
+        items = self.code.alloca(len(values), values[0].type)
+        for i, value in enumerate(values):
+            self.code.store(value, self.code.address(items, i, values[0].type))
+        return items
+
+    def text(self, text: str) -> SSAValue:
+        """The address of a C string."""
+        return self.code.value(llvm.AddressOfOp(self.module.text(text), PTR))
+
+    def fail(self, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str) -> None:
+        """End the function with an error of the runtime; `{0}` in the texts stands for the first of the i64 `values`."""
+        code = self.code
+        slot = code.slot(self.module.slot("fail", {"error": error, "message": message, **texts}))
+        numbers = [self.own(code.call("PyLong_FromLongLong", [v])) for v in values]
+        code.call("PyObject_Vectorcall", [slot, self.array(numbers), code.integer(len(numbers)), code.null])
+        self.leave()
+
+    def require(
+        self, condition: SSAValue, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str
+    ) -> None:
+        """`fail` unless `condition` holds."""
+        following, failing = self.code.new_block(), self.code.new_block()
+        self.code.branch(condition, following, failing)
+        self.code.at(failing)
+        self.fail(error, message, values, **texts)
+        self.code.at(following)
+
+    def failing_block(self, error: str, message: str) -> Block:
+        """A block that ends the function with an error."""
+        before, block = self.code.block, self.code.new_block()
+        self.code.at(block)
+        self.fail(error, message)
+        self.code.at(before)
+        return block

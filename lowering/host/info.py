@@ -1,0 +1,132 @@
+"""Struct info and signatures as the metadata of an executable (`runtime/metadata.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import relax, tir
+from ...dialects.dtypes import dtype_name
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...ir.verify import location_of
+from ...runtime.metadata import (
+    Dim,
+    FunctionInfo,
+    Info,
+    ObjectInfo,
+    Parameter,
+    PrimInfo,
+    ShapeInfo,
+    TensorInfo,
+    TupleInfo,
+)
+
+_OPS = {"floordiv": "//", "floormod": "%", "min": "min", "max": "max"}
+
+
+def dim_info(expr: SymExpr) -> Dim:
+    """An extent. Raises `UnsupportedError` for operations that signatures do not have."""
+    if isinstance(expr, Const):
+        return expr.value
+    if isinstance(expr, Var):
+        return ("var", cast(str, expr.name))
+    if isinstance(expr, Product):
+        return reduce(lambda a, b: ("*", a, b), [dim_info(a) for a in expr.atoms])
+    if isinstance(expr, Sum):
+        parts: list[Dim] = [dim_info(t) if c == 1 else ("*", dim_info(t), c) for t, c in expr.terms]
+        return reduce(lambda a, b: ("+", a, b), [*parts, expr.offset] if expr.offset else parts)
+    assert isinstance(expr, Op)
+    if expr.kind not in _OPS:
+        raise UnsupportedError(f"'{expr}' in the signature of a function", expected="+ - * // % min max")
+    return (_OPS[expr.kind], dim_info(expr.args[0]), dim_info(expr.args[1]))
+
+
+def _dims(dims: tuple[SymExpr, ...] | None) -> tuple[Dim, ...] | None:
+    return None if dims is None else tuple(map(dim_info, dims))
+
+
+def _rank(t: relax.TensorType | relax.ShapeType) -> int:
+    return -1 if t.rank is None else t.rank
+
+
+def _tensor(t: relax.TensorType) -> Info:
+    return TensorInfo(_dims(t.dims), None if t.element is None else dtype_name(t.element), _rank(t))
+
+
+def _prim(t: relax.PrimType) -> Info:
+    return PrimInfo(dtype_name(t.dtype), None if t.expr is None else dim_info(t.expr))
+
+
+_INFOS: dict[type[Attribute], Callable[[Any], Info]] = {
+    relax.TensorType: _tensor,
+    relax.ShapeType: lambda t: ShapeInfo(_dims(t.dims), _rank(t)),
+    relax.PrimType: _prim,
+    TupleType: lambda t: TupleInfo(tuple(info_of(f) for f in t.types)),
+    relax.CallableType: lambda t: ObjectInfo("callable"),
+    relax.ObjectType: lambda t: ObjectInfo(),
+}
+
+
+def info_of(t: Attribute) -> Info:
+    """Struct info as metadata."""
+    return _INFOS[type(t)](t)
+
+
+def function_info(op: Operation, name: str, params: list[tuple[SSAValue, Attribute, str]], ret: Attribute | None) -> Any:
+    """The metadata of a function with these parameters (value, struct info, access)."""
+    try:
+        made = tuple(
+            Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
+        )
+        return FunctionInfo(name, made, ObjectInfo() if ret is None else info_of(ret))
+    except UnsupportedError as error:
+        error.location = error.location or location_of(op)
+        error.notes = (*error.notes, f"function @{name}")
+        raise
+
+
+def param_struct_info(param: SSAValue) -> Attribute:
+    """The struct info of a parameter of a tir function. Raises `UnsupportedError` for a handle."""
+    t = param.type
+    if isinstance(t, tir.BufferType):
+        return relax.TensorType.of(t.dims, t.dtype)
+    if isinstance(t, tir.HandleType):
+        raise UnsupportedError(
+            f"parameter '{name_of(param)}' is a handle of unknown contents", hint="give it a buffer: T.match_buffer"
+        )
+    if isinstance(t, IntegerType) and t.width.data > 1:
+        name = name_of(param)
+        return relax.PrimType.of(t, None if name is None else Var(name))
+    return relax.PrimType.of(t)
+
+
+def buffer_accesses(func: tir.FuncOp) -> list[str]:
+    """For each parameter, whether the function reads or writes its memory: read, write or readwrite."""
+    return [_access(p) for p in func.params]
+
+
+def _access(param: SSAValue) -> str:
+    if not isinstance(param.type, tir.BufferType):
+        return "read"
+    found: set[str] = set()
+    for use in param.uses:
+        found.add(_USES.get(type(use.operation), "readwrite"))
+    found.discard("")
+    if len(found) == 1:
+        return found.pop()
+    return "readwrite" if found else "read"
+
+
+_USES: dict[type[Operation], str] = {
+    tir.LoadOp: "read",
+    tir.StoreOp: "write",
+    tir.ReadsOp: "",
+    tir.WritesOp: "",
+}
+"""What a use of a buffer does to its memory; uses of other kinds may do anything."""

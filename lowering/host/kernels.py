@@ -1,0 +1,239 @@
+"""Calls of kernels: their arguments by the kernel ABI (`lowering/tir_to_scf`), checked, and when the GIL is released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, f32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...diagnostics import DTypeError, ShapeError, TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import bit_width, dtype_name, is_float
+from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
+from ...dialects.tir import BufferType
+from ..tir_to_scf.signature import KernelSignature, scalar_type
+from .function import HostFunction
+from .values import Prim, Tensor, Value
+
+RELEASE_GIL_ABOVE = 200_000
+"""Iterations of loops above which kernels run without the GIL; releasing it costs about 50 ns, or a switch of threads."""
+
+
+def kernel_symbol(name: str) -> str:
+    """The symbol of a kernel: no C function is called so."""
+    return f"kernel.{name}"
+
+
+@dataclass
+class KernelCall:
+    """A kernel with the values of its arguments, ready to be called."""
+
+    signature: KernelSignature
+    args: list[SSAValue]
+    work: SymExpr
+
+
+@dataclass
+class _Binding:
+    """What the symbolic variables of a kernel are in the caller."""
+
+    f: HostFunction
+    kernel: str
+    values: dict[str, SymExpr] = field(default_factory=dict[str, SymExpr])
+    pending: list[tuple[str, SymExpr, SymExpr]] = field(default_factory=list[tuple[str, SymExpr, SymExpr]])
+
+    def match(self, place: str, declared: SymExpr, actual: SymExpr) -> None:
+        """`declared`, over the kernel's variables, is `actual` in the caller."""
+        if isinstance(declared, Var) and isinstance(declared.name, str):
+            known = self.values.setdefault(declared.name, actual)
+            if known is actual:
+                return
+        self.pending.append((place, declared, actual))
+
+    def translate(self, expr: SymExpr) -> SymExpr:
+        """An expression of the kernel in the caller's terms."""
+        mapping: dict[Var, SymExpr] = {}
+        for var in expr.free_vars():
+            value = self.values.get(cast(str, var.name))
+            if value is None:
+                raise ShapeError(
+                    f"@{self.kernel}: nothing determines its symbolic variable '{var.name}'",
+                    hint="make it an extent of a buffer by itself, or a scalar parameter given in tir_vars",
+                )
+            mapping[var] = value
+        return expr.substitute(mapping)
+
+    def check(self) -> None:
+        """Compare all extents: what cannot be shown here is checked when running."""
+        scope, code = self.f.scope, self.f.code
+        for place, declared, actual in self.pending:
+            expected = self.translate(declared)
+            difference = (expected - actual).constant
+            if difference == 0:
+                continue
+            message = f"{place} of the kernel '{self.kernel}' has the wrong extent"
+            if difference is not None:
+                raise ShapeError(message, expected=expected, found=actual)
+            values = [scope.emit(expected), scope.emit(actual)]
+            texts = {"expected": "{0}" if declared.constant is not None else f"{declared} = {{0}}", "found": "{1}"}
+            self.f.require(code.compare("eq", *values), "shape", message, values, **texts)
+
+
+def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr]) -> KernelCall:
+    """Check the arguments of a kernel and compute them. Raises `ShapeError`, `DTypeError`."""
+    signature = f.module.signatures[name]
+    binding = _Binding(f, name)
+    given: list[Value | SymExpr] = [*values, *scalars]
+    if len(given) != len(signature.params):
+        raise ShapeError(f"@{name} takes {len(signature.params)} arguments", found=len(given))
+    params = list(zip(signature.names, signature.params, given, strict=True))
+    for param, t, value in params:
+        if isinstance(t, IntegerType) and not isinstance(value, Tensor):
+            binding.values[param] = _scalar_expr(name, param, value)
+    for param, t, value in params:
+        if isinstance(t, BufferType):
+            _match_buffer(binding, param, t, value)
+    binding.check()
+    args = [_argument(f, name, param, t, value) for param, t, value in params]
+    args += [f.scope.emit(binding.translate(Var(v))) for v in signature.symbolic_vars]
+    return KernelCall(signature, args, _work(f, name, binding))
+
+
+def _scalar_expr(kernel: str, param: str, value: Value | SymExpr) -> SymExpr:
+    expr = value if isinstance(value, SymExpr) else value.value if isinstance(value, Prim) else None
+    if not isinstance(expr, SymExpr):
+        raise DTypeError(f"parameter '{param}' of the kernel '{kernel}' is an integer", found=type(value).__name__)
+    return expr
+
+
+def _match_buffer(binding: _Binding, param: str, t: BufferType, value: Value | SymExpr) -> None:
+    place = f"argument '{param}'"
+    if not isinstance(value, Tensor):
+        raise DTypeError(f"{place} of the kernel '{binding.kernel}' is a tensor", found=type(value).__name__)
+    if value.element != t.dtype:
+        found = "unknown" if value.element is None else dtype_name(value.element)
+        message = f"{place} of the kernel '{binding.kernel}' has the wrong dtype"
+        hint = "give it a dtype by match_cast" if value.element is None else None
+        raise DTypeError(message, expected=dtype_name(t.dtype), found=found, hint=hint)
+    if len(value.dims) != t.rank:
+        message = f"{place} of the kernel '{binding.kernel}' has the wrong number of dimensions"
+        raise ShapeError(message, expected=t.rank, found=len(value.dims))
+    for i, (declared, actual) in enumerate(zip(t.dims, value.dims, strict=True)):
+        binding.match(f"{place}, dimension {i},", declared, actual)
+    for i, declared in enumerate(t.explicit_strides or ()):
+        binding.match(f"{place}, stride {i},", declared, product(value.dims[i + 1 :]))
+    if t.elem_offset is not None:
+        binding.match(f"{place}, offset,", t.elem_offset, Const(0))
+
+
+def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Value | SymExpr) -> SSAValue:
+    if isinstance(value, Tensor):
+        return value.data
+    expr = value.value if isinstance(value, Prim) else value
+    if isinstance(expr, SymExpr) and isinstance(t, IntegerType):
+        number = f.scope.emit(expr)
+        width = scalar_type(t)
+        return number if number.type == width else f.code.cast(llvm.TruncOp, number, width)
+    if isinstance(expr, SSAValue) and is_float(t):
+        return _narrow(f, expr, t)
+    raise DTypeError(f"parameter '{param}' of the kernel '{kernel}'", expected=dtype_name(t), found=type(value).__name__)
+
+
+def _narrow(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
+    if bit_width(t) == 64:
+        return number
+    if isinstance(t, BFloat16Type):  # through f32: a direct conversion is a libgcc function that may be absent
+        number = f.code.cast(llvm.FPTruncOp, number, f32)
+    return f.code.cast(llvm.FPTruncOp, number, t)
+
+
+def _work(f: HostFunction, name: str, binding: _Binding) -> SymExpr:
+    try:
+        return binding.translate(loop_iterations(f.module.kernels[name]))
+    except ShapeError:
+        return Const(RELEASE_GIL_ABOVE + 1)  # extents that only the kernel knows: taken as large
+
+
+def loop_iterations(root: Operation) -> SymExpr:
+    """About how many iterations the loops of a tir function make; extents that depend on data count as 16."""
+    total: SymExpr = Const(0)
+    leaf = True
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if op.regions:
+                    leaf = False
+                    total = total + _op_iterations(op)
+    return Const(1) if leaf else total
+
+
+def _op_iterations(op: Operation) -> SymExpr:
+    inner = loop_iterations(op)
+    if not isinstance(op, tir.ForOp):
+        return inner
+    extent = op.extent
+    if not isinstance(extent, SymExpr) or not all(isinstance(v.name, str) for v in extent.free_vars()):
+        return inner * 16
+    known = extent.constant
+    return inner * (known if known is not None else maximum(extent, Const(0)) if "-" in str(extent) else extent)
+
+
+def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
+    """Call kernels one after the other, without the GIL where there is much to do."""
+    work: SymExpr = Const(0)
+    for call in calls:
+        work = work + call.work
+    state = _release(f, work)
+    statuses = [_call(f, call) for call in calls]
+    if state is not None:
+        _restore(f, state)
+    for call, status in zip(calls, statuses, strict=True):
+        if call.signature.assertions and status is not None:
+            _check_status(f, call.signature, status)
+
+
+def ends_run(signature: KernelSignature) -> bool:
+    """Whether what follows the kernel depends on its status."""
+    return bool(signature.assertions)
+
+
+def _call(f: HostFunction, call: KernelCall) -> SSAValue | None:
+    result = call.signature.return_type
+    value = f.code.call(kernel_symbol(call.signature.name), call.args, result)
+    return None if result is None else value
+
+
+def _check_status(f: HostFunction, signature: KernelSignature, status: SSAValue) -> None:
+    code = f.code
+    for i, message in enumerate(signature.assertions):
+        holds = code.compare("ne", status, code.integer(i + 1, cast(IntegerType, status.type)))
+        f.require(holds, "argument", f"assertion of '{signature.name}' failed: {message}")
+
+
+def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
+    """The saved thread state: null where the GIL is kept, None where nothing was emitted for it."""
+    code = f.code
+    if work.constant is not None:
+        return code.call("PyEval_SaveThread", []) if work.constant > RELEASE_GIL_ABOVE else None
+    following = code.new_block(code.null.type)
+    release = code.new_block()
+    much = code.compare("slt", code.integer(RELEASE_GIL_ABOVE), f.scope.emit(work))
+    code.branch(much, release, following, (), (code.null,))
+    code.at(release)
+    code.jump(following, code.call("PyEval_SaveThread", []))
+    code.at(following)
+    return following.args[0]
+
+
+def _restore(f: HostFunction, state: SSAValue) -> None:
+    code = f.code
+    restore, following = code.new_block(), code.new_block()
+    code.branch(code.compare("eq", state, code.null), following, restore)
+    code.at(restore)
+    code.call("PyEval_RestoreThread", [state], None)
+    code.jump(following)
+    code.at(following)

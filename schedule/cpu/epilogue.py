@@ -1,0 +1,109 @@
+"""Epilogues: the elementwise stage that follows a reduction, computed on each element before it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import Var
+from ...ir.affine import expr_of
+from .inline import dimension_iters, is_intermediate, loads_of, unchanged_after, written_elsewhere
+from .rewrite import Cloner, Loops
+from .stages import Iter, Stage, constant_slope, tree
+
+
+@dataclass
+class Finish:
+    """How an element of a reduction is finished: `stage` stores it, or `epilogue`, whose loads of it are `loads`.
+
+    `iters` maps the iterators of the reduction's elements to those of the epilogue.
+    """
+
+    stage: Stage
+    epilogue: Stage | None = None
+    iters: tuple[tuple[Iter, Iter], ...] = ()
+
+    @property
+    def last(self) -> Stage:
+        """The stage whose store it is."""
+        return self.epilogue or self.stage
+
+    def iter_of(self, it: Iter) -> Iter:
+        """The iterator of the storing stage for one of the reduction."""
+        return next((e for r, e in self.iters if r is it), it)
+
+    def store(self, loops: Loops, where: dict[Iter, SSAValue], value: SSAValue, guard: Guard | None = None) -> None:
+        """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
+        cloner = loops.cloner()
+        for it, at in where.items():
+            cloner.replace(self.iter_of(it).var, at)
+        last = self.last
+        result = value
+        if self.epilogue is not None:
+            for load in loads_of(self.stage.buffer):
+                if load in last.loads:
+                    cloner.replace(load.result, value)
+            if guard is not None:
+                hoist_uniform(cloner, last.store.value, self.iter_of(guard.lane), self.stage.buffer)
+
+        def build() -> None:
+            inner = result if self.epilogue is None else cloner(last.store.value)
+            loops.insert(tir.StoreOp(inner, last.buffer, [cloner(i) for i in last.store.indices]))
+
+        if guard is None:
+            build()
+        else:
+            loops.branch(guard.cond, build)
+
+
+@dataclass
+class Guard:
+    """The condition under which a lane of the iterator `lane` runs."""
+
+    lane: Iter
+    cond: SSAValue
+
+
+def hoist_uniform(cloner: Cloner, value: SSAValue, lane: Iter, but: SSAValue | None = None) -> None:
+    """Copy the loads below `value` that do not vary with `lane`: they run whether the lanes do or not."""
+    for op in tree(value):
+        if isinstance(op, tir.LoadOp) and op.buffer is not but and constant_slope(op, lane) == 0:
+            cloner(op.result)
+
+
+def find_finish(stage: Stage, later: list[Stage]) -> Finish:
+    """The epilogue of a reduction, where one stage reads all it makes, each element once at its own place."""
+    plain = Finish(stage)
+    dims = dimension_iters(stage)
+    readers = [s for s in later if stage.buffer in s.inputs()]
+    if dims is None or len(readers) != 1 or not is_intermediate(stage.buffer) or written_elsewhere(stage):
+        return plain
+    reader = readers[0]
+    between = later[: later.index(reader) + 1]
+    if reader.reduce or reader.init is not None or not unchanged_after(stage, between):
+        return plain
+    loads = [load for load in reader.loads if load.buffer is stage.buffer]
+    if len(loads) != len([load for load in loads_of(stage.buffer) if load not in stage.loads]):
+        return plain
+    pairs = _pairs(dims, loads, reader)
+    return plain if pairs is None else Finish(stage, reader, pairs)
+
+
+def _pairs(dims: list[Iter | None], loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:
+    """(iterator, reader's iterator) where every load is at the reader's own place; None where one is not."""
+    by_var = {it.expr: it for it in reader.iters}
+    places = {tuple(expr_of(i) for i in load.indices) for load in loads}
+    if len(places) != 1:
+        return None
+    pairs: list[tuple[Iter, Iter]] = []
+    left = dict(by_var)
+    for it, index in zip(dims, next(iter(places)), strict=True):
+        mine = left.pop(index, None) if isinstance(index, Var) else None
+        if it is None and (index.constant == 0 or (mine is not None and mine.extent.constant == 1)):
+            continue
+        if it is None or mine is None or mine.extent != it.extent or mine.dtype != it.dtype:
+            return None
+        pairs.append((it, mine))
+    return tuple(pairs) if all(it.extent.constant == 1 for it in left.values()) else None

@@ -1,0 +1,126 @@
+"""Inlining: a stage whose elements are computed where they are read, so that its buffer vanishes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.ir import Block, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import Var
+from ...ir.affine import expr_of
+from ...transforms.tir.walk import erase_with_tree
+from .rewrite import Cloner
+from .stages import Iter, Stage
+
+_HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
+_MAX_COPIES = 3
+
+
+def inline_stages(stages: list[Stage]) -> list[Stage]:
+    """Inline what pays, in order; the stages that are left."""
+    kept: list[Stage] = []
+    for at, stage in enumerate(stages):
+        readers = _readers(stage, stages[at + 1 :])
+        if readers is not None and _pays(stage, readers):
+            _inline(stage, readers)
+        else:
+            kept.append(stage)
+    return kept
+
+
+def dimension_iters(stage: Stage) -> list[Iter | None] | None:
+    """The iterator that indexes each dimension of what a stage writes (None: always 0); None where it is otherwise."""
+    by_var = {it.expr: it for it in stage.spatial}
+    out: list[Iter | None] = []
+    for index in stage.store.indices:
+        expr = expr_of(index)
+        it = by_var.pop(expr, None) if isinstance(expr, Var) else None
+        if it is None and expr.constant != 0:
+            return None
+        out.append(it)
+    return out
+
+
+def is_intermediate(buffer: SSAValue) -> bool:
+    """Whether a buffer is allocated by the function and used by nothing but loads, stores and notes on regions."""
+    accesses = (tir.LoadOp, tir.StoreOp, tir.ReadsOp, tir.WritesOp)
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        return False
+    return all(isinstance(use.operation, accesses) for use in buffer.uses)
+
+
+def loads_of(buffer: SSAValue) -> list[tir.LoadOp]:
+    """Every load from a buffer."""
+    return [use.operation for use in buffer.uses if isinstance(use.operation, tir.LoadOp)]
+
+
+def written_elsewhere(stage: Stage) -> bool:
+    """Whether anything but `stage` stores into the buffer that it writes."""
+    stores = [use.operation for use in stage.buffer.uses if isinstance(use.operation, tir.StoreOp)]
+    return any(store is not stage.store and store is not stage.init for store in stores)
+
+
+def unchanged_after(stage: Stage, later: list[Stage]) -> bool:
+    """Whether nothing that `stage` reads is written by the stages after it."""
+    inputs = stage.inputs()
+    return not any(s.buffer in inputs for s in later)
+
+
+def _readers(stage: Stage, later: list[Stage]) -> list[tuple[Stage, tir.LoadOp]] | None:
+    """(stage, load) of every load of what `stage` writes; None where the stage cannot be inlined."""
+    if stage.reduce or stage.init is not None or not is_intermediate(stage.buffer):
+        return None
+    if written_elsewhere(stage) or dimension_iters(stage) is None or not unchanged_after(stage, later):
+        return None
+    owner = {load: s for s in later for load in s.block.body.walk() if isinstance(load, tir.LoadOp)}
+    loads = loads_of(stage.buffer)
+    if not loads or any(load not in owner for load in loads):
+        return None
+    return [(owner[load], load) for load in loads]
+
+
+def _pays(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
+    """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
+    heavy = any(isinstance(op, _HEAVY) for op in stage.block.body.walk())
+    if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
+        return False
+    for reader, load in readers:
+        names = {v.name for i in load.indices for v in expr_of(i).free_vars()}
+        again = [it for it in reader.iters if it.var not in names and it.extent.constant != 1]
+        if again and (heavy or any(it.reduce for it in reader.iters)):
+            return False
+    return True
+
+
+def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
+    dims = dimension_iters(stage)
+    assert dims is not None
+    for _, load in readers:
+        block = cast(Block, load.parent)
+        cloner = Cloner(lambda op, block=block, load=load: block.insert_op_before(op, load))
+        for it, index in zip(dims, load.indices, strict=True):
+            if it is not None:
+                cloner.replace(it.var, cloner.cast(index, it.dtype))
+        for it in stage.spatial:
+            if it not in dims:
+                cloner.replace(it.var, cloner.constant(0, it.dtype))
+        load.result.replace_all_uses_with(cloner(stage.store.value))
+        erase_with_tree(load)
+    erase_stage(stage)
+
+
+def erase_stage(stage: Stage) -> None:
+    """Erase a stage, and the buffer that it wrote where nothing reads it any more."""
+    buffer = stage.buffer
+    erase_with_tree(stage.root)
+    erase_if_unread(buffer)
+
+
+def erase_if_unread(buffer: SSAValue) -> None:
+    """Erase an allocated buffer that is mentioned by notes on regions only, with these notes."""
+    notes = [use.operation for use in buffer.uses]
+    if isinstance(buffer.owner, tir.AllocBufferOp) and all(isinstance(n, tir.ReadsOp | tir.WritesOp) for n in notes):
+        for note in notes:
+            erase_with_tree(note)
+        erase_with_tree(buffer.owner)

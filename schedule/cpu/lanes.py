@@ -1,0 +1,259 @@
+"""The rule for reductions along contiguous memory: sums of rows, products with a transposed matrix, dot products.
+
+Vectors run along the reduction, so that partial results stand in the lanes and are combined at the end; floats are added in
+another order than tir's. A tile of `rows` x `columns` elements shares its loads:
+
+    for i in M / rows: for j in N / columns:
+        acc[rows, columns, width] = 0
+        for k in K / width: acc[r, c, :] = acc[r, c, :] + A[i + r, k : k + width] * B[j + c, k : k + width]
+        C[i + r, j + c] = finish(init + sum(acc[r, c, :]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.tir import BufferType, ForKind
+from .epilogue import Finish, hoist_uniform
+from .rewrite import Cloner, Loops
+from .stages import Iter, Stage, Update, constant_slope, update_of
+from .tiles import Machine, Where, element_bits, outer_loops, sum_of
+
+_CHAINS = 4
+"""So many vectors are summed side by side where there is one element only: an addition waits for the one before it."""
+
+_REDUCTIONS: dict[type[Operation], tuple[str, str, str]] = {
+    tir.AddOp: ("fadd", "add", "add"),
+    tir.MaxOp: ("fmax", "smax", "umax"),
+    tir.MinOp: ("fmin", "smin", "umin"),
+}
+
+
+@dataclass
+class LanePlan:
+    """Along which iterator the vectors lie, and the tile: its iterators with their sizes, and vectors for each element."""
+
+    update: Update
+    finish: Finish
+    lane: Iter
+    tile: list[tuple[Iter, int]]
+    lanes: int
+    chains: int
+
+    @property
+    def stage(self) -> Stage:
+        return self.finish.stage
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.chains
+
+
+def plan_lanes(finish: Finish, machine: Machine) -> LanePlan | None:
+    """The plan for a reduction, None where this rule does not fit."""
+    stage = finish.stage
+    update = update_of(stage)
+    if update is None or type(update.combiner) not in _REDUCTIONS or stage.init is None:
+        return None
+    lane = next((it for it in reversed(stage.reduce) if _contiguous(stage, update, it)), None)
+    if lane is None:
+        return None
+    tile = _tile(stage, lane, machine)
+    chains = _CHAINS if all(size == 1 for _, size in tile) else 1
+    lanes = max(1, machine.vector_bits // element_bits(stage))
+    if lane.extent.constant is not None:
+        chains = max(1, min(chains, lane.extent.constant // lanes))
+    return LanePlan(update, finish, lane, tile, lanes, chains)
+
+
+def _contiguous(stage: Stage, update: Update, it: Iter) -> bool:
+    slopes = [constant_slope(load, it) for load in stage.loads if load is not update.old]
+    return it.extent.constant != 1 and all(s in (0, 1) for s in slopes) and 1 in slopes
+
+
+def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
+    """Two iterators, each of which leaves a vector of operands where it is; none where there are not two."""
+    vectors = [load for load in stage.loads if constant_slope(load, lane) == 1]
+    found = [
+        it for it in stage.spatial if it.extent.constant != 1 and any(constant_slope(v, it) == 0 for v in vectors)
+    ][-2:]
+    size = 4 if machine.registers >= 32 else 2
+    return [(it, min(size, it.extent.constant or size)) for it in found] if len(found) == 2 else []
+
+
+def emit_lanes(loops: Loops, plan: LanePlan) -> None:
+    """The loops of a plan."""
+    tiled = [it for it, _ in plan.tile]
+    outer = [it for it in plan.stage.spatial if it not in tiled]
+    outer_loops(loops, outer, {}, lambda where: _tiles(loops, plan, list(plan.tile), where, []))
+
+
+def _tiles(
+    loops: Loops,
+    plan: LanePlan,
+    left: list[tuple[Iter, int]],
+    where: Where,
+    tile: list[tuple[Iter, int, SSAValue]],
+) -> None:
+    """Full tiles along each iterator, then one element at a time (or what is left, where that is known)."""
+    if not left:
+        _Tile(loops, plan, where, tile).emit()
+        return
+    (it, size), *rest = left
+    done: SymExpr = Const(0, it.dtype)
+    known = it.extent.constant
+    for step in (size, 1 if known is None else known % size):
+        if step == 0 or (known is None and step == size == 1 and done.constant != 0):
+            continue
+        count = floordiv(it.extent - done, Const(step, it.dtype))
+
+        def strip(v: SSAValue, step: int = step, done: SymExpr = done) -> None:
+            first = loops.value(add(done, mul(Var(v, it.dtype), Const(step, it.dtype))), it.dtype)
+            _tiles(loops, plan, rest, where, [*tile, (it, step, first)])
+
+        loops.loop(count, strip, dtype=it.dtype)
+        done = add(done, mul(count, Const(step, it.dtype)))
+
+
+@dataclass
+class _Tile:
+    """One tile: the iterators that lie in it, with sizes and first values; the others are at `where`."""
+
+    loops: Loops
+    plan: LanePlan
+    where: Where
+    tile: list[tuple[Iter, int, SSAValue]]
+
+    def emit(self) -> None:
+        plan, loops = self.plan, self.loops
+        sizes = [size for _, size, _ in self.tile]
+        acc_type = BufferType.of([*sizes, plan.width], self._dtype(), scope="local")
+        acc = loops.op(tir.AllocBufferOp(acc_type))
+        self._elements(lambda where, at: self._fill(at, acc))
+        others = [it for it in plan.stage.reduce if it is not plan.lane]
+        outer_loops(loops, others, {}, lambda ks: self._along(acc, ks))
+        self._elements(lambda where, at: self._end(where, at, acc))
+
+    def _dtype(self) -> Attribute:
+        return cast(BufferType, self.plan.stage.buffer.type).dtype
+
+    def _elements(self, body: Callable[[Where, list[SSAValue]], None]) -> None:
+        """Each element of the tile, unrolled: where it is in the result, and in the accumulators."""
+
+        def nest(left: list[tuple[Iter, int, SSAValue]], where: Where, at: list[SSAValue]) -> None:
+            if not left:
+                body(where, at)
+                return
+            (it, size, first), *rest = left
+            self.loops.loop(
+                size,
+                lambda v: nest(rest, {**where, it: sum_of(self.loops, first, v)}, [*at, v]),
+                dtype=it.dtype,
+                kind=ForKind.UNROLLED,
+            )
+
+        nest(self.tile, dict(self.where), [])
+
+    def _lanes(self, width: int, body: Callable[[SSAValue], None]) -> None:
+        self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
+
+    def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
+        """Each lane begins with what changes nothing: zero for sums; the init value, which is combined again, else."""
+        loops, plan = self.loops, self.plan
+        init = plan.stage.init
+        assert init is not None
+
+        def lane(c: SSAValue) -> None:
+            if isinstance(plan.update.combiner, tir.AddOp):
+                value = loops.op(tir.ConstOp(0, self._dtype()))
+            else:
+                value = self._cloner({}, loops)(init.value)
+            loops.insert(tir.StoreOp(value, acc, [*at, c]))
+
+        self._lanes(plan.width, lane)
+
+    def _along(self, acc: SSAValue, ks: Where) -> None:
+        """The reduction along the vectors: full widths, then what is left."""
+        plan, loops, lane = self.plan, self.loops, self.plan.lane
+        full = floordiv(lane.extent, Const(plan.width, lane.dtype))
+
+        def step(width: int, start: SymExpr, masked: bool) -> Callable[[SSAValue], None]:
+            def body(v: SSAValue) -> None:
+                first = loops.value(add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype))), lane.dtype)
+                self._elements(lambda where, at: self._step({**where, **ks}, at, acc, first, width, masked))
+
+            return body
+
+        loops.loop(full, step(plan.width, Const(0, lane.dtype), False), dtype=lane.dtype, name="k_tile")
+        done = mul(full, Const(plan.width, lane.dtype))
+        rest = lane.extent - done
+        if rest.constant is None:
+            count = floordiv(add(rest, plan.lanes - 1), Const(plan.lanes, lane.dtype))
+            loops.loop(count, step(plan.lanes, done, True), dtype=lane.dtype, name="k_rest")
+        elif rest.constant:
+            step(rest.constant, done, False)(loops.value(Const(0, lane.dtype), lane.dtype))
+
+    def _cloner(self, where: Where, loops: Loops) -> Cloner:
+        cloner = loops.cloner()
+        for it, value in where.items():
+            cloner.replace(it.var, value)
+        return cloner
+
+    def _step(self, where: Where, at: list[SSAValue], acc: SSAValue, first: SSAValue, width: int, masked: bool) -> None:
+        plan, loops = self.plan, self.loops
+
+        def element(c: SSAValue) -> None:
+            k = sum_of(loops, first, c)
+            cloner = self._cloner({**where, plan.lane: k}, loops)
+            old = tir.LoadOp(acc, [*at, c])
+            cloner.replace(plan.update.old.result, old.result)
+
+            def build() -> None:
+                loops.insert(old)
+                loops.insert(tir.StoreOp(cloner(plan.update.combiner.result), acc, [*at, c]))
+
+            if not masked:
+                build()
+                return
+            hoist_uniform(cloner, plan.update.term, plan.lane)
+            end = loops.value(plan.lane.extent, plan.lane.dtype)
+            loops.branch(loops.op(tir.LtOp(k, end)), build)
+
+        self._lanes(width, element)
+
+    def _end(self, where: Where, at: list[SSAValue], acc: SSAValue) -> None:
+        """Combine the vectors, then the lanes, then the init value; finish and store."""
+        plan, loops = self.plan, self.loops
+        combine = type(plan.update.combiner)
+        dtype = self._dtype()
+        total: SSAValue | None = None
+        for chain in range(plan.chains):
+            base = loops.op(tir.ConstOp(chain * plan.lanes, i64))
+            index = base
+            if plan.lanes > 1:
+                index = loops.op(tir.RampOp(base, loops.op(tir.ConstOp(1, i64)), plan.lanes))
+            part = loops.op(tir.LoadOp(acc, [*at, index]))
+            total = part if total is None else loops.op(combine(total, part))
+        assert total is not None and plan.stage.init is not None
+        start = self._cloner(where, loops)(plan.stage.init.value)
+        if plan.lanes > 1:
+            total = self._across(total, dtype)
+        plan.finish.store(loops, where, loops.op(combine(start, total)))
+
+    def _across(self, lanes: SSAValue, dtype: Attribute) -> SSAValue:
+        """The horizontal reduction of a vector."""
+        loops = self.loops
+        names = _REDUCTIONS[type(self.plan.update.combiner)]
+        kind = names[0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
+        args = [lanes]
+        if kind == "fadd":
+            args = [loops.op(tir.ConstOp(0, dtype)), lanes]
+        return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))

@@ -1,0 +1,224 @@
+"""What a tir function does, stage by stage: a nest of loops around one block that stores one element.
+
+A stage is what `te` makes: iterators bound to loops from 0, a body that is one expression, stored once. Whatever is not of
+this form (several stores, branches, loops with annotations, …) is left as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
+from ...dialects.tir import BufferType, ForKind, IterKind
+from ...ir.affine import expr_of
+
+COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
+_EXPRESSIONS = (
+    *tir.BINARY.values(), tir.NotOp, tir.CastOp, tir.ReinterpretOp, tir.SelectOp, tir.IfThenElseOp, tir.CallIntrinOp,
+    tir.ConstOp, tir.LoadOp, ValueOp, tir.YieldOp,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Iter:
+    """An iterator of a block: its variable and how many values it has, from 0."""
+
+    var: SSAValue
+    extent: SymExpr
+    reduce: bool
+
+    @property
+    def dtype(self) -> IntegerType:
+        return cast(IntegerType, self.var.type)
+
+    @property
+    def expr(self) -> Var:
+        return Var(self.var, self.dtype)
+
+
+@dataclass
+class Stage:
+    """One nest: `root` is its outermost operation; `iters` are in the order of the loops."""
+
+    root: Operation
+    block: tir.BlockOp
+    iters: list[Iter]
+    store: tir.StoreOp
+    init: tir.StoreOp | None
+
+    @property
+    def buffer(self) -> SSAValue:
+        """What the stage writes."""
+        return self.store.buffer
+
+    @property
+    def spatial(self) -> list[Iter]:
+        return [it for it in self.iters if not it.reduce]
+
+    @property
+    def reduce(self) -> list[Iter]:
+        return [it for it in self.iters if it.reduce]
+
+    @property
+    def loads(self) -> list[tir.LoadOp]:
+        """Every load of the body (not of the init region)."""
+        return [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp) and not _in_init(op, self.block)]
+
+    def inputs(self) -> set[SSAValue]:
+        """The buffers that are read, other than the one that is written."""
+        every = {op.buffer for op in self.block.body.walk() if isinstance(op, tir.LoadOp)}
+        return every - {self.buffer}
+
+
+def _in_init(op: Operation, block: tir.BlockOp) -> bool:
+    parent = op.parent_op()
+    while parent is not None and parent is not block:
+        if isinstance(parent, tir.InitOp):
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def analyse(root: Operation) -> Stage | None:
+    """The stage that `root` is, None where it has another form."""
+    loops: dict[SSAValue, SymExpr] = {}
+    op: Operation = root
+    while isinstance(op, tir.ForOp):
+        extent = _plain_extent(op)
+        inner = [o for o in op.body.block.ops if not isinstance(o, tir.ConstOp)]
+        if extent is None or len(inner) != 1:
+            return None
+        loops[op.loop_var] = extent
+        op = inner[0]
+    if not isinstance(op, tir.BlockOp) or op.predicate is not None:
+        return None
+    iters = _iters(op, loops)
+    return None if iters is None else _with_body(root, op, iters)
+
+
+def _plain_extent(loop: tir.ForOp) -> SymExpr | None:
+    """The extent of a serial loop from 0 without annotations."""
+    first, extent = loop.min, loop.extent
+    if loop.kind is not ForKind.SERIAL or loop.annotations is not None:
+        return None
+    if not isinstance(first, SymExpr) or first.constant != 0 or not isinstance(extent, SymExpr):
+        return None
+    return extent
+
+
+def _iters(block: tir.BlockOp, loops: dict[SSAValue, SymExpr]) -> list[Iter] | None:
+    """The iterators in the order of their loops; those that have one value only come first."""
+    left = dict(loops)
+    order = {v: i for i, v in enumerate(loops)}
+    rows: list[tuple[int, Iter]] = []
+    for var, kind, binding, least, extent in zip(
+        block.iter_vars, block.kinds, block.bindings, block.mins, block.extents, strict=True
+    ):
+        if kind not in (IterKind.SPATIAL, IterKind.REDUCE) or least.constant != 0:
+            return None
+        if binding in left and left.pop(binding) == extent:
+            rows.append((order[binding], Iter(var, extent, kind is IterKind.REDUCE)))
+        elif extent.constant == 1 and expr_of(binding).constant == 0:
+            rows.append((-1, Iter(var, extent, kind is IterKind.REDUCE)))
+        else:
+            return None
+    if any(extent.constant != 1 for extent in left.values()):
+        return None
+    return [it for _, it in sorted(rows, key=lambda row: row[0])]
+
+
+def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage | None:
+    stores: list[tir.StoreOp] = []
+    init: tir.StoreOp | None = None
+    for op in block.body.block.ops:
+        if isinstance(op, tir.StoreOp):
+            stores.append(op)
+        elif isinstance(op, tir.InitOp):
+            last = op.body.block.last_op
+            if not isinstance(last, tir.StoreOp) or not _is_expression(list(op.body.block.ops)[:-1]):
+                return None
+            init = last
+        elif not isinstance(op, tir.ReadsOp | tir.WritesOp) and not _is_expression([op]):
+            return None
+    if len(stores) != 1 or stores[0] is not block.body.block.last_op:
+        return None
+    stage = Stage(root, block, iters, stores[0], init)
+    return stage if _is_sound(stage) else None
+
+
+def _is_expression(ops: Iterable[Operation]) -> bool:
+    return all(isinstance(inner, _EXPRESSIONS) for op in ops for inner in op.walk())
+
+
+def _is_sound(stage: Stage) -> bool:
+    """Elements are independent: what is written is read only at the place that is written."""
+    here = [expr_of(i) for i in stage.store.indices]
+    own = [op for op in stage.loads if op.buffer is stage.buffer]
+    if any([expr_of(i) for i in op.indices] != here for op in own):
+        return False
+    spatial = {it.var for it in stage.spatial if it.extent.constant != 1}
+    used = {v.name for e in here for v in e.free_vars()}
+    if stage.init is not None and [expr_of(i) for i in stage.init.indices] != here:
+        return False
+    return spatial <= used and not any(it.var in used for it in stage.reduce if it.extent.constant != 1)
+
+
+@dataclass(frozen=True)
+class Update:
+    """A reduction's step: `old` is the load of the accumulator, an operand of `combiner`, which is what is stored."""
+
+    combiner: tir.BinaryExpr
+    old: tir.LoadOp
+    term: SSAValue
+
+
+def update_of(stage: Stage) -> Update | None:
+    """The step of a reduction, None where it is no `C = combine(C, term)`."""
+    op = stage.store.value.owner
+    if not isinstance(op, COMBINERS):
+        return None
+    own = [load for load in stage.loads if load.buffer is stage.buffer]
+    if len(own) != 1 or sum(1 for _ in own[0].result.uses) != 1:
+        return None
+    for old, term in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        if old is own[0].result:
+            return Update(op, own[0], term)
+    return None
+
+
+def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
+    """Where an access is, in elements from the buffer's first."""
+    total: SymExpr = Const(0)
+    for index, stride in zip(indices, cast(BufferType, buffer.type).layout_strides(), strict=True):
+        total = add(total, mul(expr_of(index), stride))
+    return total
+
+
+def slope(buffer: SSAValue, indices: Iterable[SSAValue], it: Iter) -> SymExpr:
+    """By how much an address grows with an iterator: a constant, an expression of extents, or of other iterators."""
+    where = address(buffer, indices)
+    return where.substitute({it.expr: add(it.expr, 1)}) - where
+
+
+def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
+    """The slope of an access, None where it is not one constant."""
+    return slope(op.buffer, op.indices, it).constant
+
+
+def tree(value: SSAValue) -> list[Operation]:
+    """The operations that compute `value`, without those in regions."""
+    found: dict[Operation, None] = {}
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        if isinstance(v, OpResult) and v.op not in found:
+            found[v.op] = None
+            todo.extend(v.op.operands)
+    return list(found)

@@ -1,0 +1,295 @@
+"""The rule for reductions into rows of neighbouring elements: matrix products, convolutions, sums over leading axes.
+
+A tile of `rows` x `width` elements is accumulated in registers while the reduction runs, then finished and stored; each
+element is summed in its own order, as the tir says. Vectors run along an iterator in which the result and the operands
+are contiguous; rows run along another one, in which one of the vectors is reused:
+
+    for j in N / width: for i in M / rows:
+        acc[rows, width] = init; for k: acc[r, c] = acc[r, c] + A[i * rows + r, k] * B[k, j * width + c]; C = finish(acc)
+
+What is left of M and N is done by smaller tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.tir import BufferType, ForKind
+from .epilogue import Finish, Guard, hoist_uniform
+from .rewrite import Cloner, Loops
+from .stages import Iter, Stage, Update, constant_slope, update_of
+
+_WIDEST_GEMV = 8
+_MOST_ROWS = 16
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the rules know of the target."""
+
+    vector_bits: int
+    registers: int
+
+
+@dataclass
+class TilePlan:
+    """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`."""
+
+    update: Update
+    finish: Finish
+    lane: Iter
+    row: Iter | None
+    lanes: int
+    vectors: int
+    rows: int
+
+    @property
+    def stage(self) -> Stage:
+        return self.finish.stage
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+
+def element_bits(stage: Stage) -> int:
+    """The widest element that the vectors of a stage hold, in memory."""
+    buffers = {load.buffer for load in stage.loads} | {stage.buffer}
+    return max(max(8, bit_width(cast(BufferType, b.type).dtype)) for b in buffers)
+
+
+def plan_tiles(finish: Finish, machine: Machine) -> TilePlan | None:
+    """The plan for a reduction, None where this rule does not fit."""
+    stage = finish.stage
+    update = update_of(stage)
+    if update is None or not stage.reduce:
+        return None
+    lane = _lane_iter(stage, finish)
+    if lane is None:
+        return None
+    lanes = max(1, machine.vector_bits // element_bits(stage))
+    row = _row_iter(stage, update, lane)
+    vectors, rows = _tile_size(machine, lane.extent.constant, lanes, row)
+    return TilePlan(update, finish, lane, row, lanes, vectors, rows)
+
+
+def _lane_iter(stage: Stage, finish: Finish) -> Iter | None:
+    """The innermost iterator in which the result is contiguous, and every operand contiguous or the same."""
+    for it in reversed(stage.spatial):
+        mine = finish.iter_of(it)
+        if it.extent.constant == 1 or constant_slope(finish.last.store, mine) != 1:
+            continue
+        operands = [s for load in stage.loads if load.buffer is not stage.buffer for s in [constant_slope(load, it)]]
+        if all(s in (0, 1) for s in operands) and any(s == 1 for s in operands):
+            return it
+    return None
+
+
+def _row_iter(stage: Stage, update: Update, lane: Iter) -> Iter | None:
+    """The innermost other iterator in which an operand that lies along the lanes does not move."""
+    vectors = [op for op in stage.loads if op is not update.old and constant_slope(op, lane) == 1]
+    for it in reversed(stage.spatial):
+        if it is not lane and it.extent.constant != 1 and any(constant_slope(op, it) == 0 for op in vectors):
+            return it
+    return None
+
+
+def _tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None) -> tuple[int, int]:
+    """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
+    needed = 4 if extent is None else -(-extent // lanes)
+    if row is None:
+        return min(needed, _WIDEST_GEMV), 1
+    widest = 4 if machine.registers >= 32 else 2
+    vectors = needed if needed <= widest else next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
+    rows = min(_MOST_ROWS, (machine.registers - 1 - vectors) // vectors)
+    return vectors, max(1, min(rows, row.extent.constant or rows))
+
+
+def emit_tiles(loops: Loops, plan: TilePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.spatial if it is not plan.lane and it is not plan.row]
+    outer_loops(loops, outer, {}, lambda where: _columns(loops, plan, where))
+
+
+def outer_loops(
+    loops: Loops, iters: list[Iter], where: dict[Iter, SSAValue], body: Callable[[dict[Iter, SSAValue]], None]
+) -> None:
+    if not iters:
+        body(where)
+        return
+    first = iters[0]
+    loops.loop(
+        first.extent,
+        lambda v: outer_loops(loops, iters[1:], {**where, first: v}, body),
+        dtype=first.dtype,
+        name=_name(first),
+    )
+
+
+def _name(it: Iter) -> str | None:
+    from ...dialects.names import name_of
+
+    return name_of(it.var)
+
+
+Where = dict[Iter, SSAValue]
+
+
+def _columns(loops: Loops, plan: TilePlan, where: Where) -> None:
+    """Full tiles, then what is left of the lanes: one narrower tile, or vectors with a mask where that is not known."""
+    lane, width = plan.lane, plan.width
+    full = floordiv(lane.extent, Const(width, lane.dtype))
+    _strips(loops, plan, where, full, Const(0, lane.dtype), width, masked=False)
+    done = mul(full, Const(width, lane.dtype))
+    rest = lane.extent - done
+    if rest.constant is not None:
+        if rest.constant:
+            _strips(loops, plan, where, Const(1, lane.dtype), done, rest.constant, masked=False)
+        return
+    count = floordiv(add(rest, plan.lanes - 1), Const(plan.lanes, lane.dtype))
+    _strips(loops, plan, where, count, done, plan.lanes, masked=True)
+
+
+def _strips(
+    loops: Loops, plan: TilePlan, where: Where, count: SymExpr, start: SymExpr, width: int, *, masked: bool
+) -> None:
+    """`count` strips of columns, `width` wide, from `start`."""
+    lane = plan.lane
+
+    def strip(v: SSAValue) -> None:
+        first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
+        _Strip(loops, plan, where, loops.value(first, lane.dtype), width, masked).rows()
+
+    loops.loop(count, strip, dtype=lane.dtype, name=f"{_name(lane) or 'j'}_tile")
+
+
+@dataclass
+class _Strip:
+    """A strip of columns: from `first`, `width` wide; `masked` where it may reach over the end."""
+
+    loops: Loops
+    plan: TilePlan
+    where: Where
+    first: SSAValue
+    width: int
+    masked: bool
+
+    def rows(self) -> None:
+        """Full tiles, then smaller ones for the rows that are left."""
+        row = self.plan.row
+        if row is None:
+            self.tile(1, None)
+            return
+        done: SymExpr = Const(0, row.dtype)
+        for rows in self._row_sizes(row):
+            count = floordiv(row.extent - done, Const(rows, row.dtype))
+            self._tiles(row, rows, count, done)
+            done = add(done, mul(count, Const(rows, row.dtype)))
+
+    def _row_sizes(self, row: Iter) -> list[int]:
+        """The sizes of tiles: the last is what is left where that is known, else 1."""
+        full, extent = self.plan.rows, row.extent.constant
+        if extent is not None:
+            return [full, extent % full] if extent % full else [full]
+        return [full] + ([2] if full > 3 else []) + ([1] if full > 1 else [])
+
+    def _tiles(self, row: Iter, rows: int, count: SymExpr, start: SymExpr) -> None:
+        def tile(v: SSAValue) -> None:
+            first = add(start, mul(Var(v, row.dtype), Const(rows, row.dtype)))
+            self.tile(rows, self.loops.value(first, row.dtype))
+
+        self.loops.loop(count, tile, dtype=row.dtype, name=f"{_name(row) or 'i'}_tile")
+
+    def tile(self, rows: int, first_row: SSAValue | None) -> None:
+        """Accumulate and finish one tile."""
+        loops, plan = self.loops, self.plan
+        padded = -(-self.width // plan.lanes) * plan.lanes
+        dtype = cast(BufferType, plan.stage.buffer.type).dtype
+        acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, padded], dtype, scope="local")))
+        self._elements(rows, first_row, lambda where, at: self._start(where, at, acc))
+        self._reduce(plan.stage.reduce, {}, lambda ks: self._step(rows, first_row, acc, ks))
+        self._elements(rows, first_row, lambda where, at: self._end(where, at, acc))
+
+    def _reduce(self, iters: list[Iter], ks: Where, body: Callable[[Where], None]) -> None:
+        outer_loops(self.loops, iters, ks, body)
+
+    def _elements(
+        self, rows: int, first_row: SSAValue | None, body: Callable[[Where, tuple[SSAValue, SSAValue]], None]
+    ) -> None:
+        """Unrolled rows of vectors: `body` is given where the element is in the result, and in the accumulators."""
+        loops, lane = self.loops, self.plan.lane
+        row_type = self.plan.row.dtype if self.plan.row is not None else lane.dtype
+
+        def columns(r: SSAValue) -> None:
+            def element(c: SSAValue) -> None:
+                where = {**self.where, lane: sum_of(loops, self.first, c)}
+                if self.plan.row is not None and first_row is not None:
+                    where[self.plan.row] = sum_of(loops, first_row, r)
+                body(where, (r, c))
+
+            loops.loop(self.width, element, dtype=lane.dtype, kind=ForKind.VECTORIZED)
+
+        loops.loop(rows, columns, dtype=row_type, kind=ForKind.UNROLLED)
+
+    def _cloner(self, where: Where) -> Cloner:
+        cloner = self.loops.cloner()
+        for it, value in where.items():
+            cloner.replace(it.var, value)
+        return cloner
+
+    def _guard(self, where: Where) -> Guard | None:
+        if not self.masked:
+            return None
+        lane = self.plan.lane
+        end = self.loops.value(lane.extent, lane.dtype)
+        return Guard(lane, self.loops.op(tir.LtOp(where[lane], end)))
+
+    def _start(self, where: Where, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
+        """The accumulators begin with the init value, or with what is in the result where there is none."""
+        init = self.plan.stage.init
+        cloner = self._cloner(where)
+        value = self.plan.update.old.result if init is None else init.value
+        guard = self._guard(where) if init is None else None
+        if guard is None:
+            self.loops.insert(tir.StoreOp(cloner(value), acc, at))
+        else:
+            self.loops.branch(guard.cond, lambda: self.loops.insert(tir.StoreOp(cloner(value), acc, at)))
+
+    def _step(self, rows: int, first_row: SSAValue | None, acc: SSAValue, ks: Where) -> None:
+        update, loops = self.plan.update, self.loops
+
+        def element(where: Where, at: tuple[SSAValue, SSAValue]) -> None:
+            cloner = self._cloner({**where, **ks})
+            old = tir.LoadOp(acc, at)
+            cloner.replace(update.old.result, old.result)
+            guard = self._guard(where)
+            if guard is not None:
+                hoist_uniform(cloner, update.term, self.plan.lane)
+
+            def build() -> None:
+                loops.insert(old)
+                loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, at))
+
+            if guard is None:
+                build()
+            else:
+                loops.branch(guard.cond, build)
+
+        self._elements(rows, first_row, element)
+
+    def _end(self, where: Where, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
+        guard = self._guard(where)
+        value = self.loops.op(tir.LoadOp(acc, at))
+        self.plan.finish.store(self.loops, where, value, guard)
+
+
+def sum_of(loops: Loops, a: SSAValue, b: SSAValue) -> SSAValue:
+    return loops.value(add(Var(a, cast(IntegerType, a.type)), Var(b, cast(IntegerType, b.type))), a.type)  # pyright: ignore

@@ -1,0 +1,397 @@
+"""The functions of `R` that give values: calls, leaves and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import FloatAttr, TupleType, f32, f64, i1
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import suggestion
+from ...dialects import relax
+from ...dialects.dtypes import dtype_of, is_float
+from ...dialects.relax import OBJECT, OPERATORS, Kind, ShapeType, TensorDataAttr, TensorType
+from ...dialects.relax.reduce import ReduceOp
+from ...dialects.sym.expr import Const, SymExpr, i32
+from ...dialects.sym.expr import product as sym_product
+from .attributes import attribute_dict, plain_value
+from .folding import as_sym, fold_symbolic, is_constant
+from .relax_types import STRUCT_INFO_CALLS
+from .values import CallSite, GlobalRef, Imm, Ref, describe
+
+if TYPE_CHECKING:
+    from .relax_parser import RelaxParser
+
+Builder = Callable[["RelaxParser", CallSite], Any]
+
+
+# Leaves
+
+
+def const(p: RelaxParser, site: CallSite) -> SSAValue:
+    """`R.const(1.0, "float32")`"""
+    value, dtype = site.bind("value dtype=")
+    return p.emit(constant_of(p, site, value, p.dtype(dtype, site.node)), site.node)
+
+
+def constant_of(p: RelaxParser, site: CallSite, value: Any, dtype: Attribute | None) -> relax.ConstantOp:
+    """The constant of a number, nested lists of numbers, or an array."""
+    import numpy as np
+
+    value = plain_value(value)
+    if not (is_constant(value) or isinstance(value, np.ndarray | np.generic)) or value is None or value == "":
+        raise site.error("a constant must be a number, a list of numbers or an array", found=describe(value))
+    array = np.asarray(value)
+    if array.dtype == object or array.dtype.kind in "US":
+        raise site.error("the elements of a constant must be numbers of one shape", found=describe(value))
+    if dtype is None:
+        dtype = dtype_of(array.dtype.name) if isinstance(value, np.ndarray | np.generic) else _default_dtype(array.dtype.kind)
+    return relax.ConstantOp.of(array, dtype)
+
+
+def _default_dtype(kind: str) -> Attribute:
+    return {"b": i1, "f": f32}.get(kind, i32)
+
+
+def _shape(p: RelaxParser, site: CallSite) -> SSAValue:
+    return p.emit(relax.ShapeOp(p.dims(site.bind("value")[0], site.node)), site.node)
+
+
+def _prim_value(p: RelaxParser, site: CallSite) -> SSAValue:
+    return p.prim_value(site.bind("value")[0], site.node)
+
+
+def _string(p: RelaxParser, site: CallSite) -> SSAValue:
+    (value,) = site.bind("value")
+    if not isinstance(value, str):
+        raise site.error("a string is expected", found=describe(value))
+    return p.emit(relax.StringOp(value), site.node)
+
+
+def _dtype(p: RelaxParser, site: CallSite) -> SSAValue:
+    dtype = p.dtype(site.bind("value")[0], site.node)
+    if dtype is None:
+        raise site.error("a data type is expected")
+    return p.emit(relax.DataTypeOp(dtype), site.node)
+
+
+def _null_value(p: RelaxParser, site: CallSite) -> SSAValue:
+    site.bind("")
+    return p.emit(relax.NullValueOp(), site.node)
+
+
+def _extern(p: RelaxParser, site: CallSite) -> SSAValue:
+    name, sinfo = site.bind("global_symbol struct_info=")
+    if not isinstance(name, str):
+        raise site.error("the name of a packed function is a string", found=describe(name))
+    t = None if sinfo is None else p.as_struct_info(sinfo, site.node)
+    return p.emit(relax.ExternFuncOp(name, t if isinstance(t, relax.CallableType) else None), site.node)
+
+
+def _tuple(p: RelaxParser, site: CallSite) -> SSAValue:
+    return p.emit(relax.TupleOp([p.value(a, site.node) for a in site.args]), site.node)
+
+
+# Calls
+
+
+def _callee(p: RelaxParser, site: CallSite, value: Any) -> str:
+    value = p.module.imported(value) or value
+    if not isinstance(value, GlobalRef):
+        raise site.error("the first argument must be a function of the module", expected="cls.f", found=describe(value))
+    return value.name
+
+
+def _call_args(p: RelaxParser, site: CallSite, args: Any) -> list[SSAValue]:
+    """The arguments: a tuple of values, or one value."""
+    if isinstance(args, SSAValue) and isinstance(args.owner, relax.TupleOp) and args.name_hint is None:
+        return list(args.owner.fields_)
+    items = cast("list[Any]", list(args)) if isinstance(args, tuple | list) else [args]
+    return [p.value(a, site.node) for a in items]
+
+
+def _out_sinfo(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
+    """The outputs' struct info, a tuple where there are several."""
+    if isinstance(value, list | tuple):
+        items = [p.as_struct_info(v, site.node) for v in cast("list[Any]", value)]
+        outputs: list[Attribute] = items
+        result: Attribute = items[0] if len(items) == 1 else TupleType(items)
+    else:
+        result = p.as_struct_info(value, site.node)
+        outputs = list(result.types) if isinstance(result, TupleType) else [result]
+    for t in outputs:
+        if not (isinstance(t, TensorType) and t.dims is not None and t.element is not None):
+            raise site.error("an output must be a tensor of known shape and dtype", found=t)
+    return result
+
+
+def _tir_vars(p: RelaxParser, site: CallSite, value: Any) -> list[SymExpr] | None:
+    if value is None:
+        return None
+    if isinstance(value, SSAValue) and isinstance(value.type, ShapeType) and value.type.dims is not None:
+        return list(value.type.dims)
+    return p.dims(value, site.node)
+
+
+def _check_count(p: RelaxParser, site: CallSite, name: str, args: int, result: Attribute, variables: int) -> None:
+    """Inputs, outputs and scalars together are the parameters of the callee."""
+    wanted = p.module.parameter_count(name)
+    outputs = len(result.types) if isinstance(result, TupleType) else 1
+    if wanted is not None and wanted != args + outputs + variables:
+        raise site.error(
+            f"'{name}' has another number of parameters",
+            expected=f"{wanted} parameters",
+            found=f"{args} arguments, {outputs} outputs, {variables} tir_vars",
+        )
+
+
+def _call_tir(p: RelaxParser, site: CallSite) -> SSAValue:
+    gvar, args, sinfo, tir_vars = site.bind("gvar args= out_sinfo tir_vars=")
+    name, values = _callee(p, site, gvar), _call_args(p, site, () if args is None else args)
+    result = _out_sinfo(p, site, sinfo)
+    variables = _tir_vars(p, site, tir_vars)
+    _check_count(p, site, name, len(values), result, len(variables or ()))
+    return p.emit(relax.CallTIROp(name, values, result, variables), site.node)
+
+
+def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
+    gvar, args, indices, sinfo, tir_vars = site.bind("gvar args inplace_indices out_sinfo tir_vars=")
+    name, values = _callee(p, site, gvar), _call_args(p, site, args)
+    result = _out_sinfo(p, site, sinfo)
+    places = cast("list[Any]", list(indices)) if isinstance(indices, tuple | list) else [indices]
+    if not all(isinstance(i, int) for i in places):
+        raise site.error("inplace_indices must be integers", found=describe(indices))
+    return p.emit(
+        relax.CallTIRInplaceOp(name, values, cast("list[int]", places), result, _tir_vars(p, site, tir_vars)), site.node
+    )
+
+
+def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
+    func, args, sinfo = site.bind("func args out_sinfo")
+    if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
+        func = func.owner.global_symbol.data
+    if not isinstance(func, str):
+        raise site.error("the first argument must be the name of a packed function", found=describe(func))
+    values = _call_args(p, site, args)
+    return p.emit(relax.CallDPSPackedOp(func, values, _out_sinfo(p, site, sinfo)), site.node)
+
+
+def _packed(cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp]) -> Builder:
+    def build(p: RelaxParser, site: CallSite) -> SSAValue:
+        if not site.args:
+            raise site.error("the name of the packed function is missing")
+        func, *rest = site.args
+        if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
+            func = func.owner.global_symbol.data
+        if not isinstance(func, str):
+            raise site.error("the first argument must be the name of a packed function", found=describe(func))
+        attrs = dict(site.kwargs)
+        sinfo = attrs.pop("sinfo_args", None)
+        values = [p.value(a, site.node) for a in rest]
+        attributes = attribute_dict(p.source, site.node, attrs) if attrs else None
+        return p.emit(cls(func, values, sinfo_of(p, site, sinfo), attributes), site.node)
+
+    return build
+
+
+def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
+    """The struct info of `sinfo_args`: an object where it is absent, a tuple where there are several."""
+    if value is None:
+        return OBJECT
+    items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
+    types = [p.as_struct_info(v, site.node) for v in items]
+    return types[0] if len(types) == 1 else TupleType(types) if types else OBJECT
+
+
+def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
+    value, sinfo = site.bind("value struct_info")
+    return p.emit(relax.MatchCastOp(p.value(value, site.node), p.as_struct_info(sinfo, site.node)), site.node)
+
+
+# Operators
+
+
+def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite) -> SSAValue:
+    """Build the operator `name` of positional and named arguments: operands first, then attributes, in their order."""
+    cls = OPERATORS[name]
+    operands = [n.rstrip("*?") for n in cls.ARG_NAMES]
+    names = [*operands, *cls.ATTR_SPECS]
+    if len(args) > len(names):
+        raise site.error("too many arguments", expected=f"at most {len(names)}: {', '.join(names)}", found=len(args))
+    given = dict(zip(names, args, strict=False))
+    for key, value in kwargs.items():
+        if key not in names:
+            hint = suggestion(key, names)
+            raise site.error(f"no argument is called '{key}'", expected=", ".join(names), hint=hint)
+        if key in given:
+            raise site.error(f"argument '{key}' is given twice")
+        given[key] = value
+    adapter = _ADAPTERS.get(name)
+    if adapter is not None:
+        adapter(p, given, site)
+    values = [_operand(p, mark, given.get(n), site) for n, mark in zip(operands, cls.ARG_NAMES, strict=True)]
+    attrs = {n: _attribute(p, cls, n, given[n], site) for n in cls.ATTR_SPECS if n in given}
+    return p.emit(cls.make(*values, **attrs), site.node)
+
+
+def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
+    if value is None:
+        return None
+    if mark.endswith("*"):
+        if isinstance(value, SSAValue):
+            return [value]
+        items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
+        return [p.value(v, site.node) for v in items]
+    if isinstance(value, tuple | list) and mark.startswith(("shape", "strides", "begin", "end")):
+        return p.emit(relax.ShapeOp(p.dims(value, site.node)), site.node)
+    return p.value(value, site.node)
+
+
+def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any, site: CallSite) -> Any:
+    if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
+        return p.dtype(value, site.node)
+    value = plain_value(value)
+    if name in ("axis", "axes") and isinstance(value, int) and _takes_axes(cls):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [plain_value(v) for v in cast("list[Any]", value)]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise site.error(f"attribute '{name}' must be a constant", found=describe(value))
+
+
+_LISTS = ("relax.permute_dims", "relax.expand_dims", "relax.squeeze", "relax.nn.layer_norm", "relax.nn.rms_norm")
+
+
+def _takes_axes(cls: type[relax.Operator]) -> bool:
+    """Whether one axis stands for a list of one."""
+    is_arg = cls.name in ("relax.argmax", "relax.argmin")
+    return (issubclass(cls, ReduceOp) and not is_arg) or cls.name in _LISTS
+
+
+def _reshape(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+    """Replace the -1 of a shape by what is left."""
+    shape, x = given.get("shape"), given.get("x")
+    if isinstance(shape, int):
+        shape = given["shape"] = (shape,)
+    if not isinstance(shape, tuple | list) or -1 not in [v for v in cast("list[Any]", shape) if isinstance(v, int)]:
+        return
+    items = cast("list[Any]", list(shape))
+    known = [p.dim(v, site.node) for v in items if v != -1]
+    t = x.type if isinstance(x, SSAValue) else None
+    if len(known) != len(items) - 1 or not isinstance(t, TensorType) or t.dims is None:
+        raise site.error("one dimension may be -1, where the shape of x is known")
+    total, part = sym_product(t.dims), sym_product(known)
+    rest = fold_symbolic("floordiv", total, part) if part.constant != 0 else None
+    if rest is None or (part.constant is not None and total.constant is not None and total.constant % part.constant):
+        raise site.error("the elements do not fill the shape", expected=f"a multiple of {part}", found=total)
+    given["shape"] = [rest if v == -1 else v for v in items]
+
+
+def _full(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+    """`fill_value` may be a number."""
+    fill = given.get("fill_value")
+    if isinstance(fill, int | float | Imm):
+        dtype = fill.dtype if isinstance(fill, Imm) else p.dtype(given.get("dtype"), site.node)
+        given["fill_value"] = p.emit(constant_of(p, site, fill, dtype), site.node)
+
+
+def _arrays(name: str) -> Callable[[RelaxParser, dict[str, Any], CallSite], None]:
+    """The operand `name` may be one value instead of a tuple of values."""
+
+    def adapt(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+        value = given.get(name)
+        if isinstance(value, SSAValue) and not isinstance(value.type, TupleType):
+            given[name] = [value]
+
+    return adapt
+
+
+_ADAPTERS: dict[str, Callable[[RelaxParser, dict[str, Any], CallSite], None]] = {
+    "relax.reshape": _reshape,
+    "relax.full": _full,
+    "relax.concat": _arrays("xs"),
+}
+
+BINARY_OPERATORS = {
+    "add": "relax.add",
+    "sub": "relax.subtract",
+    "mul": "relax.multiply",
+    "div": "relax.divide",
+    "floordiv": "relax.floor_divide",
+    "floormod": "relax.floor_mod",
+    "pow": "relax.power",
+    "lt": "relax.less",
+    "le": "relax.less_equal",
+    "gt": "relax.greater",
+    "ge": "relax.greater_equal",
+    "eq": "relax.equal",
+    "ne": "relax.not_equal",
+    "matmul": "relax.matmul",
+    "bitwise_and": "relax.bitwise_and",
+    "bitwise_or": "relax.bitwise_or",
+    "bitwise_xor": "relax.bitwise_xor",
+    "shift_left": "relax.left_shift",
+    "shift_right": "relax.right_shift",
+}
+"""Python's operators on tensors."""
+
+CALLS: dict[str, Builder] = {
+    "const": const,
+    "shape": _shape,
+    "prim_value": _prim_value,
+    "str": _string,
+    "dtype": _dtype,
+    "null_value": _null_value,
+    "ExternFunc": _extern,
+    "extern": _extern,
+    "tuple": _tuple,
+    "call_tir": _call_tir,
+    "call_tir_inplace": _call_tir_inplace,
+    "call_dps_packed": _call_dps_packed,
+    "call_packed": _packed(relax.CallPackedOp),
+    "call_pure_packed": _packed(relax.CallPurePackedOp),
+    "match_cast": _match_cast,
+}
+"""What of `R` is no operator, by name."""
+
+
+def call_relax(p: RelaxParser, target: Ref, site: CallSite) -> Any:
+    """A call of `R.<name>`."""
+    builder = CALLS.get(target.path) or p.statements.get(target.path)
+    if builder is not None:
+        return builder(p, site)
+    struct_info = STRUCT_INFO_CALLS.get(target.path)
+    if struct_info is not None:
+        return struct_info(p, site)
+    name = f"relax.{target.path}"
+    if name not in OPERATORS:
+        known = [*CALLS, *STRUCT_INFO_CALLS, *p.statements, *(n.removeprefix("relax.") for n in OPERATORS)]
+        raise site.error(f"R has no '{target.path}'", hint=suggestion(target.path, known))
+    return call_operator(p, name, site.args, site.kwargs, site)
+
+
+def scalar_like(p: RelaxParser, value: Any, like: SSAValue, site: CallSite) -> SSAValue:
+    """A number beside a tensor: a constant of the tensor's dtype."""
+    element = like.type.element if isinstance(like.type, TensorType) else None
+    number = plain_value(value)
+    if element is not None and isinstance(number, float) and not is_float(element):
+        element = f32
+    return p.emit(constant_of(p, site, number, element), site.node)
+
+
+def prim_attr(value: Any) -> SymExpr | FloatAttr | None:
+    """The contents of a prim value; None for what is no number."""
+    if isinstance(value, Imm) and isinstance(value.value, float):
+        return FloatAttr(value.value, cast(Any, value.dtype))
+    if isinstance(value, bool):
+        return Const(int(value), i1)
+    if isinstance(value, Imm) and value.dtype == i1:
+        return Const(value.value, i1)
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    return as_sym(value)
+
+
+__all__ = ["BINARY_OPERATORS", "TensorDataAttr", "call_operator", "call_relax", "prim_attr", "scalar_like", "sinfo_of"]

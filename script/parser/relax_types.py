@@ -1,0 +1,207 @@
+"""Struct info in scripts: `R.Tensor(("n", 4), "float32")` and its kin."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import suggestion
+from ...dialects.dtypes import dtype_of
+from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
+from ...dialects.sym.expr import SymExpr, Var, i64
+from .evaluator import Evaluator
+from .folding import as_sym
+from .scope import is_missing
+from .source import ScriptError
+from .values import CallSite, FreshVar, Imm, Ref, describe
+
+
+class StructInfoEvaluator(Evaluator):
+    """Evaluates struct info and symbolic dimensions."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._in_text = False
+        """Whether a dimension written as a string is read: there, an unknown name is a symbolic variable."""
+
+    def visit_name(self, node: ast.Name) -> Any:
+        if self._in_text:
+            found = self.scope.local(node.id)
+            if not isinstance(found, SymExpr):
+                known = self.scope.environment.lookup(node.id)
+                found = known if is_missing(found) and isinstance(known, Ref | int) else Var(node.id)
+            return found
+        return super().visit_name(node)
+
+    def struct_info(self, node: ast.expr) -> Attribute:
+        """The struct info that an annotation says."""
+        return self.as_struct_info(self.visit(node), node)
+
+    def as_struct_info(self, value: Any, node: ast.AST) -> Attribute:
+        if isinstance(value, Ref) and value.path in STRUCT_INFO_CALLS:
+            return STRUCT_INFO_CALLS[value.path](self, CallSite(cast(ast.Call, node), str(value), [], {}, self.source))
+        if isinstance(value, STRUCT_INFO):
+            return value
+        raise self.error(
+            node, "struct info is expected", expected="R.Tensor(…), R.Tuple(…), R.Shape(…), …", found=describe(value)
+        )
+
+    def dims(self, value: Any, node: ast.AST) -> list[SymExpr]:
+        """A shape; strings are expressions over symbolic variables."""
+        if not isinstance(value, tuple | list):
+            raise self.error(node, "a shape is a tuple or list", expected='(1, "n")', found=describe(value))
+        return [self.dim(v, node) for v in cast("list[Any]", value)]
+
+    def dim(self, value: Any, node: ast.AST) -> SymExpr:
+        found = self._text_dim(value, node) if isinstance(value, str) else as_sym(value)
+        if found is None:
+            if isinstance(value, SSAValue) and isinstance(value.type, PrimType) and value.type.expr is not None:
+                return value.type.expr
+            raise self.error(
+                node, "a dimension must be an integer or a symbolic expression", found=describe(value)
+            )
+        return found
+
+    def _text_dim(self, text: str, node: ast.AST) -> SymExpr:
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.error(node, "this is no symbolic expression", found=repr(text)) from None
+        before, self._in_text = self._in_text, True
+        try:
+            found = as_sym(self.visit(tree.body))
+        except ScriptError as error:
+            raise self.error(node, f"in the dimension {text!r}: {error.message}", hint=error.hint) from None
+        finally:
+            self._in_text = before
+        if found is None:
+            raise self.error(node, "this is no symbolic integer", found=repr(text))
+        return found
+
+    def dtype(self, value: Any, node: ast.AST) -> Attribute | None:
+        """A data type by name; None and `void` say nothing."""
+        if isinstance(value, Ref) and value.dialect == "tir":
+            value = value.path
+        name = value if isinstance(value, str) or value is None else getattr(value, "name", None)
+        name = getattr(value, "__name__", None) if name is None and value is not None else name
+        if name is None and value is None or name in ("void", ""):
+            return None
+        if not isinstance(name, str):
+            raise self.error(node, "a data type is expected", expected='a name such as "float32"', found=describe(value))
+        with self.source.located(node):
+            return dtype_of(name)
+
+
+def _tensor(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+    shape, dtype, vdevice, ndim = site.bind("shape= dtype= vdevice= ndim=")
+    if isinstance(shape, str) and dtype is None:
+        shape, dtype = None, shape
+    element = p.dtype(dtype, site.node)
+    if isinstance(shape, SSAValue) and isinstance(shape.type, ShapeType):
+        return TensorType.of(shape.type.dims, element, shape.type.rank)
+    device = vdevice if isinstance(vdevice, str) else None
+    if shape is None:
+        return TensorType.of(None, element, _rank(site, ndim), vdevice=device)
+    dims = p.dims(shape, site.node)
+    rank = _rank(site, ndim)
+    if rank is not None and rank != len(dims):
+        raise site.error("ndim does not agree with the shape", expected=len(dims), found=rank)
+    return TensorType.of(dims, element, vdevice=device)
+
+
+def _rank(site: CallSite, ndim: Any) -> int | None:
+    if ndim is None or ndim == -1:
+        return None
+    if not isinstance(ndim, int) or ndim < 0:
+        raise site.error("ndim must be an integer that is not negative", found=describe(ndim))
+    return ndim
+
+
+def _shape(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+    values, ndim = site.bind("values= ndim=")
+    return ShapeType.of(None if values is None else p.dims(values, site.node), _rank(site, ndim))
+
+
+def _tuple(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+    fields = site.args
+    if len(fields) == 1 and isinstance(fields[0], tuple | list):
+        fields = cast("list[Any]", list(fields[0]))
+    return TupleType([p.as_struct_info(f, site.node) for f in fields])
+
+
+def _prim(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+    dtype, value = site.bind("dtype= value=")
+    expr = None if value is None else p.dim(value, site.node)
+    element = p.dtype(dtype, site.node) or (i64 if expr is None else expr.dtype)
+    return PrimType.of(element, expr)
+
+
+def _callable(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+    params, ret, purity, _ = site.bind("params= ret= purity= derive_func=")
+    types: list[Attribute] | None = None
+    if params is not None:
+        items = cast("list[Any]", list(params)) if isinstance(params, tuple | list) else [params]
+        types = [p.as_struct_info(v, site.node) for v in items]
+    result = OBJECT if ret is None else p.as_struct_info(ret, site.node)
+    return CallableType.of(types, result, True if purity is None else bool(_plain(purity)))
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Imm) else value
+
+
+def _object(p: StructInfoEvaluator, site: CallSite) -> Attribute:
+    site.bind("")
+    return OBJECT
+
+
+STRUCT_INFO_CALLS: dict[str, Callable[[StructInfoEvaluator, CallSite], Attribute]] = {
+    "Tensor": _tensor,
+    "Shape": _shape,
+    "Tuple": _tuple,
+    "Prim": _prim,
+    "Callable": _callable,
+    "Object": _object,
+}
+"""The struct infos of `R` by name."""
+
+_SYMBOLIC_CALLS = ("min", "max", "floordiv", "floormod", "truncdiv", "truncmod")
+
+
+def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
+    """What of `T` may stand in a Relax function: typed numbers, symbolic variables and integer arithmetic."""
+    from .tir_calls import dtype_by_name
+    from .tir_expr import TirEvaluator, convert
+
+    if target.path in _SYMBOLIC_CALLS:
+        a, b = site.bind("a b")
+        kind = {"floordiv": "floordiv", "floormod": "floormod"}.get(target.path, target.path)
+        from .folding import fold_symbolic
+
+        found = fold_symbolic(kind, as_sym(a), as_sym(b))
+        if found is None:
+            raise site.error("two integers are expected", found=f"{describe(a)} and {describe(b)}")
+        return found
+    dtype = dtype_by_name(target.path)
+    if target.path in ("Var", "SizeVar", "var"):
+        given = site.args[-1] if site.args else "int64"
+        dtype = dtype_of(given) if isinstance(given, str) and given in ("int32", "int64") else i64
+        return FreshVar(dtype)
+    if dtype is None:
+        hint = suggestion(target.path, [*_SYMBOLIC_CALLS, "int64", "float32"])
+        raise site.error(f"T.{target.path} may not be used in a Relax function", hint=hint)
+    (value,) = site.bind("expr=")
+    if value is None:
+        return FreshVar(dtype)
+    if isinstance(value, SymExpr) and value.constant is None:
+        return value
+    if value in ("inf", "-inf", "nan"):
+        return Imm(float(value), dtype)
+    imm = TirEvaluator.imm(value)
+    if imm is None:
+        raise site.error("a number is expected", found=describe(value))
+    return convert(imm, dtype)

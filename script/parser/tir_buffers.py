@@ -1,0 +1,151 @@
+"""The functions of `T` that define buffers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.rewriter import Rewriter
+
+from ...dialects import tir
+from ...dialects.names import set_name
+from ...dialects.relax.data import TensorDataAttr
+from ...dialects.sym.expr import SymExpr, Var, i32
+from ...dialects.tir.types import DEFAULT_ALIGN, HANDLE
+from .folding import as_sym, is_constant
+from .values import Access, CallSite, describe
+
+if TYPE_CHECKING:
+    from .tir_parser import TirParser
+
+_LAYOUT = "strides= elem_offset= scope= align= offset_factor= buffer_type= axis_separators="
+_BUFFER = f"shape dtype= data= {_LAYOUT}"
+
+
+def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
+    """The type that the arguments of a call describe, and these arguments."""
+    names = [n.rstrip("=") for n in spec.split()]
+    given = dict(zip(names, site.bind(spec), strict=True))
+    node = site.node
+    strides = given.get("strides")
+    offset = given.get("elem_offset")
+    result = tir.BufferType.of(
+        p.dims(given["shape"], node),
+        p.dtype(given.get("dtype"), node, "float32"),
+        strides=[_stride(p, s, node) for s in strides] if strides else None,
+        offset=None if offset is None else _stride(p, offset, node),
+        scope=_scope(site, given.get("scope")),
+        align=_positive(site, "align", given.get("align"), DEFAULT_ALIGN),
+        offset_factor=_positive(site, "offset_factor", given.get("offset_factor"), 1),
+        separators=tuple(given.get("axis_separators") or ()),
+    )
+    return result, given
+
+
+def _stride(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
+    return Var(value, i32) if isinstance(value, str) else p.dim(value, node)
+
+
+def _scope(site: CallSite, value: Any) -> str:
+    if value is None or value == "":
+        return "global"
+    if not isinstance(value, str):
+        raise site.error("the scope is a string", found=describe(value))
+    return value
+
+
+def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
+    """A number; TVM's -1 and 0 stand for the default."""
+    found = as_sym(value) if value is not None else None
+    number = default if value is None else None if found is None else found.constant
+    if number is None:
+        raise site.error(f"{name} must be a constant integer", found=describe(value))
+    return number if number > 0 else default
+
+
+def _annotation(p: TirParser, site: CallSite) -> Any:
+    """`T.Buffer(shape, dtype)`: a type in a signature; in a body, with `data=`, a buffer at an address."""
+    result, given = buffer_type(p, site)
+    return result if given["data"] is None else _declare(p, site, result, given["data"])
+
+
+def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
+    if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
+        data = p.emit(tir.BufferDataOp(data), site.node)
+    if not (isinstance(data, SSAValue) and data.type == HANDLE):
+        raise site.error("data must be a pointer", expected="A.data", found=describe(data))
+    return p.emit(tir.DeclBufferOp(data, result), site.node)
+
+
+def _alloc(p: TirParser, site: CallSite) -> SSAValue:
+    result, given = buffer_type(p, site)
+    if given["data"] is not None:
+        raise site.error("an allocated buffer has no data", hint="use T.decl_buffer")
+    return p.emit(tir.AllocBufferOp(result), site.node)
+
+
+def _decl(p: TirParser, site: CallSite) -> SSAValue:
+    result, given = buffer_type(p, site)
+    if given["data"] is None:
+        return p.emit(tir.AllocBufferOp(result), site.node)
+    return _declare(p, site, result, given["data"])
+
+
+def _match(p: TirParser, site: CallSite) -> SSAValue:
+    """`T.match_buffer(handle, shape)` of a parameter, or `T.match_buffer(A[0:4, i:i + 4], shape)` in a block."""
+    source = site.kwargs.get("param", site.args[0] if site.args else None)
+    if isinstance(source, Access) or (isinstance(source, SSAValue) and isinstance(source.type, tir.BufferType)):
+        buffer, starts, extents = p.region(source, site.node)
+        if "shape" not in site.kwargs and len(site.args) == 1:
+            site.args.append(tuple(extents))
+        if "dtype" not in site.kwargs and len(site.args) < 3:
+            site.kwargs["dtype"] = p.attribute_of(buffer, "dtype", site.node)
+        result, _ = buffer_type(p, site, f"param {_BUFFER}")
+        return p.emit(tir.MatchBufferOp(buffer, starts, extents, result), site.node)
+    if not (isinstance(source, BlockArgument) and source.owner is p.entry and source.type == HANDLE):
+        raise site.error(
+            "the first argument must be a handle parameter or a region of a buffer", found=describe(source)
+        )
+    result, _ = buffer_type(p, site, f"param {_BUFFER}")
+    return _bind_handle(p, source, result)
+
+
+def _bind_handle(p: TirParser, handle: BlockArgument, result: tir.BufferType) -> SSAValue:
+    """The parameter becomes the buffer; the name of the handle is kept aside."""
+    buffer = Rewriter.replace_value_with_new_type(handle, cast(Attribute, result))
+    set_name(buffer, None)
+    name = p.handles.get(cast(BlockArgument, buffer).index)
+    if name is not None:
+        p.scope.rebind(name, buffer)
+    return buffer
+
+
+def _constant(p: TirParser, site: CallSite) -> SSAValue:
+    """`T.allocate_const(data, dtype, shape)`"""
+    data, dtype, extents, _ = site.bind("data dtype extents annotations=")
+    import numpy as np
+
+    if not (is_constant(data) or isinstance(data, np.ndarray)):
+        raise site.error("the data must be constants", found=describe(data))
+    shape = [d.constant for d in p.dims(extents, site.node)]
+    if None in shape:
+        raise site.error("the shape of a constant must be constant")
+    with p.source.located(site.node):
+        wanted = p.dtype(dtype, site.node)
+    array = np.asarray(data)
+    size = int(np.prod(cast("list[int]", shape)))
+    if array.size != size:
+        raise site.error("the data do not fill the shape", expected=f"{size} values", found=array.size)
+    return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), wanted)), site.node)
+
+
+BUFFER_CALLS: dict[str, Callable[[Any, CallSite], Any]] = {
+    "Buffer": _annotation,
+    "match_buffer": _match,
+    "alloc_buffer": _alloc,
+    "decl_buffer": _decl,
+    "allocate_const": _constant,
+}
+"""The functions of `T` that give buffers, by name."""

@@ -1,0 +1,741 @@
+"""Statements of a prim_func."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, is_float
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
+from ...dialects.tir import ForKind, IterKind
+from ...dialects.tir.types import HANDLE
+from ...ir.regions import infer_regions
+from .attributes import attribute_dict
+from .evaluator import refuse
+from .folding import OPERATORS, as_sym, is_constant
+from .scope import Environment, Scope, check_names
+from .source import Source
+from .tir_buffers import BUFFER_CALLS
+from .tir_calls import TirCalls, dtype_by_name
+from .tir_expr import element, lanes
+from .values import Access, Builtin, CallSite, FreshVar, ModuleRef, Ref, describe
+
+_ITER_KINDS = {
+    "spatial": IterKind.SPATIAL,
+    "S": IterKind.SPATIAL,
+    "reduce": IterKind.REDUCE,
+    "R": IterKind.REDUCE,
+    "scan": IterKind.SCAN,
+    "opaque": IterKind.OPAQUE,
+}
+_REMAP_KINDS = {"S": IterKind.SPATIAL, "R": IterKind.REDUCE}
+_LOOPS = {
+    "serial": ForKind.SERIAL,
+    "parallel": ForKind.PARALLEL,
+    "vectorized": ForKind.VECTORIZED,
+    "unroll": ForKind.UNROLLED,
+    "thread_binding": ForKind.THREAD_BINDING,
+}
+Bound = SymExpr | SSAValue
+
+
+@dataclass
+class BlockFrame:
+    """A `with T.block(…)` that is being read. Bindings and the predicate are computed outside of its body."""
+
+    outer: Block
+    root: bool = False
+    iters: list[tuple[IterKind, SSAValue, tuple[SymExpr, SymExpr]]] = field(
+        default_factory=list[tuple[IterKind, SSAValue, tuple[SymExpr, SymExpr]]]
+    )
+    predicate: SSAValue | None = None
+    annotations: DictionaryAttr | None = None
+    given: set[str] = field(default_factory=set[str])
+    """Which of reads and writes the script lists."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop before its body is read."""
+
+    least: Bound
+    extent: Bound
+    kind: ForKind = ForKind.SERIAL
+    thread: str | None = None
+    annotations: DictionaryAttr | None = None
+
+
+class TirParser(TirCalls):
+    """Reads one prim_func."""
+
+    visitors: ClassVar[dict[type[ast.stmt], Callable[..., None]]] = {}
+    statements: ClassVar[dict[str, Callable[..., Any]]] = {}
+    contexts: ClassVar[dict[str, Callable[..., AbstractContextManager[None]]]] = {}
+
+    def __init__(self, source: Source, environment: Environment):
+        super().__init__(source, Scope(environment))
+        self.loops: dict[SSAValue, tuple[Bound, Bound]] = {}
+        self.blocks: list[BlockFrame] = []
+        self.entry = self.block
+        self.attrs: DictionaryAttr | None = None
+        self.handles: dict[int, str] = {}
+        """Position -> name of the parameters that are handles."""
+        self.ret_type: Attribute | None = None
+
+    def parse(self, function: ast.FunctionDef, *, private: bool = False) -> tir.FuncOp:
+        """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
+        check_names(self.source, function, self.scope.environment.names())
+        self._parameters(function.args)
+        self.body(function.body)
+        erase_unused(self.entry)
+        names = self._handle_names()
+        attrs = _without_symbol(self.attrs, function.name)
+        op = tir.FuncOp(
+            function.name,
+            Region(self.entry),
+            private=private,
+            attrs=attrs,
+            handle_names=names,
+            ret_type=self.ret_type,
+        )
+        op.location = self.source.attr(function)
+        return op
+
+    # Parameters
+
+    def _parameters(self, arguments: ast.arguments) -> None:
+        check_plain_parameters(self.source, arguments)
+        given = [(a, a.annotation) for a in arguments.args]
+        types: list[Attribute | None] = [self._scalar_parameter(a, n) for a, n in given]
+        for i, (arg, annotation) in enumerate(given):
+            dtype = types[i]
+            if dtype is None:
+                dtype = self._buffer_parameter(arg, annotation)
+            value = self.entry.insert_arg(dtype, i, self.source.attr(arg))
+            set_name(value, arg.arg)
+            if dtype == HANDLE:
+                self.handles[i] = arg.arg
+            if dtype in (i32, i64):
+                self.scalars[Var(arg.arg, cast(IntegerType, dtype))] = value
+            else:
+                self.scope.define(arg.arg, value)
+
+    def _scalar_parameter(self, arg: ast.arg, annotation: ast.expr | None) -> Attribute | None:
+        """The type of a scalar or handle; integers are known by name to the shapes of all buffers."""
+        if annotation is None:
+            raise self.error(arg, f"parameter '{arg.arg}' has no type", expected="T.handle, T.Buffer(…) or T.int32, …")
+        if isinstance(annotation, ast.Call):
+            target = self.visit(annotation.func)
+            if target == Ref("tir", "handle"):
+                return HANDLE
+            return None
+        found = self.visit(annotation)
+        dtype = dtype_by_name(found.path) if isinstance(found, Ref) and found.dialect == "tir" else None
+        if isinstance(found, Ref) and found.path == "handle":
+            return HANDLE
+        if dtype is None:
+            raise self.error(
+                annotation, "a parameter's type is expected", expected="T.handle, T.Buffer(…) or T.int32, …"
+            )
+        if dtype in (i32, i64):
+            self.scope.define(arg.arg, Var(arg.arg, cast(IntegerType, dtype)))
+        return dtype
+
+    def _buffer_parameter(self, arg: ast.arg, annotation: ast.expr | None) -> Attribute:
+        found = self.visit(cast(ast.expr, annotation))
+        if not isinstance(found, tir.BufferType):
+            raise self.error(cast(ast.expr, annotation), f"the type of parameter '{arg.arg}' is not known")
+        return found
+
+    def _handle_names(self) -> list[str] | None:
+        """Names of the handles, or None where they are what the printer would make up."""
+        if not self.handles:
+            return None
+        names: list[str] = []
+        usual: list[str] = []
+        for i, value in enumerate(self.entry.args):
+            own = name_of(value) or ""
+            made = f"var_{own}" if isinstance(value.type, tir.BufferType) else own
+            usual.append(made)
+            names.append(self.handles.get(i, made))
+        return None if names == usual else names
+
+    # Statements
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        """Read statements into the current block."""
+        for statement in statements:
+            visitor = self.visitors.get(type(statement))
+            if visitor is None:
+                raise refuse(self.source, statement, "a prim_func")
+            with self.source.located(statement):
+                visitor(self, statement)
+
+    @contextmanager
+    def into(self, block: Block) -> Iterator[None]:
+        """Let ops go into `block`, with a frame of names of its own."""
+        outer, self.block = self.block, block
+        try:
+            with self.scope.frame():
+                yield
+        finally:
+            self.block = outer
+
+    def _sub_body(self, statements: Sequence[ast.stmt]) -> Region:
+        block = Block()
+        with self.into(block):
+            self.body(statements)
+        return Region(block)
+
+    def _pass(self, node: ast.Pass) -> None:
+        pass
+
+    def _assign(self, node: ast.Assign) -> None:
+        if len(node.targets) != 1:
+            raise self.error(node, "only one target may be assigned")
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript):
+            self._store(target, self.visit(node.value), node)
+        else:
+            self.assign(target, self.visit(node.value), node)
+
+    def assign(self, target: ast.expr, value: Any, node: ast.AST) -> None:
+        """Give `value` to a name, or the elements of a tuple to several."""
+        if isinstance(target, ast.Tuple | ast.List):
+            items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
+            if len(items) != len(target.elts):
+                raise self.error(node, "the numbers of names and values differ", expected=len(target.elts), found=len(items))
+            for name, item in zip(target.elts, items, strict=True):
+                self.assign(name, item, node)
+        elif isinstance(target, ast.Name):
+            self.scope.define(target.id, self._named(target.id, value, node))
+        else:
+            raise self.error(target, "this cannot be assigned", expected="a name or an element of a buffer")
+
+    def _named(self, name: str, value: Any, node: ast.AST) -> Any:
+        """What a name stands for after `name = value`; an expression becomes a let."""
+        if isinstance(value, FreshVar):
+            if value.dtype not in (i32, i64):
+                raise self.error(node, "a symbolic variable is int32 or int64", found=dtype_name(value.dtype))
+            return Var(name, cast(IntegerType, value.dtype))
+        if isinstance(value, SSAValue) and self._is_definition(value):
+            if name_of(value) is None:
+                set_name(value, name)
+            return value
+        plain = is_constant(value) and not isinstance(value, int | float)
+        if plain or isinstance(value, ModuleRef | Ref | tuple | list | dict):
+            return value
+        let = self.emit(tir.LetOp(self.expr(value, node)), node)
+        set_name(let, name)
+        return let
+
+    def _is_definition(self, value: SSAValue) -> bool:
+        """Whether a value needs no let: buffers, and the iterators of the innermost block."""
+        if isinstance(value.type, tir.BufferType):
+            return True
+        return bool(self.blocks) and any(value is a for a in self.block.args) and name_of(value) is None
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        found = self.visit(node.annotation)
+        if isinstance(found, FreshVar):
+            dtype: Attribute | None = found.dtype
+        else:
+            dtype = dtype_by_name(found.path) if isinstance(found, Ref) else None
+        if isinstance(found, Ref) and found.path == "handle":
+            dtype = HANDLE
+        if dtype is None:
+            raise self.error(node.annotation, "a data type is expected", expected="T.int32, T.float32, …")
+        if node.value is None:
+            self.assign(node.target, FreshVar(dtype), node)
+            return
+        value = self.visit(node.value)
+        if self.imm(value) is not None:
+            value = self.cast(value, dtype, node)
+        given = self.type_of(value, node)
+        if given != dtype:
+            raise self.error(node.value, "the value is not of the annotated type", expected=dtype, found=given)
+        self.assign(node.target, self.expr(value, node) if isinstance(value, Access) else value, node)
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Subscript):
+            raise self.error(
+                node, "a variable cannot be changed", hint="use an element of a buffer, or give the result another name"
+            )
+        load = ast.Subscript(node.target.value, node.target.slice, ast.Load())
+        ast.copy_location(load, node.target)
+        old = self.load(cast(Access, self.visit(load)))
+        self._store(node.target, self.operate(OPERATORS[type(node.op)], old, self.visit(node.value), node), node)
+
+    def _store(self, target: ast.Subscript, value: Any, node: ast.AST) -> None:
+        items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        buffer = self.buffer(self.visit(target.value), target, "what is stored into")
+        value = self.load(value) if isinstance(value, Access) else value
+        access = self.subscript_of(buffer, tuple(self.visit(i) for i in items), target)
+        indices = self.indices(access)
+        wanted = tir.element_type(buffer, indices)
+        given = self.type_of(value, node)
+        if is_float(element(given)) and not is_float(element(wanted)):
+            raise self.error(
+                node,
+                f"a {dtype_name(given)} is stored into a buffer of {dtype_name(wanted)}",
+                expected=dtype_name(wanted),
+                found=dtype_name(given),
+                hint=f'convert it: T.Cast("{dtype_name(element(wanted))}", …)',
+            )
+        if lanes(given) not in (1, lanes(wanted)):
+            raise self.error(
+                node, "the vector has another length than its place", expected=lanes(wanted), found=lanes(given)
+            )
+        self.emit(tir.StoreOp(self.cast(value, wanted, node), buffer, indices), node)
+
+    def _expression(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return
+        value = self.visit(node.value)
+        if value is not None:
+            self.emit(tir.EvaluateOp(self.expr(value, node)), node)
+
+    def _if(self, node: ast.If) -> None:
+        cond = self.visit(node.test)
+        if isinstance(cond, bool):
+            self.body(node.body if cond else node.orelse)
+            return
+        value = self.condition(cond, node.test)
+        then_region = self._sub_body(node.body)
+        else_region = self._sub_body(node.orelse) if node.orelse else None
+        self.emit(tir.IfOp(value, then_region, else_region), node)
+
+    def _while(self, node: ast.While) -> None:
+        if node.orelse:
+            raise self.error(node, "while … else is not part of TVMScript")
+        block = Block()
+        with self.into(block):
+            value = self.condition(self.visit(node.test), node.test)
+            self.emit(tir.YieldOp(value), node.test)
+        self.emit(tir.WhileOp(Region(block), self._sub_body(node.body)), node)
+
+    def _assert(self, node: ast.Assert) -> None:
+        message = "" if node.msg is None else self.visit(node.msg)
+        self._emit_assert(self.visit(node.test), message, node)
+
+    def _emit_assert(self, cond: Any, message: Any, node: ast.AST) -> None:
+        if not isinstance(message, str):
+            raise self.error(node, "the message of an assertion is a string", found=describe(message))
+        self.emit(tir.AssertOp(self.condition(cond, node), message), node)
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is None:
+            raise self.error(node, "return needs a value in a prim_func")
+        self.emit_return(self.visit(node.value), node)
+
+    def emit_return(self, value: Any, node: ast.AST) -> None:
+        """The result of the function: only at its end, not inside of a loop or block."""
+        if self.block is not self.entry:
+            raise self.error(node, "a prim_func can only return at its end, outside of loops and blocks")
+        result = self.expr(value, node)
+        self.ret_type = result.type
+        self.emit(tir.ReturnOp(result), node)
+
+    # Loops
+
+    def _for(self, node: ast.For) -> None:
+        if node.orelse:
+            raise self.error(node, "for … else is not part of TVMScript")
+        if not isinstance(node.iter, ast.Call):
+            raise self.error(node.iter, "a loop runs over a range", expected="range(n), T.grid(n, m), T.serial(n), …")
+        target = self.visit(node.iter.func)
+        site = self.call_site(node.iter, target)
+        loops = self._loops(target, site)
+        names = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
+        if len(names) != len(loops):
+            raise self.error(
+                node.target, "the numbers of loop variables and loops differ", expected=len(loops), found=len(names)
+            )
+        self._nest(loops, names, node)
+
+    def _loops(self, target: Any, site: CallSite) -> list[Loop]:
+        if target == Ref("tir", "grid"):
+            if site.kwargs or not site.args:
+                raise site.error("T.grid takes extents only")
+            return [self._loop(*self._pair(extent), site) for extent in site.args]
+        if target == Builtin("range"):
+            start, stop = site.bind("start stop=")
+            return [self._loop(start, stop, site)]
+        kind = _LOOPS.get(target.path) if isinstance(target, Ref) and target.dialect == "tir" else None
+        if kind is None:
+            raise site.error("a loop cannot run over this", expected=f"range, T.grid, T.{', T.'.join(_LOOPS)}")
+        thread = None
+        if kind is ForKind.THREAD_BINDING:
+            start, stop, thread, notes = site.bind("start stop= thread= annotations=")
+            if not isinstance(thread, str):
+                raise site.error("the thread is missing", expected='thread="threadIdx.x"', found=describe(thread))
+        else:
+            start, stop, notes = site.bind("start stop= annotations=")
+        annotations = attribute_dict(self.source, site.node, notes) if notes else None
+        return [self._loop(start, stop, site, kind, thread, annotations)]
+
+    @staticmethod
+    def _pair(extent: Any) -> tuple[Any, Any]:
+        if isinstance(extent, tuple | list):
+            pair = cast("tuple[Any, ...]", extent)
+            if len(pair) == 2:
+                return pair[0], pair[1]
+        return extent, None
+
+    def _loop(
+        self,
+        start: Any,
+        stop: Any,
+        site: CallSite,
+        kind: ForKind = ForKind.SERIAL,
+        thread: str | None = None,
+        annotations: DictionaryAttr | None = None,
+    ) -> Loop:
+        if stop is None:
+            extent = self._bound(start, site)
+            return Loop(Const(0, self._int_type(extent, site)), extent, kind, thread, annotations)
+        least, extent = self._bound(start, site), self._bound(self.operate("sub", stop, start, site.node), site)
+        types = [self._int_type(b, site) for b in (least, extent)]
+        wide = max(types, key=lambda t: t.width.data)
+        least, extent = (self._widened(b, wide, site.node) for b in (least, extent))
+        return Loop(least, extent, kind, thread, annotations)
+
+    def _bound(self, value: Any, site: CallSite) -> Bound:
+        found = as_sym(value, default=i32)
+        return self.expr(value, site.node) if found is None else found
+
+    def _int_type(self, bound: Bound, site: CallSite) -> IntegerType:
+        t = bound.dtype if isinstance(bound, SymExpr) else bound.type
+        if not isinstance(t, IntegerType):
+            raise site.error("a bound of a loop must be an integer", found=t)
+        return t
+
+    def _widened(self, bound: Bound, dtype: IntegerType, node: ast.AST) -> Bound:
+        if isinstance(bound, SSAValue):
+            return self.cast(bound, dtype, node)
+        if isinstance(bound, Const):
+            return Const(bound.value, dtype)
+        return bound if bound.dtype == dtype else self.cast(bound, dtype, node)
+
+    def _nest(self, loops: list[Loop], names: Sequence[ast.expr], node: ast.For) -> None:
+        bodies: list[Block] = []
+        outer = self.block
+        with self.scope.frame():
+            for loop, name in zip(loops, names, strict=True):
+                if not isinstance(name, ast.Name):
+                    raise self.error(name, "a loop variable is a name")
+                dtype = loop.extent.dtype if isinstance(loop.extent, SymExpr) else loop.extent.type
+                body = Block(arg_types=[dtype])
+                var = body.args[0]
+                set_name(var, name.id)
+                self.loops[var] = (loop.least, loop.extent)
+                self.scope.define(name.id, var)
+                bodies.append(body)
+            self.block = bodies[-1]
+            try:
+                self.body(node.body)
+            finally:
+                self.block = outer
+        inner: tir.ForOp | None = None
+        for loop, body in zip(reversed(loops), reversed(bodies), strict=True):
+            if inner is not None:
+                body.add_op(inner)
+            inner = tir.ForOp(
+                loop.least, loop.extent, Region(body), loop.kind, thread=loop.thread, annotations=loop.annotations
+            )
+            inner.location = self.source.attr(node)
+        self.emit(cast(tir.ForOp, inner), node)
+
+    # Blocks
+
+    def _with(self, node: ast.With) -> None:
+        self._with_items(node.items, node)
+
+    def _with_items(self, items: Sequence[ast.withitem], node: ast.With) -> None:
+        if not items:
+            self.body(node.body)
+            return
+        call = items[0].context_expr
+        target = self.visit(call.func) if isinstance(call, ast.Call) else None
+        enter = self.contexts.get(target.path) if isinstance(target, Ref) and target.dialect == "tir" else None
+        if enter is None or not isinstance(call, ast.Call):
+            known = ", ".join(f"T.{n}" for n in self.contexts)
+            raise self.error(call, "'with' cannot be used so", expected=known, found=describe(target))
+        with enter(self, call, items[0].optional_vars):
+            self._with_items(items[1:], node)
+
+    @contextmanager
+    def _block(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        name, *_ = self.call_site(node, Ref("tir", "block")).bind("name= no_realize=")
+        if name is not None and not isinstance(name, str):
+            raise self.error(node, "the name of a block is a string", found=describe(name))
+        if name == "root" and self.block is self.entry and not self.blocks:
+            self.blocks.append(BlockFrame(self.block, root=True))
+            yield
+            self.blocks.pop()
+            return
+        frame = BlockFrame(self.block)
+        body = Block()
+        self.blocks.append(frame)
+        with self.into(body):
+            yield
+        self.blocks.pop()
+        op = tir.BlockOp(
+            name or "", frame.iters, Region(body), predicate=frame.predicate, annotations=frame.annotations
+        )
+        self.emit(op, node)
+        infer_regions(op, reads="reads" not in frame.given, writes="writes" not in frame.given)
+
+    @contextmanager
+    def _init(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        if not self.blocks or self.blocks[-1].root:
+            raise self.error(node, "T.init stands in a block only")
+        body = Block()
+        with self.into(body):
+            yield
+        self.emit(tir.InitOp(Region(body)), node)
+
+    @contextmanager
+    def _attr(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        _, key, value = self.call_site(node, Ref("tir", "attr")).bind("node attr_key value")
+        if not isinstance(key, str):
+            raise self.error(node, "the key of an attribute is a string", found=describe(key))
+        if isinstance(value, str):
+            ssa: SSAValue = self.emit(tir.StringImmOp(value), node)
+        else:
+            ssa = self.expr(value, node)
+        body = Block()
+        with self.into(body):
+            yield
+        self.emit(tir.AttrOp(key, ssa, Region(body)), node)
+
+    @contextmanager
+    def _let(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        """`with T.LetStmt(value) as x:` or `with T.let(x, value):`"""
+        site_name = cast(Ref, self.visit(node.func)).path
+        names = self.call_site(node, Ref("tir", site_name)).bind("value var=" if site_name == "LetStmt" else "var value")
+        value, var = names if site_name == "LetStmt" else reversed(names)
+        with self.scope.frame():
+            if target is not None:
+                self.assign(target, self.expr(value, node), node)
+            elif isinstance(var, Var) and isinstance(var.name, str):
+                let = self.emit(tir.LetOp(self.cast(value, var.dtype, node)), node)
+                set_name(let, var.name)
+                self.scope.define(var.name, let)
+            else:
+                raise self.error(node, "the variable is missing", expected="with T.LetStmt(value) as x:")
+            yield
+
+    @contextmanager
+    def _assert_context(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        cond, message = self.call_site(node, Ref("tir", "Assert")).bind("condition message")
+        self._emit_assert(cond, message, node)
+        yield
+
+    @contextmanager
+    def _buffer_context(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+        with self.scope.frame():
+            value = self.visit(node)
+            if target is not None:
+                self.assign(target, value, node)
+            yield
+
+    contexts = {
+        "block": _block,
+        "init": _init,
+        "attr": _attr,
+        "LetStmt": _let,
+        "let": _let,
+        "Assert": _assert_context,
+        "decl_buffer": _buffer_context,
+        "alloc_buffer": _buffer_context,
+    }
+
+    def frame(self, node: ast.AST, what: str) -> BlockFrame:
+        """The innermost block, for something that stands in blocks only."""
+        if not self.blocks or self.blocks[-1].root:
+            raise self.error(node, f"{what} stands in a block only", hint='write it below: with T.block("name"):')
+        return self.blocks[-1]
+
+    def outside(self, frame: BlockFrame, node: ast.Call) -> CallSite:
+        """The arguments of a call, computed outside of the block."""
+        inner, self.block = self.block, frame.outer
+        try:
+            return self.call_site(node, self.visit(node.func))
+        finally:
+            self.block = inner
+
+    def axis(self, node: ast.Call) -> SSAValue:
+        """`T.axis.spatial(extent, binding)` and its kin."""
+        frame = self.frame(node, "T.axis")
+        kind = _ITER_KINDS[cast(Ref, self.visit(node.func)).path.removeprefix("axis.")]
+        site = self.outside(frame, node)
+        dom, binding, _ = site.bind("dom binding dtype=")
+        low, high = self._pair(dom)
+        least, extent = self.dim(low, node), self.dim(low if high is None else high, node)
+        if high is None:
+            least = Const(0, extent.dtype)
+        return self._iterator(frame, kind, binding, (least, extent - least if high is not None else extent), node)
+
+    def remap(self, node: ast.Call) -> Any:
+        """`T.axis.remap("SR", [i, k])`: iterators that are loop variables."""
+        frame = self.frame(node, "T.axis.remap")
+        kinds, bindings = self.outside(frame, node).bind("kinds bindings")
+        if not (isinstance(kinds, str) and isinstance(bindings, tuple | list)):
+            raise self.error(node, "kinds and loop variables are expected", expected='T.axis.remap("SR", [i, k])')
+        values = cast("list[Any]", list(bindings))
+        if len(kinds) != len(values):
+            raise self.error(node, "the numbers of kinds and loop variables differ", expected=len(kinds), found=len(values))
+        found: list[SSAValue] = []
+        for letter, value in zip(kinds, values, strict=True):
+            kind = _REMAP_KINDS.get(letter)
+            bounds = self.loops.get(value) if isinstance(value, SSAValue) else None
+            if kind is None or bounds is None:
+                what = f"kind '{letter}'" if kind is None else describe(value)
+                raise self.error(node, "this cannot be remapped", expected="kinds S and R of loop variables", found=what)
+            least, extent = bounds
+            if not (isinstance(least, SymExpr) and isinstance(extent, SymExpr)):
+                raise self.error(
+                    node,
+                    f"the extent of loop '{name_of(value)}' depends on computed values, so it is no domain of a block",
+                    hint="give the domain: T.axis.spatial(extent, i), and T.where(…)",
+                )
+            found.append(self._iterator(frame, kind, value, (least, extent), node))
+        return found[0] if len(found) == 1 else found
+
+    def _iterator(
+        self, frame: BlockFrame, kind: IterKind, binding: Any, domain: tuple[SymExpr, SymExpr], node: ast.AST
+    ) -> SSAValue:
+        body, self.block = self.block, frame.outer
+        try:
+            dtype = domain[1].dtype
+            value = self.cast(binding, dtype, node) if as_sym(binding) is not None else self.expr(binding, node)
+            given = value.type
+            if not isinstance(given, IntegerType):
+                raise self.error(node, "a binding must be an integer", found=given)
+            if given.width.data < dtype.width.data:
+                value = self.cast(value, dtype, node)
+        finally:
+            self.block = body
+        frame.iters.append((kind, value, domain))
+        return body.insert_arg(value.type, len(body.args), self.source.attr(node))
+
+    def where(self, node: ast.Call) -> None:
+        """`T.where(condition)`, computed outside of the block."""
+        frame = self.frame(node, "T.where")
+        (cond,) = self.outside(frame, node).bind("predicate")
+        if frame.predicate is not None:
+            raise self.error(node, "T.where stands once in a block", hint="join the conditions with T.And")
+        inner, self.block = self.block, frame.outer
+        try:
+            frame.predicate = self.condition(cond, node)
+        finally:
+            self.block = inner
+
+    special = {
+        **TirCalls.special,
+        **dict.fromkeys([("tir", f"axis.{name}") for name in _ITER_KINDS], axis),
+        ("tir", "axis.remap"): remap,
+        ("tir", "where"): where,
+    }
+
+    def call_ref(self, target: Ref, site: CallSite) -> Any:
+        found = None
+        if target.dialect == "tir":
+            found = BUFFER_CALLS.get(target.path) or self.statements.get(target.path)
+        return super().call_ref(target, site) if found is None else found(self, site)
+
+    def _regions(self, site: CallSite) -> None:
+        kind = site.name.rpartition(".")[2]
+        if self.blocks and self.blocks[-1].root:
+            return
+        frame = self.frame(site.node, site.name)
+        frame.given.add(kind)
+        cls = tir.ReadsOp if kind == "reads" else tir.WritesOp
+        args = site.args
+        if len(args) == 1 and isinstance(args[0], tuple | list):
+            args = cast("list[Any]", list(args[0]))
+        for value in args:
+            self.emit(cls(*self.region(value, site.node)), site.node)
+
+    def _func_attr(self, site: CallSite) -> None:
+        if self.attrs is not None:
+            raise site.error("the attributes of a function are given once")
+        self.attrs = attribute_dict(self.source, site.node, site.bind("attrs")[0])
+
+    def _block_attr(self, site: CallSite) -> None:
+        frame = self.frame(site.node, site.name)
+        found = attribute_dict(self.source, site.node, site.bind("attrs")[0])
+        old = {} if frame.annotations is None else frame.annotations.data
+        frame.annotations = DictionaryAttr({**old, **found.data})
+
+    def _evaluate(self, site: CallSite) -> None:
+        (value,) = site.bind("value")
+        if value is not None:
+            self.emit(tir.EvaluateOp(self.expr(value, site.node)), site.node)
+
+    def _ret(self, site: CallSite) -> None:
+        self.emit_return(site.bind("value")[0], site.node)
+
+    statements = {
+        "reads": _regions,
+        "writes": _regions,
+        "func_attr": _func_attr,
+        "block_attr": _block_attr,
+        "evaluate": _evaluate,
+        "ret": _ret,
+    }
+    visitors = {
+        ast.Pass: _pass,
+        ast.Assign: _assign,
+        ast.AnnAssign: _annotated,
+        ast.AugAssign: _augmented,
+        ast.Expr: _expression,
+        ast.If: _if,
+        ast.While: _while,
+        ast.Assert: _assert,
+        ast.Return: _return,
+        ast.For: _for,
+        ast.With: _with,
+    }
+
+
+def check_plain_parameters(source: Source, arguments: ast.arguments) -> None:
+    """Refuse parameters that are not plain ones."""
+    other = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
+    odd = next((a for a in other if a is not None), None)
+    if odd is not None:
+        raise source.error(odd, "a function of TVMScript has plain parameters only, without defaults")
+
+
+def _without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | None:
+    """The attributes without the name of the function, which it has anyway."""
+    if attrs is None or attrs.data.get("global_symbol") != StringAttr(name):
+        return attrs
+    kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
+    return DictionaryAttr(kept) if kept else None
+
+
+_EFFECTS = (tir.CallExternOp, tir.CallPackedOp, tir.YieldOp)
+_ERASABLE = tuple(op for op in tir.EXPRESSION_OPS if op not in _EFFECTS)
+
+
+def erase_unused(block: Block) -> None:
+    """Erase expressions that nothing uses (the ends of slices, say)."""
+    for op in reversed(list(block.walk())):
+        if isinstance(op, (*_ERASABLE, ValueOp)) and not any(r.uses for r in op.results):
+            _erase(op)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()

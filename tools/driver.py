@@ -1,0 +1,203 @@
+"""The work of `tirax-opt`: from its options to passes run over each piece of the input."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.universe import Universe
+from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.target import Target
+
+from ..diagnostics import TiraxError, unknown_name
+from .expected import check_expected, expected_errors
+from .guard import FAILED, OK, UsageError, as_usage, report
+from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
+from .source import FORMATS, Program, read_program, split_program
+from .specs import find_pass, make_pass, parse_specs
+from .watch import Dumps, MeaningCheck, Times
+
+Passes = Mapping[str, Callable[[], type[ModulePass]]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the command line asks to be done with each piece of the input."""
+
+    passes: tuple[ModulePass, ...]
+    target: Target
+    dumps: Dumps
+    times: Times
+    check: MeaningCheck | None
+    verify: bool
+    dialects: Mapping[str, Callable[[], object]]
+    allow_unregistered: bool
+
+    def new_context(self) -> Context:
+        """A context of its own for each piece: what one loads another does not see."""
+        ctx = Context(allow_unregistered=self.allow_unregistered)
+        for name, factory in self.dialects.items():
+            ctx.register_dialect(name, factory)  # type: ignore[arg-type]
+        return ctx
+
+    def compile(self, program: Program, piece: int = 0) -> str | bytes:
+        """Parse, run the passes, emit. Raises `TiraxError`, or xDSL's `DiagnosticException` from its own passes."""
+        from ..ir.verify import verify_module
+
+        ctx = self.new_context()
+        with self.times.measure("parse"):
+            module = program.parse(ctx)
+        if self.verify:
+            with self.times.measure("verify"):
+                verify_module(module)
+        self.dumps.at_start(module, piece)
+        for number, p in enumerate(self.passes, 1):
+            self._run(p, ctx, module, number, piece)
+        with self.times.measure("print"):
+            return emit(self.target, ctx, module)
+
+    def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int) -> None:
+        from ..ir.verify import verify_module
+
+        self.dumps.before_pass(module, p.name)
+        before = module.clone() if self.check else None
+        with self.times.measure(f"{number}. {p.name}"):
+            p.apply(ctx, module)
+        if self.verify:
+            with self.times.measure("verify"):
+                verify_module(module, after=p.name)
+        self.dumps.after_pass(module, piece, number, p.name)
+        if self.check and before is not None:
+            with self.times.measure("check"):
+                self.check.check(before, module, number, p.name)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the options say and return the exit code. Raises `TiraxError`."""
+    from ..ir.transform import no_gc
+
+    universe = Universe.get_multiverse()
+    listing = _listing(options, universe)
+    if listing is not None:
+        print(listing)
+        return OK
+    if options.format is not None and options.format not in FORMATS:
+        raise as_usage(unknown_name("language", options.format, FORMATS))
+    job = _job(options, universe)
+    try:
+        program = read_program(options.input_file, options.format)
+        with no_gc():
+            return _run_pieces(job, program, options)
+    finally:
+        if options.timing:
+            report(job.times.table())
+
+
+def _listing(options: argparse.Namespace, universe: Universe) -> str | None:
+    wanted = (options.list_passes, options.list_pipelines, options.list_dialects, options.list_targets)
+    if not any(wanted):
+        return None
+    from . import listing
+
+    makers = (
+        lambda: listing.passes_text(universe.all_passes),
+        listing.pipelines_text,
+        lambda: listing.dialects_text(universe.all_dialects),
+        lambda: listing.targets_text(all_targets(universe)),
+    )
+    return "\n\n".join(make() for make, want in zip(makers, wanted, strict=True) if want)
+
+
+def _job(options: argparse.Namespace, universe: Universe) -> Job:
+    passes = all_passes(options.steps or (), universe.all_passes)
+    names = {p.name for p in passes}
+    dumps = Dumps(
+        frozenset(_dump_point(n, names, universe.all_passes) for n in options.print_ir_before),
+        frozenset(_dump_point(n, names, universe.all_passes) for n in options.print_ir_after),
+        options.print_ir_after_all,
+        options.print_ir_dir,
+        options.print_ir_as == "tvmscript",
+    )
+    return Job(
+        passes,
+        make_target(options.target, all_targets(universe), options.print_op_generic, options.print_debuginfo),
+        dumps,
+        Times(),
+        MeaningCheck(options.check_sizes) if options.check_each else None,
+        not options.disable_verify,
+        universe.all_dialects,
+        options.allow_unregistered_dialect,
+    )
+
+
+def all_targets(universe: Universe) -> dict[str, Callable[[], type[Target]]]:
+    """What `-t` knows."""
+    return universe.all_targets | OWN_TARGETS
+
+
+def all_passes(steps: list[tuple[str, str]] | tuple[()], known: Passes) -> tuple[ModulePass, ...]:
+    """The passes of `-p` and `--pipeline`, in order. Raises `UsageError`."""
+    return tuple(
+        make_pass(spec, known)
+        for kind, text in steps
+        for spec in parse_specs(_pipeline(text) if kind == "pipeline" else text, f"--{kind}")
+    )
+
+
+def _pipeline(name: str) -> str:
+    from ..lowering.pipelines import PIPELINES
+
+    if name not in PIPELINES:
+        raise as_usage(unknown_name("pipeline", name, PIPELINES))
+    return ",".join(PIPELINES[name])
+
+
+def _dump_point(name: str, used: set[str], known: Passes) -> str:
+    found = find_pass(name, known)
+    if found not in used:
+        raise UsageError(f"pass '{found}' is not among those that run", expected=", ".join(sorted(used)) or "a pass")
+    return found
+
+
+def _run_pieces(job: Job, program: Program, options: argparse.Namespace) -> int:
+    pieces = list(split_program(program)) if options.split_input_file else [program]
+    outputs: list[str | bytes] = []
+    code = OK
+    for number, piece in enumerate(pieces, 1):
+        try:
+            output = _run_piece(job, piece, number if len(pieces) > 1 else 0, options.verify_diagnostics)
+        except DiagnosticException as error:
+            if len(pieces) == 1:
+                raise
+            report(str(_typed(error)))
+            code = FAILED
+        else:
+            outputs += [] if output is None else [output]
+    if code == OK and outputs:
+        separator = "# -----\n" if job.target.name == "tvmscript" else "// -----\n"
+        binary = any(isinstance(output, bytes) for output in outputs)
+        write_output(options.output_file, join_pieces(outputs, separator), binary)
+    return code
+
+
+def _run_piece(job: Job, piece: Program, number: int, verify_diagnostics: bool) -> str | bytes | None:
+    """The output of a piece, None where it gave the error that was expected."""
+    if not verify_diagnostics:
+        return job.compile(piece, number)
+    expected = expected_errors(piece)
+    output: str | bytes | None = None
+    failure: TiraxError | None = None
+    try:
+        output = job.compile(piece, number)
+    except DiagnosticException as error:
+        failure = _typed(error)
+    check_expected(expected, failure)
+    return output
+
+
+def _typed(error: DiagnosticException) -> TiraxError:
+    return error if isinstance(error, TiraxError) else TiraxError(str(error))

@@ -1,0 +1,118 @@
+"""What both command lines share: errors become messages and exit codes, options that are misspelt get a suggestion."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from xdsl.utils.exceptions import DiagnosticException
+
+from ..diagnostics import TiraxError, suggestion
+
+OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+_DEPTH = 6000
+"""Python frames that deeply nested programs may take; the default of 1000 ends near 100 nested loops."""
+
+
+class UsageError(TiraxError):
+    """A command line that does not make sense."""
+
+
+def as_usage(error: TiraxError) -> UsageError:
+    """The same error as one of the command line, whose exit code differs."""
+    return UsageError(
+        error.message,
+        location=error.location,
+        expected=error.expected,
+        found=error.found,
+        hint=error.hint,
+        notes=error.notes,
+    )
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """argparse that suggests the option which was meant, and takes no abbreviations."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, allow_abbrev=False, **options)
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        parsed, rest = self.parse_known_args(args, namespace)
+        if rest:
+            known = list(self._option_string_actions)
+            hints = [h for h in (suggestion(r.partition("=")[0], known) for r in rest if r.startswith("-")) if h]
+            self.error(f"unrecognized arguments: {' '.join(rest)}" + "".join(f" ({h})" for h in hints[:1]))
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"{self.prog} --help")
+
+
+def report(error: BaseException | str) -> None:
+    """Print a diagnostic to stderr."""
+    print(error, file=sys.stderr)
+
+
+def run_guarded(program: Callable[[], int]) -> int:
+    """The exit code of `program`: its own, or that of the error it ended with, which is printed to stderr.
+
+    1 for errors in what was given, 2 for the command line, 130 interrupted, 141 where the reader of stdout went away.
+    With `TIRAX_DEBUG=1` a traceback comes first.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        code = program()
+        sys.stdout.flush()
+        return code
+    except SystemExit as error:  # argparse's --help and --version
+        return error.code if isinstance(error.code, int) else OK
+    except BrokenPipeError:
+        _abandon_stdout()
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        report("interrupted")
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the end of the line: every error becomes a message and a code
+        if debugging():
+            traceback.print_exc()
+        report(message_of(error))
+        return USAGE if isinstance(error, UsageError) else FAILED
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def debugging() -> bool:
+    """Whether tracebacks are wanted."""
+    return os.environ.get("TIRAX_DEBUG", "") not in ("", "0")
+
+
+def message_of(error: Exception) -> str:
+    """The message for a user: a diagnostic's own, or what any other exception comes down to."""
+    if isinstance(error, TiraxError):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "error: the program is nested too deeply"
+    if isinstance(error, MemoryError):
+        return "error: out of memory"
+    if isinstance(error, OSError):
+        name = "" if error.filename is None else f": '{error.filename}'"
+        return f"error: {error.strerror or error}{name}"
+    if isinstance(error, DiagnosticException):
+        return f"error: {error}"
+    first = (str(error).strip().split("\n") or [""])[0]
+    return (
+        f"internal error: {type(error).__name__}: {first}, please report; "
+        "run with TIRAX_DEBUG=1 for the traceback"
+    )
+
+
+def _abandon_stdout() -> None:
+    """Nobody reads stdout any more: what is buffered goes nowhere, silently at interpreter exit, too."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)

@@ -1,0 +1,72 @@
+"""What `--list-passes`, `--list-pipelines`, `--list-dialects` and `--list-targets` print."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..universe import TIRAX_UNIVERSE
+from .outputs import OWN_TARGETS
+from .specs import ALIASES, option_texts
+
+_WIDTH = 110
+
+
+def _summary(cls: type[Any]) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    pad = " " * indent
+    return textwrap.wrap(text, _WIDTH, initial_indent=pad, subsequent_indent=pad)
+
+
+def _entry(name: str, cls: type[Any]) -> list[str]:
+    options = [f"      {text}" for text in option_texts(cls)]
+    return [f"  {name}", *_wrapped(_summary(cls), 6), *options]
+
+
+def _others(kind: str, names: Iterable[str]) -> list[str]:
+    return [f"{kind} of xDSL:", *_wrapped(", ".join(sorted(names)), 2)]
+
+
+def passes_text(known: Mapping[str, Callable[[], type[Any]]]) -> str:
+    """Our passes with what they do and their options, then the names of xDSL's."""
+    ours = TIRAX_UNIVERSE.all_passes
+    lines = ["passes:"]
+    for name in sorted(ours):
+        lines += _entry(name, ours[name]())
+    lines += ["short names:", *(f"  {short} = {name}" for short, name in ALIASES.items())]
+    return "\n".join([*lines, *_others("passes", known.keys() - ours.keys())])
+
+
+def pipelines_text() -> str:
+    """Each pipeline and its passes."""
+    from ..lowering.pipelines import PIPELINES
+
+    lines = ["pipelines:"]
+    for name, passes in PIPELINES.items():
+        lines += [f"  {name}", *_wrapped(", ".join(passes), 6)]
+    return "\n".join(lines)
+
+
+def dialects_text(known: Mapping[str, Callable[[], Any]]) -> str:
+    """Our dialects with their numbers of operations and attributes, then the names of xDSL's."""
+    ours = TIRAX_UNIVERSE.all_dialects
+    lines = ["dialects:"]
+    for name in sorted(ours):
+        dialect = ours[name]()
+        operations, attributes = len(list(dialect.operations)), len(list(dialect.attributes))
+        lines.append(f"  {name}: {operations} operations, {attributes} types and attributes")
+    return "\n".join([*lines, *_others("dialects", known.keys() - ours.keys())])
+
+
+def targets_text(known: Mapping[str, Callable[[], type[Any]]]) -> str:
+    """Our targets with their options, then the names of xDSL's."""
+    ours = sorted(OWN_TARGETS.keys() | TIRAX_UNIVERSE.all_targets.keys())
+    lines = ["targets:"]
+    for name in ours:
+        lines += _entry(name, known[name]())
+    return "\n".join([*lines, *_others("targets", known.keys() - set(ours))])

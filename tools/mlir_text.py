@@ -1,0 +1,121 @@
+"""MLIR text to a module whose operations know where they were written, and syntax errors as diagnostics."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
+from xdsl.utils.lexer import Span
+
+from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
+
+
+class MLIRSyntaxError(TiraxError, SyntaxError):
+    """Text that is not MLIR of the dialects that are known."""
+
+
+class LocatedParser(Parser):
+    """xDSL's parser; every operation gets the place of its first token, unless the text gives a `loc`."""
+
+    def __init__(self, ctx: Context, text: str, filename: str):
+        self._file = StringAttr(filename)
+        self._line_starts = [0]
+        at = text.find("\n")
+        while at >= 0:
+            self._line_starts.append(at + 1)
+            at = text.find("\n", at + 1)
+        super().__init__(ctx, text, filename)
+
+    def place(self, position: int, end: int | None = None) -> SourceLocation:
+        """Line and column of an offset in the text; `end` counts where it is on the same line."""
+        line = bisect_right(self._line_starts, position)
+        start = self._line_starts[line - 1]
+        last = end is not None and end > position and bisect_right(self._line_starts, end - 1) == line
+        return SourceLocation(
+            self._file.data, line, position - start + 1, end - start + 1 if last and end is not None else None
+        )
+
+    def span_place(self, span: Span[str] | Span[bytes]) -> SourceLocation:
+        """`place` of a span."""
+        return self.place(span.start, span.end)
+
+    def parse_operation(self) -> Operation:
+        token = self._current_token.span
+        try:
+            op = super().parse_operation()
+        except TiraxError as error:
+            if error.location is None:
+                error.location = self.span_place(token)
+            raise
+        except (VerifyException, ValueError) as error:  # ValueError: xDSL's, for literals out of range and the like
+            raise VerifyError(str(error), location=self.span_place(token)) from error
+        if op.location is UNKNOWN_LOC:
+            line = bisect_right(self._line_starts, token.start)
+            column = token.start - self._line_starts[line - 1] + 1
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if found is not None:
+            return found
+        token = self._previous_place(name)
+        dialect_name, _, rest = name.partition(".")
+        dialect = self.ctx.get_optional_dialect(dialect_name) if rest else None
+        if dialect is not None:
+            names = [op.name for op in dialect.operations]
+            raise MLIRSyntaxError(f"unknown operation '{name}'", location=token, hint=suggestion(name, names))
+        known = list(self.ctx.registered_dialect_names)
+        hint = suggestion(dialect_name, known) or "--allow-unregistered-dialect reads it in generic form"
+        raise MLIRSyntaxError(f"unknown operation '{name}' of an unknown dialect", location=token, hint=hint)
+
+    def _previous_place(self, name: str) -> SourceLocation:
+        """The place of the name that was read last."""
+        content = self.lexer.input.content
+        text = content.decode() if isinstance(content, bytes) else content
+        at = text.rfind(name, 0, self._current_token.span.start)
+        return self.place(max(at, 0), max(at, 0) + len(name))
+
+
+def parse_mlir(ctx: Context, text: str, filename: str = "<string>") -> ModuleOp:
+    """The module of an MLIR text; where it is not one `builtin.module`, one is put around it.
+
+    Raises `MLIRSyntaxError`, or `VerifyError` for attributes and types that are not well formed.
+    """
+    register_source(filename, text)
+    if not text.strip():
+        raise MLIRSyntaxError(f"{filename} is empty", hint="a module or at least one operation is expected")
+    parser: LocatedParser | None = None
+    try:
+        parser = LocatedParser(ctx, text, filename)
+        module = parser.parse_module()
+    except ParseError as error:
+        raise _syntax_error(error, parser or _Places(text, filename)) from error
+    if module.location is UNKNOWN_LOC:
+        module.location = FileLineColLoc(StringAttr(filename), IntAttr(1), IntAttr(1))
+    return module
+
+
+class _Places:
+    """Places without a parser: the first token was wrong already."""
+
+    def __init__(self, text: str, filename: str):
+        self.text, self.filename = text, filename
+
+    def span_place(self, span: Span[str] | Span[bytes]) -> SourceLocation:
+        before = self.text[: span.start]
+        return SourceLocation(self.filename, before.count("\n") + 1, span.start - before.rfind("\n"))
+
+
+def _syntax_error(error: ParseError, places: LocatedParser | _Places) -> MLIRSyntaxError:
+    notes: list[str] = []
+    if isinstance(error, MultipleSpansParseError):
+        notes = [" ".join(filter(None, (str(places.span_place(s)), m))) for s, m in error.refs]
+        if error.ref_text:
+            notes.insert(0, error.ref_text)
+    message = error.msg.strip().rstrip("!.") or "syntax error"
+    return MLIRSyntaxError(message[0].lower() + message[1:], location=places.span_place(error.span), notes=notes)

@@ -1,0 +1,112 @@
+"""`-t`: what a module is written as, and where to: stdout or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.targets.mlir import MLIRTarget
+from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.target import Target
+
+from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from .guard import UsageError, as_usage
+from .specs import instantiate, parse_specs
+
+
+@dataclass(frozen=True)
+class ScriptTarget(Target):
+    """TVMScript; `show_meta` prints the contents of constants in front."""
+
+    name = "tvmscript"
+
+    show_meta: bool = False
+
+    def emit(self, ctx: Context, module: ModuleOp, output: io.TextIOBase) -> None:  # type: ignore[override]
+        from ..script.printer import print_script
+
+        output.write(print_script(module, show_meta=self.show_meta) + "\n")
+
+
+def _llvm() -> type[Target]:
+    from ..lowering.emit import LLVMTarget
+
+    return LLVMTarget
+
+
+OWN_TARGETS: dict[str, Callable[[], type[Target]]] = {
+    "mlir": lambda: MLIRTarget,
+    "tvmscript": lambda: ScriptTarget,
+    "llvm": _llvm,
+}
+"""Targets that are not in `TIRAX_UNIVERSE`; `llvm` takes the place of xDSL's."""
+
+
+def make_target(
+    text: str, targets: dict[str, Callable[[], type[Target]]], generic: bool = False, locations: bool = False
+) -> Target:
+    """The target of a spec such as `asm{opt_level=2}`. Raises `UsageError`."""
+    specs = parse_specs(text, "-t")
+    if len(specs) != 1:
+        raise UsageError("-t takes one target", found=text or "nothing")
+    spec: ArgSpec = specs[0]
+    if spec.name not in targets:
+        raise as_usage(unknown_name("target", spec.name, targets))
+    parameters = dict(spec.parameters)
+    if spec.name == "mlir":
+        parameters |= {"print_generic_format": (generic,), "print_debuginfo": (locations,)} | parameters
+    return instantiate(targets[spec.name](), parameters, f"target '{spec.name}'")
+
+
+def emit(target: Target, ctx: Context, module: ModuleOp) -> str | bytes:
+    """What `target` makes of a module: text, or bytes of an object file."""
+    object_code = getattr(target, "object_code", None)
+    if object_code is not None:
+        return object_code(module)
+    stream = io.StringIO()
+    target.emit(ctx, module, stream)
+    return stream.getvalue().rstrip("\n") + "\n"
+
+
+def join_pieces(pieces: list[str | bytes], separator: str = "// -----\n") -> bytes:
+    """One output of several. Raises `UnsupportedError` for several object files."""
+    if len(pieces) > 1 and any(isinstance(p, bytes) for p in pieces):
+        raise UnsupportedError("several object files cannot be one output", hint="leave --split-input-file out")
+    return separator.encode().join(p.encode() if isinstance(p, str) else p for p in pieces)
+
+
+def write_output(path: str | None, data: bytes, binary: bool = False) -> None:
+    """Write to a file, or to stdout where `path` is None or `-`. Raises `TiraxError`.
+
+    A file appears at once with all of its contents; what was there before stays where writing fails.
+    """
+    if path is None or path == "-":
+        _write_stdout(data, binary)
+        return
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe or /dev/null, which cannot be replaced
+            with open(path, "wb") as file:
+                file.write(data)
+        else:
+            from ..runtime.container import write_atomically
+
+            write_atomically(os.path.realpath(path), [data])
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TiraxError(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _write_stdout(data: bytes, binary: bool) -> None:
+    if not binary:
+        sys.stdout.write(data.decode())
+        return
+    if sys.stdout.isatty():
+        raise UsageError("an object file is not written to a terminal", hint="-o FILE")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)

@@ -1,0 +1,97 @@
+"""Programs read from files or stdin: their text, their language, their pieces."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..diagnostics import TiraxError, suggestion
+from .mlir_text import parse_mlir
+
+STDIN = "<stdin>"
+_SEPARATOR = re.compile(r"^\s*(?://|#) -----.*\n?", re.MULTILINE)
+
+
+def _parse_script(_ctx: Context, text: str, filename: str) -> ModuleOp:
+    from ..script import parse_source
+
+    return parse_source(text, filename)
+
+
+FORMATS: dict[str, Callable[[Context, str, str], ModuleOp]] = {
+    "mlir": parse_mlir,
+    "tvmscript": _parse_script,
+    "py": _parse_script,
+}
+"""Language -> parser `(context, text, filename)`."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A text to compile. Where it is a piece of a file, empty lines stand for what comes before it there."""
+
+    text: str
+    filename: str
+    format: str
+
+    def parse(self, ctx: Context) -> ModuleOp:
+        """The module. Raises `TiraxError` where the text is not a program."""
+        return FORMATS[self.format](ctx, self.text, self.filename)
+
+
+def read_program(path: str | None, format_name: str | None = None) -> Program:
+    """The program in a file, or on stdin where `path` is None or `-`. Raises `TiraxError` where it cannot be read."""
+    if path is None or path == "-":
+        return Program(_decode(sys.stdin.buffer.read(), STDIN), STDIN, format_name or "mlir")
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise TiraxError(f"cannot read '{path}': {reason}", hint=_near(path)) from error
+    return Program(_decode(data, path), path, format_name or _format_of(path))
+
+
+def _format_of(path: str) -> str:
+    extension = os.path.splitext(path)[1].removeprefix(".")
+    if extension not in FORMATS:
+        found = f"'{path}'" if not extension else f".{extension}"
+        raise TiraxError("the language of the file is unknown", expected=".mlir or .py", found=found, hint="-f mlir|py")
+    return extension
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise TiraxError(
+            f"{name} is not a text file", expected="UTF-8", found=f"byte 0x{data[error.start]:02x} at {error.start}"
+        ) from error
+    if "\0" in text:
+        raise TiraxError(f"{name} is not a text file", found=f"a zero byte at {text.index(chr(0))}")
+    return text.replace("\r\n", "\n")
+
+
+def _near(path: str) -> str | None:
+    """A file of the same folder that was meant, where this one is not there."""
+    folder, name = os.path.split(path)
+    if os.path.lexists(path) or not os.path.isdir(folder or "."):
+        return None
+    return suggestion(name, os.listdir(folder or "."))
+
+
+def split_program(program: Program) -> Iterator[Program]:
+    """The pieces between lines `// -----` (`# -----`); lines keep their numbers."""
+    start = 0
+    for match in [*_SEPARATOR.finditer(program.text), None]:
+        end = match.start() if match else len(program.text)
+        piece = program.text[start:end]
+        if piece.strip() or match is None and start == 0:
+            yield Program("\n" * program.text.count("\n", 0, start) + piece, program.filename, program.format)
+        start = match.end() if match else end

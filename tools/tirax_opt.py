@@ -1,0 +1,114 @@
+"""`tirax-opt`: reads a program, runs passes over it, writes it in any form. `docs/tirax-opt.md` is its manual.
+
+This module holds the command line alone, so that `--help` imports no compiler; `driver` does the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from .guard import ArgumentParser, run_guarded
+
+_EPILOG = """\
+A pass is written name{option=value option=value,value}; names and options take - or _. -p and --pipeline may be
+given several times and run in the order of the command line. All that is not the output goes to stderr.
+Exit codes: 0 done, 1 an error in the program, 2 an error in the command line.
+"""
+
+
+class _AddPasses(argparse.Action):
+    """Collects -p and --pipeline into one list, in order."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        kind = "pipeline" if option_string == "--pipeline" else "passes"
+        namespace.steps = [*(getattr(namespace, "steps", None) or ()), (kind, values)]
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        from .versions import version_line
+
+        print(version_line())
+        parser.exit()
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.replace(" ", "").split(",") if name]
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = tuple(int(n) for n in _names(text))
+    if not sizes or min(sizes) < 0:
+        raise ValueError
+    return sizes
+
+
+def command_line() -> argparse.ArgumentParser:
+    """The options of `tirax-opt`."""
+    parser = ArgumentParser(
+        prog="tirax-opt",
+        description="Run passes over a program of the relax and tir dialects, in MLIR text or TVMScript.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.register("type", "sizes", _sizes)
+    add = parser.add_argument
+    flag: dict[str, Any] = {"action": "store_true"}
+    add("input_file", nargs="?", help="a .mlir or .py (TVMScript) file; stdin by default")
+    add("-f", "--format", metavar="LANG", help="language of the input: mlir, py or tvmscript (by default its extension)")
+    add("-o", "--output-file", metavar="FILE", help="write to FILE, all of it or nothing")
+    add("-t", "--target", default="mlir", help="form of the output: mlir, tvmscript, llvm, asm, obj, or one of xDSL's")
+    add("-v", "--version", nargs=0, action=_Version, help="versions of tirax and of what it stands on")
+
+    group = parser.add_argument_group("passes")
+    passes: dict[str, Any] = {"action": _AddPasses, "dest": "steps"}
+    group.add_argument("-p", "--passes", metavar="PASSES", help="passes to run: 'name{option=value},name'", **passes)
+    group.add_argument("--pipeline", metavar="NAME", help="run a pipeline that has a name", **passes)
+    group.add_argument("--disable-verify", help="do not verify the module after each pass", **flag)
+    group.add_argument("--list-passes", help="passes with their options", **flag)
+    group.add_argument("--list-pipelines", help="pipelines and their passes", **flag)
+    group.add_argument("--list-dialects", help="dialects", **flag)
+    group.add_argument("--list-targets", help="targets with their options", **flag)
+
+    group = parser.add_argument_group("watching")
+    names: dict[str, Any] = {"type": _names, "default": [], "metavar": "PASS[,PASS]"}
+    group.add_argument("--print-ir-before", help="print the IR before these passes", **names)
+    group.add_argument("--print-ir-after", help="print the IR after these passes", **names)
+    group.add_argument("--print-ir-after-all", help="print the IR after every pass", **flag)
+    group.add_argument("--print-ir-dir", metavar="DIR", help="write the IR after every pass to a file in DIR")
+    group.add_argument("--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="form of these prints")
+    group.add_argument("--timing", help="print how long each pass took", **flag)
+
+    group = parser.add_argument_group("checking")
+    group.add_argument("--verify-diagnostics", help="check errors against comments: // expected-error {{...}}", **flag)
+    group.add_argument("--split-input-file", help="treat pieces between lines // ----- one by one", **flag)
+    group.add_argument(
+        "--check-each", help="compare what the program computes before and after every pass, stop at a change", **flag
+    )
+    group.add_argument(
+        "--check-sizes",
+        type="sizes",
+        default=(2, 5, 1, 0),
+        metavar="N,N",
+        help="what symbolic sizes are in these comparisons (2,5,1,0)",
+    )
+
+    group = parser.add_argument_group("MLIR text")
+    group.add_argument("--print-op-generic", help="print operations in generic form", **flag)
+    group.add_argument("--print-debuginfo", help="print where operations come from", **flag)
+    group.add_argument("--allow-unregistered-dialect", help="read operations of unknown dialects", **flag)
+    return parser
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `tirax-opt` and return its exit code."""
+
+    def program() -> int:
+        options = command_line().parse_args(args)
+        from .driver import run
+
+        return run(options)
+
+    return run_guarded(program)

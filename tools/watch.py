@@ -1,0 +1,146 @@
+"""What watches a pipeline while it runs: times, dumps of the IR, the check of each pass against the interpreter."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..diagnostics import TiraxError
+
+
+@dataclass
+class Times:
+    """Seconds by stage, in the order in which the stages were first entered."""
+
+    seconds: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def measure(self, stage: str) -> Iterator[None]:
+        """Adds the time of the `with` block."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds.append((stage, time.perf_counter() - start))
+
+    def table(self) -> str:
+        """A line for each stage and their sum."""
+        total = sum(s for _, s in self.seconds)
+        rows = [*self._rows(), ("total", total)]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}} {s * 1e3:>10.2f} ms {_percent(s, total):>5}" for name, s in rows)
+
+    def _rows(self) -> list[tuple[str, float]]:
+        """Equal names are one row, but passes: they are numbered, so each is its own."""
+        merged: dict[str, float] = {}
+        for name, s in self.seconds:
+            merged[name] = merged.get(name, 0.0) + s
+        return list(merged.items())
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f}%" if whole else ""
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """Where and when the IR is printed: before and after the named passes or all, to stderr; after each into a folder."""
+
+    before: Collection[str] = ()
+    after: Collection[str] = ()
+    after_all: bool = False
+    folder: str | None = None
+    script: bool = False
+
+    def at_start(self, module: ModuleOp, piece: int) -> None:
+        """The input as the first file of the folder."""
+        self._to_folder(module, piece, 0, "input")
+
+    def before_pass(self, module: ModuleOp, name: str) -> None:
+        """Called before each pass."""
+        if name in self.before:
+            self._to_stderr(module, "Before", name)
+
+    def after_pass(self, module: ModuleOp, piece: int, number: int, name: str) -> None:
+        """Called after each pass; `number` counts from 1."""
+        if self.after_all or name in self.after:
+            self._to_stderr(module, "After", name)
+        self._to_folder(module, piece, number, name)
+
+    def _to_stderr(self, module: ModuleOp, when: str, name: str) -> None:
+        text, extension = self._text(module)
+        comment = "#" if extension == "py" else "//"
+        print(f"{comment} -----{comment} IR Dump {when} {name} {comment}----- {comment}\n{text}", file=sys.stderr)
+
+    def _to_folder(self, module: ModuleOp, piece: int, number: int, name: str) -> None:
+        if self.folder is None:
+            return
+        text, extension = self._text(module)
+        prefix = f"{piece:02}-" if piece else ""
+        path = os.path.join(self.folder, f"{prefix}{number:02}-{name}.{extension}")
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        except OSError as error:
+            raise TiraxError(f"cannot write '{path}': {error.strerror}", hint="--print-ir-dir DIR") from error
+
+    def _text(self, module: ModuleOp) -> tuple[str, str]:
+        """TVMScript where it is wanted and can hold the module, else MLIR."""
+        if self.script and _is_script(module):
+            from ..script.printer import print_script
+
+            return print_script(module), "py"
+        return str(module), "mlir"
+
+
+def _is_script(module: ModuleOp) -> bool:
+    from ..dialects import relax, tir
+
+    return all(isinstance(op, relax.FuncOp | tir.FuncOp) for op in module.body.block.ops)
+
+
+class MeaningChangedError(TiraxError):
+    """A pass after which a program computes something else."""
+
+
+@dataclass(frozen=True)
+class MeaningCheck:
+    """Runs the module before and after each pass on the reference interpreter."""
+
+    sizes: Sequence[int]
+
+    def check(self, before: ModuleOp, after: ModuleOp, number: int, name: str) -> None:
+        """Raise `MeaningChangedError` that names the pass and the inputs; a note on stderr where nothing compares."""
+        from ..interpreter import first_disagreement
+
+        if not _comparable(before, after):
+            print(f"note: check-each: no function to compare before and after '{name}'", file=sys.stderr)
+            return
+        found = first_disagreement(before, after, sizes=self.sizes)
+        if found is not None:
+            lines = [line.strip() for line in str(found).split("\n")]
+            raise MeaningChangedError(f"pass {number}, '{name}', changes what the program computes", notes=lines)
+
+
+def _comparable(before: ModuleOp, after: ModuleOp) -> bool:
+    """Whether a public function is in both, with as many parameters."""
+    from ..dialects import relax, tir
+
+    def parameters(module: ModuleOp) -> dict[str, int]:
+        kinds = relax.FuncOp | tir.FuncOp
+        return {f.sym_name.data: len(f.params) for f in module.body.block.ops if isinstance(f, kinds) and not f.private}
+
+    return bool(parameters(before).items() & parameters(after).items())
+
+
+def pass_name(p: ModulePass) -> str:
+    """The name of a pass as the command line has it."""
+    return p.name

@@ -1,0 +1,172 @@
+"""The bindings of a dataflow block as a graph, and the tree of their post-dominators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import relax, tir
+from ...dialects.relax import free_symbolic_vars
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import Var
+from .pattern import OpPattern, declared_pattern
+
+INLINE_OPS: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp)
+
+
+def is_inline(op: Operation) -> bool:
+    """Whether an op is part of the bindings that use it: a leaf or tuple without a name."""
+    return isinstance(op, INLINE_OPS) and op.results[0].name_hint is None
+
+
+def operands_of(op: Operation) -> Iterator[SSAValue]:
+    """The operands of an op, and those that the ops in its regions take from outside of it."""
+    if not op.regions:
+        yield from op.operands
+        return
+    inner = list(op.walk())
+    defined: set[SSAValue] = {r for o in inner for r in o.results}
+    defined.update(a for o in inner for region in o.regions for block in region.blocks for a in block.args)
+    yield from (operand for o in inner for operand in o.operands if operand not in defined)
+
+
+def symbols_of(op: Operation) -> list[Var]:
+    """The symbolic variables that an op mentions in its result types and properties, each once."""
+    found = dict.fromkeys(free_symbolic_vars(r.type for r in op.results))
+    for attr in op.properties.values():
+        found.update(dict.fromkeys(_symbols_in(attr)))
+    return list(found)
+
+
+def _symbols_in(attr: Attribute) -> Iterator[Var]:
+    if isinstance(attr, SymAttr):
+        yield from attr.data.free_vars()
+    elif isinstance(attr, ArrayAttr):
+        for item in cast("ArrayAttr[Attribute]", attr):
+            yield from _symbols_in(item)
+
+
+class BindingGraph:
+    """Bindings by index, in program order, with the indices of those that they use and that use them.
+
+    Inline operands are looked through. `external` are the bindings whose value leaves the block.
+    """
+
+    def __init__(self, block: Block):
+        self._block = block
+        self.ops = [op for op in block.ops if not is_inline(op) and not isinstance(op, relax.OutputOp)]
+        self.index: dict[Operation, int] = {op: i for i, op in enumerate(self.ops)}
+        self.producers: list[list[int]] = [self._producers(op) for op in self.ops]
+        self._bind_symbols()
+        self.consumers: list[list[int]] = [[] for _ in self.ops]
+        for i, producers in enumerate(self.producers):
+            for p in producers:
+                self.consumers[p].append(i)
+        last = block.last_op
+        self.external: set[int] = set() if last is None else set(self._producers(last))
+
+    def _producers(self, op: Operation) -> list[int]:
+        found: dict[int, None] = {}
+        stack = list(operands_of(op))
+        stack.reverse()
+        while stack:
+            owner = stack.pop().owner
+            if not isinstance(owner, Operation) or owner.parent is not self._block:
+                continue
+            if owner in self.index:
+                found[self.index[owner]] = None
+            else:
+                stack.extend(reversed(owner.operands))
+        return list(found)
+
+    def _bind_symbols(self) -> None:
+        """What mentions a symbolic variable that a `match_cast` of the block may have bound stays after it."""
+        binders: dict[Var, int] = {}
+        for i, op in enumerate(self.ops):
+            if binders:
+                after = [binders[v] for v in symbols_of(op) if v in binders]
+                self.producers[i] = list(dict.fromkeys((*self.producers[i], *after)))
+            if isinstance(op, relax.MatchCastOp):
+                binders.update(dict.fromkeys(free_symbolic_vars([op.result.type]), i))
+
+
+def binding_patterns(graph: BindingGraph, functions: Callable[[str], tir.FuncOp | None]) -> list[OpPattern]:
+    """The kind of each binding: that of the tensor function it calls; opaque for what is no call of one."""
+    return [_pattern_of(op, functions) for op in graph.ops]
+
+
+def _pattern_of(op: Operation, functions: Callable[[str], tir.FuncOp | None]) -> OpPattern:
+    if isinstance(op, relax.TupleGetItemOp):
+        return OpPattern.INJECTIVE
+    if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp):
+        func = functions(op.callee_name)
+        declared = declared_pattern(func) if func is not None else None
+        known = declared is not None and declared in OpPattern.__members__.values()
+        return OpPattern(declared) if known else OpPattern.OPAQUE
+    return OpPattern.OPAQUE
+
+
+class PostDominators:
+    """The immediate post-dominator of each binding, and the hardest kind on the way to it.
+
+    Least common ancestors are found with jump pointers (Myers 1983: an applicative random-access stack), each of which
+    keeps the maximum of what it jumps over: n log n in all.
+    """
+
+    def __init__(self, graph: BindingGraph, patterns: Sequence[OpPattern]):
+        n = self.exit = len(graph.ops)
+        self.parent = [n] * (n + 1)
+        self.pattern = [OpPattern.ELEMWISE] * (n + 1)
+        self._depth = [0] * (n + 1)
+        self._jump = [n] * (n + 1)
+        self._jump_pattern = [OpPattern.OPAQUE] * (n + 1)
+        for i in range(n - 1, -1, -1):
+            if i in graph.external:
+                self._set(i, n, OpPattern.OPAQUE)
+            else:
+                self._set(i, *self._common(graph.consumers[i], patterns))
+
+    def dominator(self, i: int) -> int | None:
+        """The immediate post-dominator of binding i, None where its value leaves the block on some way."""
+        parent = self.parent[i]
+        return None if parent == self.exit else parent
+
+    def _common(self, consumers: Sequence[int], patterns: Sequence[OpPattern]) -> tuple[int, OpPattern]:
+        kind = max((patterns[c] for c in consumers), default=OpPattern.ELEMWISE)
+        if not consumers:
+            return self.exit, kind
+        common = consumers[0]
+        for c in consumers[1:]:
+            common, on_way = self._ancestor(common, c)
+            kind = max(kind, on_way)
+        return common, kind
+
+    def _set(self, i: int, parent: int, pattern: OpPattern) -> None:
+        self.parent[i], self.pattern[i] = parent, pattern
+        self._depth[i] = self._depth[parent] + 1
+        far = self._jump[parent]
+        if self._depth[parent] - self._depth[far] == self._depth[far] - self._depth[self._jump[far]]:
+            self._jump[i] = self._jump[far]
+            self._jump_pattern[i] = max(pattern, self._jump_pattern[parent], self._jump_pattern[far])
+        else:
+            self._jump[i], self._jump_pattern[i] = parent, pattern
+
+    def _ancestor(self, a: int, b: int) -> tuple[int, OpPattern]:
+        """The least common ancestor, and the hardest kind on the two ways to it."""
+        depth, jump, parent = self._depth, self._jump, self.parent
+        kind = OpPattern.ELEMWISE
+        if depth[a] < depth[b]:
+            a, b = b, a
+        while depth[a] > depth[b]:
+            far = depth[jump[a]] >= depth[b]
+            kind = max(kind, self._jump_pattern[a] if far else self.pattern[a])
+            a = jump[a] if far else parent[a]
+        while a != b:
+            far = jump[a] != jump[b]
+            kinds = self._jump_pattern if far else self.pattern
+            kind = max(kind, kinds[a], kinds[b])
+            a, b = (jump[a], jump[b]) if far else (parent[a], parent[b])
+        return a, kind

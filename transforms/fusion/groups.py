@@ -1,0 +1,121 @@
+"""Which bindings become one function: TVM's rules of fusion, in its three phases.
+
+A binding may be fused into its immediate post-dominator, with everything on the ways between them:
+
+- an operator like matmul (4): in phase 0, where all the ways are element-wise and nothing on them is above broadcast;
+- element-wise and broadcast ones (0, 1): into anything up to injective and into a reduction, in any phase;
+- injective ones and tuples (2, 7): from phase 1 on, into what is at most injective;
+- up to injective ones into a tuple that was fused into something injective: in phase 2;
+- a reduction (3) and an opaque binding (8): never.
+
+A group that has taken in an operator like matmul is one itself from then on. No group exceeds the given size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .graph import BindingGraph, PostDominators
+from .pattern import OpPattern
+
+Condition = Callable[[OpPattern, bool], bool]
+
+
+def _up_to_broadcast(kind: OpPattern, is_sink: bool) -> bool:
+    return kind <= OpPattern.BROADCAST
+
+
+def _up_to_injective(kind: OpPattern, is_sink: bool) -> bool:
+    return kind <= OpPattern.INJECTIVE
+
+
+def _up_to_matmul_at_the_end(kind: OpPattern, is_sink: bool) -> bool:
+    return kind <= (OpPattern.OUT_ELEMWISE_FUSABLE if is_sink else OpPattern.INJECTIVE)
+
+
+class Groups:
+    """Disjoint groups of bindings, grown by the rules of this module; `of(i)` is the number of the group of i."""
+
+    def __init__(self, graph: BindingGraph, patterns: Sequence[OpPattern], max_size: int):
+        self._consumers = graph.consumers
+        self._dominators = PostDominators(graph, patterns)
+        self._max_size = max_size
+        self._parent = list(range(len(graph.ops)))
+        self._size = [1] * len(graph.ops)
+        self._pattern = list(patterns)
+        self._anchored = [p == OpPattern.OUT_ELEMWISE_FUSABLE for p in patterns]
+        for phase in range(3):
+            for i in range(len(graph.ops)):
+                self._fuse(i, phase)
+
+    def of(self, i: int) -> int:
+        parent = self._parent
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def members(self) -> list[list[int]]:
+        """The bindings of each group, in order; the groups by their first binding."""
+        found: dict[int, list[int]] = {}
+        for i in range(len(self._parent)):
+            found.setdefault(self.of(i), []).append(i)
+        return list(found.values())
+
+    def _fuse(self, i: int, phase: int) -> None:
+        sink = self._dominators.dominator(i)
+        if self._pattern[i] == OpPattern.OPAQUE or sink is None:
+            return
+        condition = self._into_tuple(i, sink) if phase == 2 else self._condition(i, sink, phase)
+        if condition is None:
+            return
+        way = self._way(i, sink)
+        if way is None or not condition(self._pattern[self.of(sink)], True):
+            return
+        if all(condition(self._pattern[self.of(j)], False) for j in way[1:]):
+            for j in way:
+                self._merge(j, sink)
+
+    def _condition(self, i: int, sink: int, phase: int) -> Condition | None:
+        """What every binding on the way must be for i to be fused into `sink`; None where it is not to be."""
+        if self.of(i) == self.of(sink) or self._pattern[sink] == OpPattern.TUPLE:
+            return None
+        kind, on_way = self._pattern[i], self._dominators.pattern[i]
+        if kind == OpPattern.OUT_ELEMWISE_FUSABLE:
+            return _up_to_broadcast if phase == 0 and on_way == OpPattern.ELEMWISE else None
+        if kind <= OpPattern.BROADCAST:
+            return _up_to_matmul_at_the_end if on_way <= OpPattern.COMM_REDUCE else None
+        if kind in (OpPattern.INJECTIVE, OpPattern.TUPLE):
+            return _up_to_injective if phase == 1 else None
+        return None
+
+    def _into_tuple(self, i: int, sink: int) -> Condition | None:
+        root = self._pattern[self.of(sink)]
+        fused_tuple = self._pattern[sink] == OpPattern.TUPLE and root <= OpPattern.INJECTIVE
+        return _up_to_injective if fused_tuple and self._pattern[i] <= OpPattern.INJECTIVE else None
+
+    def _way(self, i: int, sink: int) -> list[int] | None:
+        """The bindings from i to its post-dominator, i first; None where the group would become too large."""
+        left = self._max_size - self._size[self.of(sink)]
+        way: dict[int, None] = {}
+        stack = [i]
+        while stack:
+            j = stack.pop()
+            if j == sink or j in way:
+                continue
+            way[j] = None
+            left -= self._size[j]
+            if left < 0:
+                return None
+            stack.extend(self._consumers[j])
+        return list(way)
+
+    def _merge(self, i: int, sink: int) -> None:
+        child, parent = self.of(i), self.of(sink)
+        if child == parent:
+            return
+        self._parent[child] = parent
+        self._size[parent] += self._size[child]
+        if self._anchored[child]:
+            self._anchored[parent] = True
+            self._pattern[parent] = max(self._pattern[child], self._pattern[parent])

@@ -1,0 +1,88 @@
+"""Names of functions and variables that fusion makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...ir.module import symbol_of
+
+
+class NameSupply:
+    """Gives `base`, `base1`, `base2`, …, each once."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """The first of `base`, `base1`, … that is not taken; it is taken now."""
+        n = self._next.get(base, 0)
+        name = f"{base}{n or ''}"
+        while name in self._taken:
+            n += 1
+            name = f"{base}{n}"
+        self._next[base] = n + 1
+        self._taken.add(name)
+        return name
+
+
+def symbols(module: ModuleOp) -> list[str]:
+    """The names of the functions of a module."""
+    return [s for op in module.body.block.ops if (s := symbol_of(op)) is not None]
+
+
+def fresh_suffix(base: str, taken: set[str]) -> str:
+    """`base`, or `base_1`, `base_2`, … where that is taken, as TVM's printer tells variables apart; it is taken now."""
+    name, i = base, 0
+    while name in taken:
+        i += 1
+        name = f"{base}_{i}"
+    taken.add(name)
+    return name
+
+
+def make_unique(func: relax.FuncOp) -> None:
+    """Tell variables of one name apart by suffixes, in order of definition.
+
+    A value of a dataflow block and the output of the same name that it becomes are one variable.
+    """
+    taken: set[str] = set()
+    for value in _definitions(func.body.block):
+        name = name_of(value)
+        if name is None:
+            continue
+        unique = fresh_suffix(name, taken)
+        if unique != name:
+            for same in (value, *_outputs_of(value)):
+                set_name(same, unique)
+
+
+def _definitions(block: Block) -> Iterator[SSAValue]:
+    yield from block.args
+    for op in block.ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _definitions(inner)
+        if not isinstance(op, relax.DataflowOp):
+            yield from op.results
+            continue
+        for value, result in zip(op.output_op.values_, op.outputs, strict=True):
+            if name_of(value) != name_of(result):
+                yield result
+
+
+def _outputs_of(value: SSAValue) -> list[SSAValue]:
+    """The results of the dataflow block that have the name of this value of it and are this value."""
+    found: list[SSAValue] = []
+    for use in value.uses:
+        block = use.operation.parent_op()
+        if isinstance(use.operation, relax.OutputOp) and isinstance(block, relax.DataflowOp):
+            result = block.outputs[use.index]
+            if name_of(result) == name_of(value):
+                found.append(result)
+    return found

@@ -1,0 +1,247 @@
+"""Lowering of Relax operators to calls of tensor functions.
+
+    %y = relax.add %a, %b : T   ->   %y = relax.call_tir @add(%a, %b) : T     and     tir.func private @add(…) {…}
+
+Functions are visited in the order of their names, which fixes what becomes `add` and what `add1`. Functions of equal
+structure are shared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from ...diagnostics import TiraxError, unknown_name
+from ...dialects import relax, tir
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import OPERATORS, Operator
+from ...ir.equality import fingerprint
+from ...ir.transform import Pass
+from ...te.emit import TECall, call_te
+from . import elementwise, manipulate, nn, reduce
+from .rules import RULES, Emit, known_shape
+
+FAMILIES = (elementwise, manipulate, nn, reduce)
+"""The modules that fill the table of rules."""
+
+CustomRule = Callable[["LegalizeBuilder", Operator], Any]
+"""`(builder, operator) -> value`: builds a replacement; returns None (or the operator's own result) to leave it."""
+
+
+@dataclass(frozen=True)
+class LegalizeOps(Pass):
+    """Replace Relax operators by calls of tensor functions.
+
+    `customize_legalize_map` gives rules by operator name that go before the built-in ones; what they build is legalized
+    again. Operators named in `skip_ops` and those of unknown shape stay. `enable_warning` warns of operators without a
+    rule.
+    """
+
+    name: ClassVar[str] = "legalize-ops"
+    customize_legalize_map: Mapping[str, CustomRule] | None = None
+    skip_ops: tuple[str, ...] = ()
+    enable_warning: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        legalizer = _Legalizer(op, self)
+        functions = [f for f in op.body.block.ops if isinstance(f, relax.FuncOp)]
+        for func in sorted(functions, key=lambda f: f.sym_name.data):
+            legalizer.function(func)
+
+
+@dataclass
+class _Memo:
+    """What an operator became, for operators of equal kind and types; `kept` are the operands that the call takes."""
+
+    callee: str
+    kept: list[int]
+    call: TECall
+
+
+@dataclass
+class LegalizeBuilder:
+    """What a custom rule builds with: everything goes before the operator that is replaced."""
+
+    legalizer: _Legalizer
+    anchor: Operation
+    emitted: list[Operation] = field(default_factory=list[Operation])
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Insert a detached op, and the detached ops that it uses; its first result."""
+        for value in op.operands:
+            if isinstance(value, OpResult) and value.op.parent is None:
+                self.emit(value.op)
+        if op.parent is None:
+            self.legalizer.insert_before(self.anchor, op)
+            self.emitted.append(op)
+        return op.results[0]
+
+    def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
+        """The call of a tensor function that is made here; `primfunc_name_hint` names it."""
+        call = call_te(te_func, *args, **kwargs)
+        for op in call.setup:
+            self.emit(op)
+        return self.emit(call.call_op(self.legalizer.add_function(call.func)))
+
+    emit_te = call_te
+
+
+class _Legalizer:
+    """Legalizes the functions of one module."""
+
+    def __init__(self, module: ModuleOp, options: LegalizeOps):
+        self.module = module
+        self.custom = dict(options.customize_legalize_map or {})
+        self.skipped = set(options.skip_ops)
+        self.warn = options.enable_warning
+        for known in (self.custom, self.skipped):
+            for name in known:
+                if name not in OPERATORS:
+                    raise unknown_name("operator", name, OPERATORS)
+        self.names: set[str] = set()
+        self.by_structure: dict[Hashable, str] = {}
+        self.memo: dict[Hashable, _Memo] = {}
+        self.first = module.body.block.first_op
+        for op in module.body.block.ops:
+            self._register(op)
+
+    def _register(self, op: Operation) -> None:
+        symbol = op.properties.get("sym_name")
+        if isinstance(symbol, StringAttr):
+            self.names.add(symbol.data)
+            if isinstance(op, tir.FuncOp) and op.private:
+                self.by_structure.setdefault(fingerprint(op), symbol.data)
+
+    def insert_before(self, anchor: Operation, op: Operation) -> None:
+        """Insert `op`; it takes the anchor's place in the source."""
+        block = anchor.parent_block()
+        if block is None:
+            raise TypeError(f"{anchor.name} stands in no block")
+        op.location = anchor.location
+        block.insert_op_before(op, anchor)
+
+    def add_function(self, func: tir.FuncOp) -> str:
+        """The name of `func` in the module, or that of a private function of the same structure."""
+        key = fingerprint(func)
+        found = self.by_structure.get(key)
+        if found is None:
+            found = self.by_structure[key] = self._unique(func.sym_name.data)
+            func.sym_name = StringAttr(found)
+            if self.first is None:
+                self.module.body.block.add_op(func)
+            else:
+                self.module.body.block.insert_op_before(func, self.first)
+        return found
+
+    def _unique(self, hint: str) -> str:
+        name, count = hint, 0
+        while name in self.names:
+            count += 1
+            name = f"{hint}{count}"
+        self.names.add(name)
+        return name
+
+    def function(self, func: relax.FuncOp) -> None:
+        """Legalize the operators of a function, of its branches and local functions too."""
+        pending = [op for op in func.walk() if isinstance(op, Operator)][::-1]
+        while pending:
+            op = pending.pop()
+            if op.name not in self.skipped:
+                emitted = self.operator(op)
+                pending.extend(e for e in reversed(emitted) if isinstance(e, Operator))
+
+    def operator(self, op: Operator) -> Sequence[Operation]:
+        """Legalize one operator; what a custom rule put in its place."""
+        custom = self.custom.get(op.name)
+        if custom is not None:
+            return self._customized(op, custom)
+        rule = RULES.get(op.name)
+        if rule is None:
+            if self.warn:
+                warnings.warn(f"no legalization of {op.name}", stacklevel=2)
+        elif known_shape(op.result_type) and all(known_shape(v.type) for v in op.operands):
+            emit = rule(op)
+            if emit is not None:
+                self._emit(op, emit)
+        return ()
+
+    def _customized(self, op: Operator, custom: CustomRule) -> Sequence[Operation]:
+        builder = LegalizeBuilder(self, op)
+        built = custom(builder, op)
+        value = built.results[0] if isinstance(built, Operation) else cast("SSAValue | None", built)
+        if value is None or value is op.results[0]:
+            return ()
+        if not isinstance(value, SSAValue):
+            raise TiraxError(
+                f"the custom rule of {op.name} must give a value", expected="an SSA value", found=type(value).__name__
+            )
+        if isinstance(value.owner, Operation) and value.owner.parent is None:
+            builder.emit(value.owner)
+        self._replace(op, value)
+        # An operator of the same kind would meet the same rule again, for ever.
+        return [e for e in builder.emitted if e.name != op.name]
+
+    def _emit(self, op: Operator, emit: Emit) -> None:
+        key = _memo_key(op)
+        known = self.memo.get(key)
+        if known is None:
+            call = call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **emit.options)
+            callee = self.add_function(call.func)
+            args = call.args
+            kept = _positions(op, call)
+            if kept is not None:
+                self.memo[key] = _Memo(callee, kept, call)
+            for setup in call.setup:
+                self.insert_before(op, setup)
+        else:
+            call, callee = known.call, known.callee
+            args = [op.operands[i] for i in known.kept]
+        new = relax.CallTIROp(callee, args, op.result_type, call.tir_vars or None)
+        self.insert_before(op, new)
+        self._replace(op, new.result)
+
+    @staticmethod
+    def _replace(op: Operator, value: SSAValue) -> None:
+        """Put `value` in place of the operator, and drop the constants and shapes that nothing else uses."""
+        old = op.results[0]
+        if name_of(value) is None or isinstance(value.owner, Operation):
+            set_name(value, name_of(old))
+        old.replace_all_uses_with(value)
+        operands = dict.fromkeys(op.operands)
+        op.detach()
+        op.erase()
+        for v in operands:
+            owner = v.owner
+            if isinstance(owner, relax.LEAVES) and not v.uses and name_of(v) is None:
+                owner.detach()
+                owner.erase()
+
+
+def _memo_key(op: Operator) -> Hashable:
+    """Operators with one key become calls of one function; names of operands only name its parameters."""
+    groups = tuple(None if a is None else len(a) if isinstance(a, tuple) else 1 for a in op.args)
+    operands = tuple(_operand_key(v) for v in op.operands)
+    return (op.name, tuple(sorted(op.properties.items())), groups, operands, op.result_type)
+
+
+def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:
+    owner = value.owner
+    if isinstance(owner, relax.ConstantOp) and not owner.value.data.shape:
+        return value.type, owner.value
+    if isinstance(owner, relax.PrimValueOp):
+        return value.type, owner.value
+    return value.type, None
+
+
+def _positions(op: Operator, call: TECall) -> list[int] | None:
+    """The operands that are the arguments of the call; None where they are not, or some stands twice."""
+    operands = list(op.operands)
+    if len(set(operands)) != len(operands) or not all(v in operands for v in call.args):
+        return None
+    return [operands.index(v) for v in call.args]

@@ -1,0 +1,85 @@
+"""What a rule of legalization is, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import relax
+from ...dialects.relax.operator import Operator
+from ...dialects.sym.expr import SymExpr
+from ...ir.prim_expr import PrimExpr, const
+
+
+@dataclass(frozen=True)
+class Emit:
+    """A tensor function with its arguments, and the name of the `tir.func` that it becomes."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+Rule = Callable[[Operator], Emit | None]
+"""From an operator to what computes it; None where the operator has to stay."""
+
+RULES: dict[str, Rule] = {}
+"""The rule of each operator, by the operator's name."""
+
+
+def rule(name: str) -> Callable[[Rule], Rule]:
+    """Make the decorated function the rule of the operator `name`."""
+
+    def define(function: Rule) -> Rule:
+        RULES[name] = function
+        return function
+
+    return define
+
+
+def known_shape(t: Attribute) -> bool:
+    """Whether every tensor in `t` has a known shape and dtype."""
+    if isinstance(t, TupleType):
+        return all(map(known_shape, t.types))
+    return not isinstance(t, relax.TensorType) or (t.dims is not None and t.element is not None)
+
+
+def constant_scalar(value: SSAValue) -> PrimExpr | None:
+    """A constant tensor of rank 0 as a number, None for other values."""
+    owner = value.owner
+    if not isinstance(owner, relax.ConstantOp):
+        return None
+    number = owner.value.scalar
+    return None if number is None else const(number, owner.value.data.dtype)
+
+
+def scalar_or_value(value: SSAValue) -> PrimExpr | SSAValue:
+    """A constant of rank 0 as a number that is written into the function; other values as they are."""
+    number = constant_scalar(value)
+    return value if number is None else number
+
+
+def result_tensor(op: Operator) -> relax.TensorType:
+    """The result's type, which is a tensor."""
+    t = op.result_type
+    if not isinstance(t, relax.TensorType):
+        raise TypeError(f"{op.name} gives {t}")
+    return t
+
+
+def result_dims(op: Operator) -> list[SymExpr]:
+    """The result's shape, which is known."""
+    return list(result_tensor(op).dims or ())
+
+
+def operand(op: Operator, name: str) -> SSAValue:
+    """The operand `name`, which is one value."""
+    value = cast("SSAValue | None", getattr(op, name))
+    if value is None:
+        raise TypeError(f"{op.name} has no operand {name}")
+    return value

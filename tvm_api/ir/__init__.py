@@ -1,0 +1,45 @@
+"""`tvm.ir`: modules, operators, structural equality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir import equality as _equality
+from ...ir.expr import GlobalVar, Op
+from ...ir.module import IRModule
+from ...ir.relax_function import BaseFunc, DictAttrs
+from . import instrument, transform
+
+
+def _operation(node: Any) -> Any:
+    """The xDSL op of a handle, or the op itself."""
+    return getattr(node, "op", node) if isinstance(node, IRModule | BaseFunc) else node
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Whether two modules or functions are the same up to names of variables."""
+    return _equality.structural_equal(_operation(lhs), _operation(rhs))
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A number that structurally equal modules or functions share."""
+    return _equality.structural_hash(_operation(node))
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raise where two modules or functions differ, with the first difference and both of its sides."""
+    _equality.assert_structural_equal(_operation(lhs), _operation(rhs))
+
+
+__all__ = [
+    "BaseFunc",
+    "DictAttrs",
+    "GlobalVar",
+    "IRModule",
+    "Op",
+    "assert_structural_equal",
+    "instrument",
+    "structural_equal",
+    "structural_hash",
+    "transform",
+]

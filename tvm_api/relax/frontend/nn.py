@@ -1,0 +1,6 @@
+"""`tvm.relax.frontend.nn`: models written like torch's."""
+
+from ....frontend import nn as _nn
+from ....frontend.nn import *  # noqa: F403
+
+__all__ = list(_nn.__all__)

@@ -1,0 +1,26 @@
+"""`tvm.relax.op`: a function for each Relax operator, `relax.op.add(x, y)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....ir.relax_ops import (
+    call_dps_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    operator_attribute,
+    operators_in,
+)
+from . import nn
+
+
+def __getattr__(name: str) -> Any:
+    return operator_attribute(__name__, "relax.", name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *operators_in("relax.")])
+
+
+__all__ = ["call_dps_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "nn"]

@@ -1,0 +1,35 @@
+"""`tvm.runtime`: arrays, devices, modules and packed functions."""
+
+from ..runtime import (
+    Device,
+    Executable,
+    Module,
+    NDArray,
+    ShapeTuple,
+    cpu,
+    cuda,
+    device,
+    get_global_func,
+    list_global_func_names,
+    load_module,
+    register_func,
+    remove_global_func,
+)
+from . import nd as ndarray
+
+__all__ = [
+    "Device",
+    "Executable",
+    "Module",
+    "NDArray",
+    "ShapeTuple",
+    "cpu",
+    "cuda",
+    "device",
+    "get_global_func",
+    "list_global_func_names",
+    "load_module",
+    "ndarray",
+    "register_func",
+    "remove_global_func",
+]

@@ -1,0 +1,6 @@
+"""`tvm.te`: tensor expressions."""
+
+from .. import te as _te
+from ..te import *  # noqa: F403
+
+__all__ = list(_te.__all__)
