@@ -19,13 +19,13 @@ from ..te.emit import call_te as te_call
 class BlockBuilder(Builder):
     """Builds Relax functions.
 
-        bb = BlockBuilder()
-        with bb.function("main", [x, w]):
-            with bb.dataflow():
-                lv = bb.emit(R.matmul(x, w))
-                gv = bb.emit_output(R.nn.relu(lv))
-            bb.emit_func_output(gv)
-        mod = bb.get()
+    bb = BlockBuilder()
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            lv = bb.emit(R.matmul(x, w))
+            gv = bb.emit_output(R.nn.relu(lv))
+        bb.emit_func_output(gv)
+    mod = bb.get()
     """
 
     def __init__(self, mod: IRModule | ModuleOp | None = None):

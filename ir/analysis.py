@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import relax
 from .expr import Expr, GlobalVar, Var, canonical, expr_of, is_inline
 from .functor import post_order_visit
 from .module import IRModule
-from .relax_function import BindingBlock, DataflowBlock, Function, SeqExpr, VarBinding, binding_of
+from .relax_function import Binding, DataflowBlock, Function, binding_of
 from .verify import check_dominance, verify_module
 
+_T = TypeVar("_T")
 
-def _bindings(root: Operation) -> Iterator[VarBinding]:
+
+def _bindings(root: Operation) -> Iterator[Binding]:
+    """The bindings inside of `root`, each once."""
     for op in root.walk():
         if isinstance(op, relax.DataflowOp):
-            yield from (b for b in DataflowBlock(op).bindings if isinstance(b.var.ssa.owner, relax.DataflowOp))  # pyright: ignore
+            yield from (b for b in DataflowBlock(op).bindings if b.var.ssa.owner is op)
         elif op is not root and len(op.results) == 1 and not is_inline(op):
-            yield binding_of(op)  # pyright: ignore
+            yield binding_of(op)
 
 
 def get_var2val(func: Function) -> dict[Var, Expr]:
@@ -30,9 +33,9 @@ def get_var2val(func: Function) -> dict[Var, Expr]:
     return {b.var: b.value for b in _bindings(func.op)}
 
 
-def name_to_binding(func: Function) -> dict[str, list[VarBinding]]:
+def name_to_binding(func: Function) -> dict[str, list[Binding]]:
     """The bindings by the names of their variables."""
-    found: dict[str, list[VarBinding]] = {}
+    found: dict[str, list[Binding]] = {}
     for b in _bindings(func.op):
         found.setdefault(b.var.name_hint, []).append(b)
     return found
@@ -40,62 +43,61 @@ def name_to_binding(func: Function) -> dict[str, list[VarBinding]]:
 
 def bound_vars(func: Function) -> list[Var]:
     """The parameters and variables that a function binds."""
-    inner = [Var.on(a) for op in func.op.walk() for r in op.regions for block in r.blocks for a in block.args]
-    return [*inner, *(b.var for b in _bindings(func.op))]
+    blocks = (block for op in func.op.walk() for region in op.regions for block in region.blocks)
+    return [*(Var.on(a) for block in blocks for a in block.args), *(b.var for b in _bindings(func.op))]
 
 
-def all_vars(expr: Expr) -> list[Var]:
+def _collect(expr: Any, kind: type[_T]) -> list[_T]:
+    """The expressions of a class inside of `expr`, in order, each once."""
+    found: dict[_T, None] = {}
+
+    def visit(e: object) -> None:
+        if isinstance(e, kind):
+            found[e] = None
+
+    post_order_visit(expr, visit)
+    return list(found)
+
+
+def all_vars(expr: Any) -> list[Var]:
     """The variables in an expression, in order, each once."""
-    found: dict[Var, None] = {}
-
-    def visit(e: Any) -> None:
-        if isinstance(e, Var):
-            found[e] = None
-
-    post_order_visit(expr, visit)
-    return list(found)
+    return _collect(expr, Var)
 
 
-def free_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression uses and does not bind."""
-    if isinstance(expr, Function):
-        inside = set(expr.op.walk())
-        values = dict.fromkeys(v for op in inside for v in op.operands if not _is_inside(v, inside))
-        return [Var.on(v) for v in values]
-    return all_vars(expr)
-
-
-def _is_inside(value: SSAValue, ops: set[Operation]) -> bool:
-    owner = value.owner
-    return (owner.parent_op() if isinstance(owner, Block) else owner) in ops
-
-
-def all_global_vars(expr: Expr) -> list[GlobalVar]:
+def all_global_vars(expr: Any) -> list[GlobalVar]:
     """The functions that an expression names, each once."""
-    found: dict[GlobalVar, None] = {}
+    return _collect(expr, GlobalVar)
 
-    def visit(e: Any) -> None:
-        if isinstance(e, GlobalVar):
-            found[e] = None
 
-    post_order_visit(expr, visit)
-    return list(found)
+def free_vars(expr: Any) -> list[Var]:
+    """The variables that an expression uses and does not bind."""
+    if not isinstance(expr, Function):
+        return all_vars(expr)
+    inside = set(expr.op.walk())
+    used = dict.fromkeys(v for op in inside for v in op.operands)
+    return [Var.on(v) for v in used if _owner(v) not in inside]
+
+
+def _owner(value: SSAValue) -> Operation | None:
+    owner = value.owner
+    return owner.parent_op() if isinstance(owner, Block) else owner
 
 
 def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
-    """The users of each variable of a dataflow block."""
-    op = block.op
+    """The variables that use each variable of a dataflow block or function."""
     found: dict[Var, list[Var]] = {}
-    for inner in op.walk():
-        for value in inner.results if isinstance(inner, relax.DataflowOp) is False else ():
-            if not is_inline(inner):
-                users = [u.operation for u in value.uses]
-                found[_var(value)] = [_var(u.results[0]) for u in users if u.results and not is_inline(u)]
+    for binding in _bindings(block.op):
+        users = (u.operation for u in binding.var.ssa.uses)
+        values = dict.fromkeys(r for u in users for r in _bound_results(u))
+        found[binding.var] = [cast(Var, expr_of(canonical(r))) for r in values]
     return found
 
 
-def _var(value: SSAValue) -> Var:
-    return expr_of(canonical(value))  # pyright: ignore[reportReturnType]
+def _bound_results(op: Operation) -> list[OpResult]:
+    """The results of an op that are variables; of a leaf or tuple without a name, those of its users."""
+    if not op.results or not is_inline(op):
+        return list(op.results)
+    return [r for use in op.results[0].uses for r in _bound_results(use.operation)]
 
 
 def contains_impure_call(expr: Function) -> bool:
@@ -104,12 +106,10 @@ def contains_impure_call(expr: Function) -> bool:
 
 
 def _is_impure(op: Operation) -> bool:
-    if isinstance(op, relax.CallPackedOp):
-        return True
     if isinstance(op, relax.CallValueOp):
         t = op.func.type
         return isinstance(t, relax.CallableType) and not t.pure
-    return isinstance(op, relax.Operator) and not op.PURE
+    return isinstance(op, relax.Operator | relax.CallBase) and not op.PURE
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
@@ -126,10 +126,6 @@ def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> boo
 
 
 __all__ = [
-    "BindingBlock",
-    "BlockArgument",
-    "OpResult",
-    "SeqExpr",
     "all_global_vars",
     "all_vars",
     "bound_vars",

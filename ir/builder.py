@@ -11,18 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ..diagnostics import TiraxError
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
+from ..dialects.relax.operator import PyValue
 from .equality import structural_equal, structural_hash
 from .expr import DataflowVar, Expr, GlobalVar, Var, bound_expr, canonical, expr_of, is_inline
 from .module import IRModule
 from .relax_function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
 from .relax_ops import to_expr
-from .struct_info import type_of
+from .struct_info import tuple_type, type_of
 from .substitute import set_type
 from .verify import check_dominance
 
@@ -306,7 +307,9 @@ class Builder:
         if isinstance(binding, MatchCast):
             op = relax.MatchCastOp(self.place(value), binding.struct_info.type)
             made = cast(Var, expr_of(self._insert(op, name)))
-            return self._output(made, lambda: name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
+            return (
+                self._output(made, lambda: name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
+            )
         if in_dataflow and not isinstance(binding.var, DataflowVar):
             return self._output(value, lambda: name)
         named = name_of(binding.var.ssa) is not None
@@ -463,7 +466,7 @@ def infer_again(op: Operation) -> None:
     if isinstance(op, relax.Operator):
         set_type(op.results[0], op.infer())
     elif isinstance(op, relax.TupleOp):
-        set_type(op.result, TupleType([v.type for v in op.operands]))
+        set_type(op.result, tuple_type(v.type for v in op.operands))
     elif isinstance(op, relax.TupleGetItemOp):
         set_type(op.result, relax.TupleGetItemOp(op.tuple_, op.index.data).result.type)
     elif isinstance(op, relax.BindOp):
@@ -484,7 +487,9 @@ def finish_function(
     if ret is None:
         bound = set(relax.free_symbolic_vars(a.type for a in block.args))
         ret = relax.erase_unbound(value.type, bound)
-    given = {k: a for k, v in attrs.items() if k != "global_symbol" and (a := attr_of(v)) is not None}
+    given: dict[str, PyValue] = {
+        k: a for k, v in attrs.items() if k != "global_symbol" and (a := attr_of(v)) is not None
+    }
     return relax.FuncOp(name, Region(block), ret, private=private, attrs=given, pure=pure)
 
 

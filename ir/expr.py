@@ -1,10 +1,10 @@
-"""Relax expressions by the names that TVM users know: small handles on SSA values and operations. There is no second IR.
+"""Relax expressions by TVM's names: small handles on SSA values and operations. There is no second IR.
 
 A value that an op of a function gives is a `Var` where it is used and a `Call` (or `Tuple`, `If`, …) where it is bound;
 leaves without a name are `Constant`, `ShapeExpr` and so on. `expr_of(value)` is the first, `bound_expr(op)` the second.
 
-What is built outside of a function (`Var("x", …)`, `R.add(x, y)`) is a detached op, which a `BlockBuilder` places. A handle
-on something that a rewrite has removed raises `StaleHandleError` when it is used.
+What is built outside of a function (`Var("x", …)`, `R.add(x, y)`) is a detached op, which a `BlockBuilder` places. A
+handle on something that a rewrite has removed raises `StaleHandleError` when it is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.relax.operator import Kind
 from ..dialects.sym import SymAttr
-from .struct_info import Dim, ShapeStructInfo, StructInfo, TensorStructInfo, dim_of, dim_value, dims_of, type_of
+from .struct_info import (
+    Dim,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    dim_of,
+    dim_value,
+    dims_of,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from ..runtime import NDArray
@@ -508,7 +518,7 @@ class Tuple(Expr):
 
     @property
     def struct_info(self) -> StructInfo:
-        return StructInfo.of(TupleType([f.struct_info.type for f in self.fields]))
+        return TupleStructInfo([f.struct_info for f in self.fields])
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -701,7 +711,7 @@ def bound_expr(op: Operation) -> Expr:
     from .relax_function import Function, If
 
     if isinstance(op, relax.ClosureOp):
-        return Function(op)
+        return Function.on(op)
     if isinstance(op, relax.IfOp):
         return If.on(op.results[0])
     raise TiraxError(f"{op.name} is no Relax expression")
@@ -720,8 +730,8 @@ _DEFAULT_DTYPES = {"int64": "int32", "float64": "float32"}
 def const(value: Any, dtype: Any = None) -> Constant:
     """A constant tensor from a number, an array or anything numpy reads.
 
-    Without a dtype floats of 64 bits become float32 and integers of 64 bits int32, as in TVM; `dtype` may be struct info,
-    which must fit. Raises `ShapeError` or `DTypeError`.
+    Without a dtype floats of 64 bits become float32 and integers of 64 bits int32, as in TVM; `dtype` may be struct
+    info, which must fit. Raises `ShapeError` or `DTypeError`.
     """
     import numpy as np
 

@@ -54,7 +54,7 @@ def callee_names(op: Operation) -> Iterator[str]:
         yield op.callee_name
     elif isinstance(op, relax.FunctionRefOp):
         yield op.callee.root_reference.data
-    elif isinstance(op, relax.CallDPSPackedOp | relax.CallPackedOp | relax.CallPurePackedOp):
-        yield op.func.data
-    elif isinstance(op, tir.CallExternOp | tir.CallPackedOp):
+    elif isinstance(op, relax.CallDPSPackedOp | relax.CallPackedOp | relax.CallPurePackedOp) or isinstance(
+        op, tir.CallExternOp | tir.CallPackedOp
+    ):
         yield op.func.data

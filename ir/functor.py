@@ -1,8 +1,8 @@
-"""Visitors and mutators of Relax with TVM's names: subclass `PyExprVisitor` or `PyExprMutator`, override `visit_call_` etc.
+"""Visitors and mutators of Relax with TVM's names: override `visit_call_` etc. of `PyExprVisitor` or `PyExprMutator`.
 
-A visitor walks over a function. A mutator builds a new one with `self.builder_`, binding by binding: `visit_call_` and its
-like are given an expression of the old function and return what is bound instead, which may use variables of the old
-function: the builder replaces them by their successors.
+A visitor walks over a function. A mutator builds a new one with `self.builder_`, binding by binding: `visit_call_` and
+its like are given an expression of the old function and return what is bound instead, which may use variables of the
+old function: the builder replaces them by their successors.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _same(self: Any, expr: Any) -> Any:
 
 
 class PyExprMutator:
-    """Builds a function anew; each method returns what its argument becomes, by default the same with its parts visited.
+    """Builds a function anew; each method returns what its argument becomes: by default the same, its parts visited.
 
     `mod` is the module that `builder_` starts from; it is not changed, `self.builder_.get()` is the new one.
     """
@@ -240,7 +240,9 @@ class PyExprMutator:
 
     def visit_binding_block(self, block: BindingBlock) -> BindingBlock:
         """Rewrite a block by its class."""
-        return self.visit_dataflow_block_(block) if isinstance(block, DataflowBlock) else self.visit_binding_block_(block)
+        return (
+            self.visit_dataflow_block_(block) if isinstance(block, DataflowBlock) else self.visit_binding_block_(block)
+        )
 
     def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
         self.builder_._begin_binding_block()  # pyright: ignore[reportPrivateUsage] (TVM's name of it)

@@ -41,8 +41,8 @@ def callable_type(op: Operation) -> relax.CallableType:
 class IRModule:
     """Functions by name: `mod["main"]`, `mod[gv]`.
 
-    `IRModule({"main": func})` makes one of functions (copies of those that belong to a module already); `IRModule(op)` is
-    a handle on an xDSL module.
+    `IRModule({"main": func})` makes one of functions (copies of those that belong to a module already); `IRModule(op)`
+    is a handle on an xDSL module.
     """
 
     __slots__ = ("op",)

@@ -508,7 +508,8 @@ def isfinite(value: ExprLike) -> PrimExpr:
     x = convert(value)
     if not is_float(x.type):
         return const(True, i1)
-    return _and(logical_not(isinf(x)), logical_not(isnan(x)))
+    nan = isnan(x)
+    return _and(_or(not_equal(abs_(x), infinity(x.type)), nan), logical_not(nan))
 
 
 def power(a: ExprLike, b: ExprLike) -> PrimExpr:
@@ -630,6 +631,8 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
     else:
         if isinstance(op, tir.BinaryExpr) and operands[0].type != operands[1].type:
             operands = _unified(operands, block)
+        elif isinstance(op, tir.LoadOp):
+            operands = _retyped_indices(operands, block)
         new = _rebuilt(op, operands)
     block.add_op(new)
     mapping[value] = new.results[0]
@@ -644,6 +647,17 @@ def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:
     """Two operands whose types the mapping made different, in one type again."""
     dtype = _promoted(operands[0].type, operands[1].type)
     return [place(cast(dtype, PrimExpr(v)), block, {}) for v in operands]
+
+
+def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
+    """A buffer and indices; constant ones take the dtype of their dimension, which the mapping may have changed."""
+    buffer, *indices = operands
+    dims = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
+    out = [buffer]
+    for index, extent in zip(indices, dims, strict=True):
+        wrong = isinstance(index.owner, tir.ConstOp) and index.type != extent.dtype
+        out.append(place(cast(extent.dtype, PrimExpr(index)), block, {}) if wrong else index)
+    return out
 
 
 def _place_side(region: Region, mapping: Mapping[SSAValue, SSAValue]) -> Region:

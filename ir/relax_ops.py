@@ -1,4 +1,4 @@
-"""Building calls outside of a function: `call_operator("relax.add", x, y)` is a detached op with its struct info inferred.
+"""Building calls outside of a function: `call_operator("relax.add", x, y)` is a detached op, its struct info inferred.
 
 Arguments are handles or what stands for one: numbers, arrays, tuples of extents, names of dtypes. Attributes come by
 keyword, or by position after the arguments.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
@@ -29,7 +28,7 @@ from .expr import (
     TupleGetItem,
     const,
 )
-from .struct_info import dim_of, type_of
+from .struct_info import dim_of, tuple_type, type_of
 
 _SHAPE_ARGS = frozenset({"shape"})
 _PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
@@ -75,8 +74,8 @@ def _like(value: Any, other: Any) -> Any:
 def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     """A call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
 
-    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature, and what the
-    inference of its struct info raises.
+    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature, and what
+    the inference of its struct info raises.
     """
     cls = relax.OPERATORS.get(name)
     if cls is None:
@@ -168,7 +167,7 @@ def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
 
 
 def make_call(op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = ()) -> Call:
-    """TVM's `relax.Call(op, args, attrs, sinfo_args)`: `op` is an `Op`, `GlobalVar`, `ExternFunc` or a callable value."""
+    """TVM's `Call(op, args, attrs, sinfo_args)`: `op` is an `Op`, `GlobalVar`, `ExternFunc` or a callable value."""
     if isinstance(op, str):
         op = Op.get(op)
     if isinstance(op, Op):
@@ -201,7 +200,9 @@ def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -
         result = type_of(sinfo_args[0]) if sinfo_args else _declared_result(func.ssa.type)
         return Call.on(relax.CallOp(func.name_hint, values, result).result)
     if not isinstance(func, Expr):
-        raise TiraxError("not callable", expected="a GlobalVar, ExternFunc or callable value", found=type(func).__name__)
+        raise TiraxError(
+            "not callable", expected="a GlobalVar, ExternFunc or callable value", found=type(func).__name__
+        )
     result = type_of(sinfo_args[0]) if sinfo_args else _declared_result(func.ssa.type)
     return Call.on(relax.CallValueOp(func.ssa, values, result).result)
 
@@ -224,7 +225,7 @@ def _arguments(args: Any) -> list[SSAValue]:
 def _output(out_sinfo: Any) -> Attribute:
     if isinstance(out_sinfo, tuple | list):
         types = [type_of(s) for s in cast(Iterable[Any], out_sinfo)]
-        return types[0] if len(types) == 1 else TupleType(types)
+        return types[0] if len(types) == 1 else tuple_type(types)
     return type_of(out_sinfo)
 
 
@@ -249,9 +250,7 @@ def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call
 def call_tir_inplace(gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
     """A `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    op = relax.CallTIRInplaceOp(
-        _callee_name(gvar), _arguments(args), indices, _output(out_sinfo), _tir_vars(tir_vars)
-    )
+    op = relax.CallTIRInplaceOp(_callee_name(gvar), _arguments(args), indices, _output(out_sinfo), _tir_vars(tir_vars))
     return Call.on(op.result)
 
 
@@ -287,7 +286,9 @@ def _packed(
 
 def _one_output(sinfo_args: Sequence[Any]) -> Any:
     if len(sinfo_args) != 1:
-        raise TiraxError("the struct info of the result must be given", expected="sinfo_args=[…]", found=len(sinfo_args))
+        raise TiraxError(
+            "the struct info of the result must be given", expected="sinfo_args=[…]", found=len(sinfo_args)
+        )
     return sinfo_args[0]
 
 
@@ -318,7 +319,9 @@ def operator_function(name: str) -> Callable[..., Call]:
 
 def operators_in(prefix: str) -> list[str]:
     """The names of the operators directly in a namespace such as `relax.nn.`, without it."""
-    return sorted(n.removeprefix(prefix) for n in relax.OPERATORS if n.startswith(prefix) and "." not in n[len(prefix) :])
+    return sorted(
+        n.removeprefix(prefix) for n in relax.OPERATORS if n.startswith(prefix) and "." not in n[len(prefix) :]
+    )
 
 
 def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Call]:

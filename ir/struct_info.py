@@ -229,7 +229,7 @@ class TupleStructInfo(StructInfo):
     __slots__ = ()
 
     def __init__(self, fields: Iterable[StructInfo] = (), span: object = None):
-        self.type = TupleType([type_of(f) for f in fields])
+        self.type = tuple_type(type_of(f) for f in fields)
 
     @property
     def fields(self) -> list[StructInfo]:
@@ -285,6 +285,11 @@ def dims_of(shape: Any) -> list[SymExpr]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ShapeError("a shape is a sequence of extents", found=repr(shape))
     return [dim_of(v) for v in cast("Sequence[Any]", values)]
+
+
+def tuple_type(fields: Iterable[Attribute]) -> TupleType:
+    """The type of a tuple."""
+    return TupleType(cast("tuple[Any, ...]", tuple(fields)))
 
 
 def type_of(sinfo: Any) -> Attribute:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.ir import Block, Operation, SSAValue
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import relax, tir
 from ..dialects.dtypes import dtype_name, dtype_of
@@ -145,7 +145,7 @@ class PrimFunc(BaseFunc):
 
     @property
     def buffer_map(self) -> dict[PrimExpr, Buffer]:
-        """The buffers by the parameters that hold them. (Compare parameters by `same_as`: `==` builds an expression.)"""
+        """The buffers by the parameters that hold them. (`==` of parameters builds an expression: use `same_as`.)"""
         return {PrimExpr(p): Buffer(p) for p in self.op.buffer_params}
 
     @property

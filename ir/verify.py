@@ -35,14 +35,25 @@ def verify_module(module: ModuleOp, after: str | None = None) -> None:
     for op in module.walk():
         try:
             _verify_op(op)
-        except TiraxError as error:
-            if error.location is not None:
-                raise
-            raise VerifyError(error.message + context, location=location_of(op), notes=_ir_note(op)) from error
-        except VerifyException as error:
-            raise VerifyError(f"{error}{context}", location=location_of(op), notes=_ir_note(op)) from error
+        except (TiraxError, VerifyException) as error:
+            raise _verify_error(error, op, context) from error
     check_dominance(module)
     check_calls(module)
+
+
+def _verify_error(error: Exception, op: Operation, context: str) -> VerifyError:
+    """The error at the place of `op`; a diagnostic, also one that xDSL's verification carries, keeps its two sides."""
+    inner = error if isinstance(error, TiraxError) else error.__cause__
+    if not isinstance(inner, TiraxError):
+        return VerifyError(f"{error}{context}", location=location_of(op), notes=_ir_note(op))
+    return VerifyError(
+        inner.message + context,
+        location=inner.location or location_of(op),
+        expected=inner.expected,
+        found=inner.found,
+        hint=inner.hint,
+        notes=[*inner.notes, *_ir_note(op)],
+    )
 
 
 def _verify_op(op: Operation) -> None:

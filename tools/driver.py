@@ -21,6 +21,9 @@ from .source import FORMATS, Program, read_program, split_program
 from .specs import find_pass, make_pass, parse_specs
 from .watch import Dumps, MeaningCheck, Times
 
+_NATIVE = ("llvm", "asm", "obj")
+_HIGH_LEVEL = ("relax.func", "tir.func")
+
 Passes = Mapping[str, Callable[[], type[ModulePass]]]
 
 
@@ -57,8 +60,18 @@ class Job:
         self.dumps.at_start(module, piece)
         for number, p in enumerate(self.passes, 1):
             self._run(p, ctx, module, number, piece)
+        for number, p in enumerate(self._rest(module), len(self.passes) + 1):
+            self._run(p, ctx, module, number, piece)
         with self.times.measure("print"):
             return emit(self.target, ctx, module)
+
+    def _rest(self, module: ModuleOp) -> list[ModulePass]:
+        """The passes that native targets need where the pipeline left functions of relax or tir."""
+        if self.target.name not in _NATIVE or not any(op.name in _HIGH_LEVEL for op in module.body.block.ops):
+            return []
+        from ..lowering.pipelines import pipeline_passes
+
+        return pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))
 
     def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int) -> None:
         from ..ir.verify import verify_module

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ..diagnostics import SourceLocation, TiraxError
 from .source import Program
 
-_COMMENT = re.compile(r"(?://|#).*?expected-error(@\w+|@[+-]\d+)?\s*\{\{(.*?)\}\}")
+_COMMENT = re.compile(r"(?://|#).*?expected-error\s*(@\w+|@[+-]\d+)?\s*\{\{(.*?)\}\}")
 _OFFSETS = {"above": -1, "below": 1}
 
 

@@ -105,10 +105,7 @@ def message_of(error: Exception) -> str:
     if isinstance(error, DiagnosticException):
         return f"error: {error}"
     first = (str(error).strip().split("\n") or [""])[0]
-    return (
-        f"internal error: {type(error).__name__}: {first}, please report; "
-        "run with TIRAX_DEBUG=1 for the traceback"
-    )
+    return f"internal error: {type(error).__name__}: {first}, please report; run with TIRAX_DEBUG=1 for the traceback"
 
 
 def _abandon_stdout() -> None:

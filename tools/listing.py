@@ -14,13 +14,14 @@ _WIDTH = 110
 
 
 def _summary(cls: type[Any]) -> str:
-    """The first paragraph of a docstring, on one line."""
-    return " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+    """The first paragraph of a docstring, on one line; nothing where `dataclass` made it up."""
+    text = (cls.__doc__ or "").strip()
+    return "" if text.startswith(f"{cls.__name__}(") else " ".join(text.split("\n\n")[0].split())
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
     pad = " " * indent
-    return textwrap.wrap(text, _WIDTH, initial_indent=pad, subsequent_indent=pad)
+    return textwrap.wrap(text, _WIDTH, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
 
 
 def _entry(name: str, cls: type[Any]) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
+from collections.abc import Callable
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
@@ -14,6 +17,9 @@ from xdsl.utils.lexer import Span
 from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
 
 
+AnySpan: TypeAlias = "Span[str] | Span[bytes]"
+
+
 class MLIRSyntaxError(TiraxError, SyntaxError):
     """Text that is not MLIR of the dialects that are known."""
 
@@ -22,6 +28,7 @@ class LocatedParser(Parser):
     """xDSL's parser; every operation gets the place of its first token, unless the text gives a `loc`."""
 
     def __init__(self, ctx: Context, text: str, filename: str):
+        self.text = text
         self._file = StringAttr(filename)
         self._line_starts = [0]
         at = text.find("\n")
@@ -39,7 +46,7 @@ class LocatedParser(Parser):
             self._file.data, line, position - start + 1, end - start + 1 if last and end is not None else None
         )
 
-    def span_place(self, span: Span[str] | Span[bytes]) -> SourceLocation:
+    def span_place(self, span: AnySpan) -> SourceLocation:
         """`place` of a span."""
         return self.place(span.start, span.end)
 
@@ -75,10 +82,27 @@ class LocatedParser(Parser):
 
     def _previous_place(self, name: str) -> SourceLocation:
         """The place of the name that was read last."""
-        content = self.lexer.input.content
-        text = content.decode() if isinstance(content, bytes) else content
-        at = text.rfind(name, 0, self._current_token.span.start)
-        return self.place(max(at, 0), max(at, 0) + len(name))
+        at = max(self.text.rfind(name, 0, self._current_token.span.start), 0)
+        return self.place(at, at + len(name))
+
+    def improve(self, error: ParseError) -> MLIRSyntaxError:
+        """xDSL's syntax error as a diagnostic, at the place and with the names that were meant."""
+        unknown = re.fullmatch(r"'([\w.$-]+)' is not registered", error.msg)
+        if unknown is not None:
+            name = unknown.group(1)
+            dialect = self.ctx.get_optional_dialect(name.partition(".")[0])
+            known = [a.name for a in dialect.attributes] if dialect is not None else self.ctx.registered_dialect_names
+            place = self._previous_place(name)
+            return MLIRSyntaxError(f"unknown type or attribute '{name}'", location=place, hint=suggestion(name, known))
+        undefined = next(iter(self.forward_ssa_references), None)
+        if undefined is not None and error.msg.startswith("values used but not defined"):
+            use = re.search(rf"%{re.escape(undefined)}(?![\w$.-])", self.text)
+            place = self.place(*use.span()) if use is not None else self.span_place(error.span)
+            names = [f"%{name}" for name in self.ssa_values]
+            return MLIRSyntaxError(
+                f"%{undefined} is not defined", location=place, hint=suggestion(f"%{undefined}", names)
+            )
+        return _syntax_error(error, self.span_place)
 
 
 def parse_mlir(ctx: Context, text: str, filename: str = "<string>") -> ModuleOp:
@@ -94,28 +118,25 @@ def parse_mlir(ctx: Context, text: str, filename: str = "<string>") -> ModuleOp:
         parser = LocatedParser(ctx, text, filename)
         module = parser.parse_module()
     except ParseError as error:
-        raise _syntax_error(error, parser or _Places(text, filename)) from error
+        if parser is not None:
+            raise parser.improve(error) from error
+        raise _syntax_error(error, lambda span: _place_in(text, filename, span)) from error
     if module.location is UNKNOWN_LOC:
         module.location = FileLineColLoc(StringAttr(filename), IntAttr(1), IntAttr(1))
     return module
 
 
-class _Places:
-    """Places without a parser: the first token was wrong already."""
-
-    def __init__(self, text: str, filename: str):
-        self.text, self.filename = text, filename
-
-    def span_place(self, span: Span[str] | Span[bytes]) -> SourceLocation:
-        before = self.text[: span.start]
-        return SourceLocation(self.filename, before.count("\n") + 1, span.start - before.rfind("\n"))
+def _place_in(text: str, filename: str, span: AnySpan) -> SourceLocation:
+    """A place without a parser: the first token was wrong already."""
+    before = text[: span.start]
+    return SourceLocation(filename, before.count("\n") + 1, span.start - before.rfind("\n"))
 
 
-def _syntax_error(error: ParseError, places: LocatedParser | _Places) -> MLIRSyntaxError:
+def _syntax_error(error: ParseError, place: Callable[[AnySpan], SourceLocation]) -> MLIRSyntaxError:
     notes: list[str] = []
     if isinstance(error, MultipleSpansParseError):
-        notes = [" ".join(filter(None, (str(places.span_place(s)), m))) for s, m in error.refs]
+        notes = [" ".join(filter(None, (str(place(s)), m))) for s, m in error.refs]
         if error.ref_text:
             notes.insert(0, error.ref_text)
     message = error.msg.strip().rstrip("!.") or "syntax error"
-    return MLIRSyntaxError(message[0].lower() + message[1:], location=places.span_place(error.span), notes=notes)
+    return MLIRSyntaxError(message[0].lower() + message[1:], location=place(error.span), notes=notes)

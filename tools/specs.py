@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, get_args, get_type_hints
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, ParameterListType, parse_pipeline
@@ -22,7 +23,8 @@ ALIASES = {
 """Short names of passes."""
 
 _T = TypeVar("_T", bound=ArgSpecConvertible)
-_BASE_TYPES = frozenset({int, float, bool, str, type(None), type(...)})
+_BASE_TYPES = (int, float, bool, str, type(None), ...)
+_COMPOUND = (tuple, Union, UnionType)
 
 
 def parse_specs(text: str, option: str) -> list[ArgSpec]:
@@ -98,8 +100,10 @@ def option_fields(cls: type[Any]) -> list[dataclasses.Field[Any]]:
 
 
 def _is_plain(hint: Any) -> bool:
-    args = get_args(hint)
-    return all(map(_is_plain, args)) if args else hint in _BASE_TYPES
+    origin = get_origin(hint)
+    if origin is not None:
+        return origin in _COMPOUND and all(map(_is_plain, get_args(hint)))
+    return any(hint is base for base in _BASE_TYPES)
 
 
 def _no_default(field: dataclasses.Field[Any]) -> bool:

@@ -57,7 +57,9 @@ def command_line() -> argparse.ArgumentParser:
     add = parser.add_argument
     flag: dict[str, Any] = {"action": "store_true"}
     add("input_file", nargs="?", help="a .mlir or .py (TVMScript) file; stdin by default")
-    add("-f", "--format", metavar="LANG", help="language of the input: mlir, py or tvmscript (by default its extension)")
+    add(
+        "-f", "--format", metavar="LANG", help="language of the input: mlir, py or tvmscript (by default its extension)"
+    )
     add("-o", "--output-file", metavar="FILE", help="write to FILE, all of it or nothing")
     add("-t", "--target", default="mlir", help="form of the output: mlir, tvmscript, llvm, asm, obj, or one of xDSL's")
     add("-v", "--version", nargs=0, action=_Version, help="versions of tirax and of what it stands on")

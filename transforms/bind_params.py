@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -44,7 +44,7 @@ class BindParams(Pass):
 
     def arrays(self) -> dict[str, Any]:
         """The arrays by parameter name, those of the file included."""
-        given: dict[Any, Any] = getattr(self, "params")
+        given: dict[Any, Any] = self.params
         return _from_file(self.file) | {_param_name(k): v for k, v in given.items()}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -110,7 +110,7 @@ def _as_array(value: Any) -> Any:
     """An array of anything that has one: arrays, constants of Relax (by their data), tensors by DLPack."""
     value = getattr(value, "data", value) if type(value).__name__ == "Constant" else value
     if isinstance(value, np.ndarray):
-        return np.asarray(value)
+        return cast("np.ndarray[Any, Any]", value)
     if hasattr(value, "numpy"):
         return np.asarray(value.numpy())
     if hasattr(value, "__dlpack__"):

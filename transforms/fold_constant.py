@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TupleType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ..dialects import relax, tir
 from ..dialects.names import name_of, set_name
@@ -114,15 +114,11 @@ def _replace(op: Operation, value: Any) -> None:
     block = op.parent
     assert block is not None
     old = op.results[0]
-    if isinstance(value, tuple):
-        types = (
-            [t for t in old.type.types if isinstance(t, relax.TensorType)] if isinstance(old.type, TupleType) else []
-        )
-        fields = [_constant(v, t) for v, t in zip(value, types, strict=True)]
+    if isinstance(old.type, TupleType):
+        fields = [_constant(v, t) for v, t in zip(value, old.type.types, strict=True)]
         new: Operation = relax.TupleOp([f.result for f in fields])
         block.insert_ops_before([*fields, new], op)
     else:
-        assert isinstance(old.type, relax.TensorType)
         new = _constant(value, old.type)
         block.insert_op_before(new, op)
     # A leaf with a name is a binding of its own; only what leaves the block needs one.
@@ -137,6 +133,6 @@ def _is_output(value: SSAValue) -> bool:
     return any(isinstance(use.operation, relax.OutputOp | relax.ReturnOp | relax.YieldOp) for use in value.uses)
 
 
-def _constant(value: Any, t: relax.TensorType) -> relax.ConstantOp:
-    assert t.element is not None
+def _constant(value: Any, t: Attribute) -> relax.ConstantOp:
+    assert isinstance(t, relax.TensorType) and t.element is not None
     return relax.ConstantOp.of(np.asarray(value), t.element)

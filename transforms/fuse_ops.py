@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import relax, tir
 from ..ir.transform import Pass, PassContext
 from .fusion.graph import BindingGraph, binding_patterns
 from .fusion.groups import Groups
 from .fusion.naming import make_unique
-from .fusion.outline import PRIMITIVE, Outliner
+from .fusion.outline import Outliner, is_primitive
 
 MAX_DEPTH = 256
 """At most so many bindings become one function, unless said otherwise."""
@@ -62,7 +62,5 @@ def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
 
 def _is_done(func: relax.FuncOp) -> bool:
     """Whether a function is to become one kernel already, ours or another code generator's."""
-    if func.func_attrs is None:
-        return False
-    primitive = func.func_attrs.data.get(PRIMITIVE)
-    return "Codegen" in func.func_attrs.data or (isinstance(primitive, IntegerAttr) and primitive.value.data != 0)
+    foreign = func.func_attrs is not None and "Codegen" in func.func_attrs.data
+    return foreign or is_primitive(func)

@@ -164,7 +164,7 @@ class FuncOp(IRDLOperation):
             printer.print_string(" impure")
         print_attr_dict(printer, self.func_attrs)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -350,7 +350,7 @@ class ClosureOp(IRDLOperation):
             printer.print_string(" impure")
         print_attr_dict(printer, self.func_attrs)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

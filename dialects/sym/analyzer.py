@@ -218,12 +218,24 @@ def _floormod_bounds(a: Interval, b: Interval) -> Interval:
     return Interval(0, min(b.high - 1, a.high) if a.low >= 0 else b.high - 1)
 
 
+def _min_bounds(a: Interval, b: Interval) -> Interval:
+    return Interval(min(a.low, b.low), min(a.high, b.high))
+
+
+def _max_bounds(a: Interval, b: Interval) -> Interval:
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+def _select_bounds(_condition: Interval, a: Interval, b: Interval) -> Interval:
+    return a.join(b)
+
+
 _BOUNDS: dict[str, Callable[..., Interval]] = {
     "floordiv": _floordiv_bounds,
     "floormod": _floormod_bounds,
-    "min": lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high)),
-    "max": lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high)),
-    "select": lambda _c, a, b: a.join(b),
+    "min": _min_bounds,
+    "max": _max_bounds,
+    "select": _select_bounds,
 }
 
 _COMPARISONS: dict[str, Callable[[Interval], tuple[bool, bool]]] = {

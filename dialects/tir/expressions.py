@@ -353,7 +353,7 @@ class LoadOp(IRDLOperation):
 def element_type(buffer: SSAValue, indices: Sequence[SSAValue]) -> Attribute:
     """The type of what an access gives: the buffer's dtype, with the lanes of the last index."""
     dtype = cast(BufferType, buffer.type).dtype
-    return with_lanes(dtype, indices[-1].type) if indices and not isinstance(dtype, VectorType) else dtype
+    return with_lanes(dtype, indices[-1].type) if indices and lanes_of(dtype) == 1 else dtype
 
 
 def check_indices(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:

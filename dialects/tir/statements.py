@@ -136,7 +136,7 @@ class FuncOp(IRDLOperation):
             printer.print_attribute(self.handle_names)
         print_attr_dict(printer, self.func_attrs)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -270,7 +270,7 @@ class ForOp(IRDLOperation):
         _print_bound(printer, self.extent)
         print_attr_dict(printer, self.annotations, "annotations")
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -436,7 +436,7 @@ class BlockOp(IRDLOperation):
             printer.print_ssa_value(self.predicate)
         print_attr_dict(printer, self.annotations, "annotations")
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -22,7 +22,7 @@ class Tensor:
     """A value of the model that is being built. Operators emit bindings into the function that is being exported."""
 
     def __init__(self, *, _expr: Expr):
-        self._expr = _expr
+        self._expr: Expr = _expr
 
     @property
     def expr_handle(self) -> Expr:

@@ -99,7 +99,9 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """x / sqrt(mean(x * x) + epsilon) * weight (+ bias) over `axes`."""
 
-    def __init__(self, hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None):
+    def __init__(
+        self, hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None
+    ):
         super().__init__()
         self.axes = axes
         self.epsilon = epsilon

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...dialects.relax import OPERATORS
 from ...diagnostics import NameLookupError, unknown_name
+from ...dialects.relax import OPERATORS
 from ...ir.expr import Expr, Var
 from ...ir.relax_ops import binary, call_operator
 from ...ir.relax_ops import call_dps_packed as _dps_packed
@@ -59,7 +59,9 @@ def _unknown(name: str) -> NameLookupError:
 def permute_dims(x: Tensor, axes: Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The dimensions of x in another order, reversed where `axes` is None."""
     hint = _expr(x).name_hint if isinstance(_expr(x), Var) else ""
-    return _emit("relax.permute_dims", [x, axes], {}, name or (hint.replace("linear", "matmul") if "linear" in hint else None))
+    return _emit(
+        "relax.permute_dims", [x, axes], {}, name or (hint.replace("linear", "matmul") if "linear" in hint else None)
+    )
 
 
 def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matmul") -> Tensor:
@@ -117,7 +119,9 @@ def concat(x: Sequence[Tensor], dim: int = 0, name: str = "concat") -> Tensor:
     return wrap_nested(call_operator("relax.concat", _exprs(x), axis=dim), name)
 
 
-def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, name: str = "split") -> tuple[Tensor, ...]:
+def split(
+    ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, name: str = "split"
+) -> tuple[Tensor, ...]:
     """A tensor cut along `axis`."""
     return _emit("relax.split", [ary], {"indices_or_sections": indices_or_sections, "axis": axis}, name)
 

@@ -12,7 +12,7 @@ from ...ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, Tupl
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor: `Tensor(("n", 784), "float32")`; an extent is an int, the name of a symbolic variable or an expression."""
+    """A tensor: `Tensor(("n", 784), "float32")`; an extent is an int, a symbolic variable's name or an expression."""
 
     shape: Sequence[Any]
     dtype: str = "float32"

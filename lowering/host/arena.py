@@ -100,4 +100,3 @@ def _real(f: HostFunction, expr: SymExpr) -> SSAValue:
             total = code.binary(llvm.FAddOp, total, code.binary(llvm.FMulOp, _real(f, term), code.real(factor)))
         return total
     return code.cast(llvm.SIToFPOp, f.scope.emit(expr), f64)
-

@@ -159,9 +159,7 @@ class Body:
         else:
             self.values[op.result] = self._checked(name_of(op.result) or op.name, as_object(self.f, value), t)
 
-    def _cast_extents(
-        self, op: relax.MatchCastOp, found: Sequence[SymExpr], wanted: Sequence[SymExpr] | None
-    ) -> None:
+    def _cast_extents(self, op: relax.MatchCastOp, found: Sequence[SymExpr], wanted: Sequence[SymExpr] | None) -> None:
         """Bind and compare extents that are known without an object."""
         scope, code = self.f.scope, self.code
         name = name_of(op.result) or name_of(op.value) or "value"

@@ -26,7 +26,7 @@ OpT = TypeVar("OpT", bound=Operation)
 
 _ORDERING = {"ordering": IntegerAttr(0, I64)}
 _PREDICATES = {name: IntegerAttr(llvm.ICmpPredicateFlag(name).to_int(), I64) for name in ("eq", "ne", "slt", "sle")}
-_NO_OVERFLOW_FLAGS = {"overflowFlags": llvm.OverflowAttr(None)}
+_NO_OVERFLOW_FLAGS = {"overflowFlags": IntegerAttr(0, I32)}
 _DYNAMIC_INDEX = DenseArrayBase.from_list(I32, (llvm.GEP_USE_SSA_VAL,))
 _GEP = {"noWrapFlags": IntegerAttr(0, I32), "inbounds": UnitAttr()}
 _NO_FASTMATH = {"fastmathFlags": llvm.FastMathAttr(None)}
@@ -144,9 +144,11 @@ class Code:
 
     def slot(self, number: int) -> SSAValue:
         """The content of a slot of the table."""
-        properties: dict[str, Attribute] = {"global_name": TABLE}
-        table = self.value(llvm.AddressOfOp.create(result_types=(PTR,), properties=properties))
-        return self.load(self.address(table, number, PTR))
+        return self.load(self.address(self.symbol(TABLE), number, PTR))
+
+    def symbol(self, name: str | SymbolRefAttr) -> SSAValue:
+        """The address of a global or a function of the module, which need not be there yet."""
+        return self.value(llvm.AddressOfOp(name, PTR))
 
     def binary(self, op: type[Operation], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """Integer arithmetic without flags, or that of floats."""
@@ -158,9 +160,16 @@ class Code:
         return self.value(op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties=properties))
 
     def compare(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """An i1; `predicate` is eq, ne, slt or sle."""
+        """An i1; `predicate` is eq, ne, slt or sle. Pointers are compared as integers: xDSL's llvm.icmp takes no others."""
+        if lhs.type == PTR:
+            lhs, rhs = self._as_integer(lhs), self._as_integer(rhs)
         properties: dict[str, Attribute] = {"predicate": _PREDICATES[predicate]}
         return self.value(llvm.ICmpOp.create(operands=(lhs, rhs), result_types=(I1,), properties=properties))
+
+    def _as_integer(self, pointer: SSAValue) -> SSAValue:
+        if pointer is self._constants.get((0, PTR)):
+            return self.integer(0)
+        return self.cast(llvm.PtrToIntOp, pointer, I64)
 
     def both(self, lhs: SSAValue | None, rhs: SSAValue) -> SSAValue:
         """Logical and; `rhs` where `lhs` is None."""
@@ -182,8 +191,8 @@ class Code:
         self.declarations.types.setdefault(symbol, llvm.LLVMFunctionType(types, result or VOID))
         return self._result(self.add(make_call(list(args), result, SymbolRefAttr(symbol))))
 
-    def call_pointer(self, function: SSAValue, args: Sequence[SSAValue], result: Attribute = PTR) -> SSAValue:
-        """Call a function by its address."""
+    def call_pointer(self, function: SSAValue, args: Sequence[SSAValue], result: Attribute | None = PTR) -> SSAValue:
+        """Call a function by its address; where it returns nothing, the value returned here must not be used."""
         return self._result(self.add(make_call([function, *args], result, None)))
 
     def _result(self, op: llvm.CallOp) -> SSAValue:

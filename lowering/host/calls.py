@@ -1,14 +1,14 @@
 """`lower-relax-calls`: relax functions in destination passing form.
 
-    %y = relax.call_tir @f(%x) : T                 ->  %y = host.tensor : T
-                                                       host.kernel @f(%x, %y)
-    %y = relax.call_dps_packed "f"(%x) : T         ->  %y = host.tensor : T
-                                                       host.call_dps "f"(%x, %y)    (host.kernel where f is a tir.func)
-    %y = relax.call_tir_inplace @f(%x) inplace [0] ->  host.kernel @f(%x), and %x in the place of %y
-    relax.dataflow {…}                             ->  its contents
-    %b = relax.bind %a                             ->  %a in the place of %b
-    relax.tuple_get_item (relax.tuple(%a, %b))[1]  ->  %b
-    relax.call_value (relax.function_ref @f)(%x)   ->  relax.call @f(%x)
+%y = relax.call_tir @f(%x) : T                 ->  %y = host.tensor : T
+                                                   host.kernel @f(%x, %y)
+%y = relax.call_dps_packed "f"(%x) : T         ->  %y = host.tensor : T
+                                                   host.call_dps "f"(%x, %y)    (host.kernel where f is a tir.func)
+%y = relax.call_tir_inplace @f(%x) inplace [0] ->  host.kernel @f(%x), and %x in the place of %y
+relax.dataflow {…}                             ->  its contents
+%b = relax.bind %a                             ->  %a in the place of %b
+relax.tuple_get_item (relax.tuple(%a, %b))[1]  ->  %b
+relax.call_value (relax.function_ref @f)(%x)   ->  relax.call @f(%x)
 """
 
 from __future__ import annotations

@@ -168,7 +168,9 @@ class Check:
         items = load_items(self.f, o, t.rank)
         long = code.slot(Slot.LONG_TYPE)
         self._all([code.compare("eq", code.field(i, ArrayLayout.OB_TYPE), long) for i in items])
-        values = [code.call("PyLong_AsLongLong", [i], I64) for i in items]  # -1, which is refused, where it is too large
+        values = [
+            code.call("PyLong_AsLongLong", [i], I64) for i in items
+        ]  # -1, which is refused, where it is too large
         self._all([code.compare("sle", code.integer(0), v) for v in values])
         exprs = self._extents(t.dims, values) if t.dims is not None else tuple(map(ssa, values))
         return Shape(exprs, o)

@@ -6,13 +6,20 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    i8,
+    i64,
+)
 from xdsl.ir import Attribute, Operation
-
-import numpy as np
 
 from ...diagnostics import TiraxError
 from ...dialects import relax, tir
@@ -25,7 +32,7 @@ from ..tir_to_scf.signature import kernel_signature
 from .builder import PTR
 from .entry import relax_entry, tir_entry
 from .function import HostModule
-from .kernels import kernel_symbol
+from .kernels import KERNEL_PREFIX, kernel_symbol
 
 FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"
 
@@ -47,16 +54,14 @@ class ConvertHostToLLVM(Pass):
         for function in functions.values():
             block.erase_op(function)
         present = {f.sym_name.data for f in block.ops if isinstance(f, llvm.FuncOp)}
-        present |= {e.sym_name.data for e in entries} | {kernel_symbol(name) for name in kernels}
+        present |= {e.sym_name.data for e in entries}
         block.add_ops([*_globals(module), *entries, *module.declarations.ops(present)])
         op.attributes |= _attributes(module)
 
 
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
     """The functions that may call themselves, directly or not."""
-    calls = {
-        name: {c.callee_name for c in f.walk() if isinstance(c, relax.CallOp)} for name, f in functions.items()
-    }
+    calls = {name: {c.callee_name for c in f.walk() if isinstance(c, relax.CallOp)} for name, f in functions.items()}
     return frozenset(name for name in calls if name in _reachable(name, calls))
 
 
@@ -74,16 +79,15 @@ def _reachable(name: str, calls: dict[str, set[str]]) -> set[str]:
 def _globals(module: HostModule) -> list[Operation]:
     version, slots = abi.abi_constant(len(module.slots))
     numbers = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [2]), [version, slots])
-    table = llvm.GlobalOp(
-        llvm.LLVMArrayType(slots, PTR), abi.TABLE_SYMBOL, "external", value=_zeros(slots), alignment=8
-    )
+    zero = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [1]), [0])
+    table = llvm.GlobalOp(llvm.LLVMArrayType(slots, PTR), abi.TABLE_SYMBOL, "external", value=zero, alignment=8)
     made: list[Operation] = [
         table,
         llvm.GlobalOp(llvm.LLVMArrayType(2, i64), abi.ABI_SYMBOL, "external", constant=True, value=numbers),
     ]
     for text, symbol in module.texts.items():
         data = text + "\0"
-        kind = llvm.LLVMArrayType(len(data.encode()), llvm.IntegerType(8))
+        kind = llvm.LLVMArrayType(len(data.encode()), i8)
         made.append(llvm.GlobalOp(kind, symbol, "internal", constant=True, value=StringAttr(data)))
     return made
 
@@ -131,11 +135,12 @@ class IsolateKernels(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         defined = {f.sym_name.data: f for f in op.ops if isinstance(f, func.FuncOp) and f.body.first_block is not None}
+        renamed = {name for name in defined if not name.startswith(KERNEL_PREFIX)}
         for name, function in defined.items():
-            if not name.startswith("kernel."):
+            if name in renamed:
                 function.properties["sym_name"] = StringAttr(kernel_symbol(name))
             function.properties["sym_visibility"] = StringAttr("private")
-        for call in op.walk():
-            if isinstance(call, func.CallOp) and call.callee.string_value() in defined:
-                if not call.callee.string_value().startswith("kernel."):
-                    call.properties["callee"] = SymbolRefAttr(kernel_symbol(call.callee.string_value()))
+        for inner in op.walk():
+            for key, attr in inner.properties.items():
+                if isinstance(attr, SymbolRefAttr) and attr.root_reference.data in renamed:
+                    inner.properties[key] = SymbolRefAttr(kernel_symbol(attr.root_reference.data))

@@ -1,8 +1,8 @@
 """Entry points: the check of arguments in front of what a function does.
 
-    head(items, normalised):   check everything at `items`; where that fails: failed
-    failed:                    a second time: internal error. Else ask `explain` for a tuple of normalised arguments
-                               (or an exception), and go to head with its items
+head(items, normalised):   check everything at `items`; where that fails: failed
+failed:                    a second time: internal error. Else ask `explain` for a tuple of normalised arguments
+                           (or an exception), and go to head with its items
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def tir_entry(module: HostModule, op: tir.FuncOp) -> llvm.FuncOp:
 
 def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
     """Whether kernels write to the memory of parameters: call_tir_inplace does."""
-    written = {p: False for p in op.params}
+    written = dict.fromkeys(op.params, False)
     for inner in op.walk():
         if isinstance(inner, host.KernelOp):
             accesses = buffer_accesses(module.kernels[inner.callee_name])

@@ -132,7 +132,7 @@ class HostFunction:
 
     def text(self, text: str) -> SSAValue:
         """The address of a C string."""
-        return self.code.value(llvm.AddressOfOp(self.module.text(text), PTR))
+        return self.code.symbol(self.module.text(text))
 
     def fail(self, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str) -> None:
         """End the function with an error of the runtime; `{0}` in the texts stands for the first of the i64 `values`."""

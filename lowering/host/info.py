@@ -78,12 +78,12 @@ def info_of(t: Attribute) -> Info:
     return _INFOS[type(t)](t)
 
 
-def function_info(op: Operation, name: str, params: list[tuple[SSAValue, Attribute, str]], ret: Attribute | None) -> Any:
+def function_info(
+    op: Operation, name: str, params: list[tuple[SSAValue, Attribute, str]], ret: Attribute | None
+) -> Any:
     """The metadata of a function with these parameters (value, struct info, access)."""
     try:
-        made = tuple(
-            Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
-        )
+        made = tuple(Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params))
         return FunctionInfo(name, made, ObjectInfo() if ret is None else info_of(ret))
     except UnsupportedError as error:
         error.location = error.location or location_of(op)

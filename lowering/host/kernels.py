@@ -10,7 +10,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import BFloat16Type, IntegerType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...diagnostics import DTypeError, ShapeError, TiraxError
+from ...diagnostics import DTypeError, ShapeError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, is_float
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
@@ -23,9 +23,12 @@ RELEASE_GIL_ABOVE = 200_000
 """Iterations of loops above which kernels run without the GIL; releasing it costs about 50 ns, or a switch of threads."""
 
 
+KERNEL_PREFIX = "kernel."
+
+
 def kernel_symbol(name: str) -> str:
     """The symbol of a kernel: no C function is called so."""
-    return f"kernel.{name}"
+    return KERNEL_PREFIX + name
 
 
 @dataclass
@@ -140,7 +143,9 @@ def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Val
         return number if number.type == width else f.code.cast(llvm.TruncOp, number, width)
     if isinstance(expr, SSAValue) and is_float(t):
         return _narrow(f, expr, t)
-    raise DTypeError(f"parameter '{param}' of the kernel '{kernel}'", expected=dtype_name(t), found=type(value).__name__)
+    raise DTypeError(
+        f"parameter '{param}' of the kernel '{kernel}'", expected=dtype_name(t), found=type(value).__name__
+    )
 
 
 def _narrow(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
@@ -203,7 +208,8 @@ def ends_run(signature: KernelSignature) -> bool:
 
 def _call(f: HostFunction, call: KernelCall) -> SSAValue | None:
     result = call.signature.return_type
-    value = f.code.call(kernel_symbol(call.signature.name), call.args, result)
+    kernel = f.code.symbol(kernel_symbol(call.signature.name))
+    value = f.code.call_pointer(kernel, call.args, result)
     return None if result is None else value
 
 

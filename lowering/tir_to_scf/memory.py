@@ -69,7 +69,7 @@ class Memory:
         if buffer not in self.private:
             return False
         start, size = self.emit.known.get(at), cast("MemRefType[Attribute]", buffer.type).get_shape()[0]
-        return start is not None and 0 <= start and start + count <= size
+        return start is not None and start >= 0 and start + count <= size
 
     # accesses that say by a ramp which elements they mean
 

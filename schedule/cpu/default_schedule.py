@@ -26,7 +26,7 @@ from .inline import erase_if_unread, inline_stages
 from .lanes import emit_lanes, plan_lanes
 from .pointwise import emit_pointwise
 from .rewrite import Loops
-from .stages import Stage, analyse
+from .stages import analyse
 from .tiles import Machine, emit_tiles, plan_tiles
 
 

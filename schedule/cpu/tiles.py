@@ -104,7 +104,7 @@ def _row_iter(stage: Stage, update: Update, lane: Iter) -> Iter | None:
 
 def _tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None) -> tuple[int, int]:
     """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
-    needed = 4 if extent is None else -(-extent // lanes)
+    needed = 4 if extent is None else max(1, -(-extent // lanes))
     if row is None:
         return min(needed, _WIDEST_GEMV), 1
     widest = 4 if machine.registers >= 32 else 2

@@ -182,7 +182,9 @@ class Evaluator:
     def visit_attribute(self, node: ast.Attribute) -> Any:
         value = self.visit(node.value)
         if node.attr.startswith("_"):
-            raise self.error(node, f"attribute '{node.attr}' may not be used in a script", hint="names with '_' are private")
+            raise self.error(
+                node, f"attribute '{node.attr}' may not be used in a script", hint="names with '_' are private"
+            )
         if isinstance(value, Ref):
             return value.member(node.attr)
         if isinstance(value, ModuleRef):
@@ -196,7 +198,9 @@ class Evaluator:
     def _member(self, module: ModuleType, node: ast.Attribute) -> Any:
         found = vars(module).get(node.attr)
         if found is None:
-            raise self.error(node, f"'{module.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(module)))
+            raise self.error(
+                node, f"'{module.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(module))
+            )
         return script_value(found)
 
     def _plain_attribute(self, value: Any, node: ast.Attribute) -> Any:
@@ -267,7 +271,9 @@ class Evaluator:
         found = fold_symbolic(kind, a, b)
         if found is None:
             raise self.error(
-                node, f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied", found=f"{describe(a)} and {describe(b)}"
+                node,
+                f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied",
+                found=f"{describe(a)} and {describe(b)}",
             )
         return found
 

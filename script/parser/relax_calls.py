@@ -46,7 +46,11 @@ def constant_of(p: RelaxParser, site: CallSite, value: Any, dtype: Attribute | N
     if array.dtype == object or array.dtype.kind in "US":
         raise site.error("the elements of a constant must be numbers of one shape", found=describe(value))
     if dtype is None:
-        dtype = dtype_of(array.dtype.name) if isinstance(value, np.ndarray | np.generic) else _default_dtype(array.dtype.kind)
+        dtype = (
+            dtype_of(array.dtype.name)
+            if isinstance(value, np.ndarray | np.generic)
+            else _default_dtype(array.dtype.kind)
+        )
     return relax.ConstantOp.of(array, dtype)
 
 

@@ -61,9 +61,7 @@ class StructInfoEvaluator(Evaluator):
         if found is None:
             if isinstance(value, SSAValue) and isinstance(value.type, PrimType) and value.type.expr is not None:
                 return value.type.expr
-            raise self.error(
-                node, "a dimension must be an integer or a symbolic expression", found=describe(value)
-            )
+            raise self.error(node, "a dimension must be an integer or a symbolic expression", found=describe(value))
         return found
 
     def _text_dim(self, text: str, node: ast.AST) -> SymExpr:
@@ -91,7 +89,9 @@ class StructInfoEvaluator(Evaluator):
         if name is None and value is None or name in ("void", ""):
             return None
         if not isinstance(name, str):
-            raise self.error(node, "a data type is expected", expected='a name such as "float32"', found=describe(value))
+            raise self.error(
+                node, "a data type is expected", expected='a name such as "float32"', found=describe(value)
+            )
         with self.source.located(node):
             return dtype_of(name)
 

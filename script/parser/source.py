@@ -54,9 +54,7 @@ class Source:
         notes: Sequence[str] = (),
     ) -> ScriptError:
         """The error `message` at the place of `node`."""
-        return ScriptError(
-            message, location=self.place(node), expected=expected, found=found, hint=hint, notes=notes
-        )
+        return ScriptError(message, location=self.place(node), expected=expected, found=found, hint=hint, notes=notes)
 
     @contextmanager
     def located(self, node: ast.AST) -> Iterator[None]:

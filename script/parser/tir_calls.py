@@ -239,14 +239,49 @@ def _fresh(p: TirCalls, site: CallSite) -> FreshVar:
     return FreshVar(p.dtype(names[1], site.node, "int32"))
 
 
-_FLOAT_UNARY = (
-    "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh acos acosh sin sinh asin asinh atan atanh "
-    "sqrt rsqrt popcount clz likely fabs"
-).split()
-_ROUNDING = "ceil floor trunc round nearbyint".split()
-_INTRINSIC_BINARY = (
-    "atan2 nextafter hypot copysign ldexp fmod shift_left shift_right bitwise_and bitwise_or bitwise_xor"
-).split()
+_FLOAT_UNARY = [
+    "exp",
+    "exp2",
+    "exp10",
+    "erf",
+    "tanh",
+    "sigmoid",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "tan",
+    "cos",
+    "cosh",
+    "acos",
+    "acosh",
+    "sin",
+    "sinh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "sqrt",
+    "rsqrt",
+    "popcount",
+    "clz",
+    "likely",
+    "fabs",
+]
+_ROUNDING = ["ceil", "floor", "trunc", "round", "nearbyint"]
+_INTRINSIC_BINARY = [
+    "atan2",
+    "nextafter",
+    "hypot",
+    "copysign",
+    "ldexp",
+    "fmod",
+    "shift_left",
+    "shift_right",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+]
 _OPERATOR_NAMES = {
     "Add": "add",
     "Sub": "sub",
@@ -357,9 +392,7 @@ class TirCalls(TirEvaluator):
     def if_then_else(self, node: ast.Call) -> SSAValue:
         """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
         if len(node.args) != 3 or node.keywords:
-            raise self.error(
-                node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args)
-            )
+            raise self.error(node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args))
         cond = self.condition(self.visit(node.args[0]), node.args[0])
         sides = [self._side(n) for n in node.args[1:]]
         dtype = self._joined(sides, node)

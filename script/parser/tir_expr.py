@@ -346,7 +346,9 @@ class TirEvaluator(Evaluator):
             value = value.path
         name = value if isinstance(value, str) else getattr(value, "name", getattr(value, "__name__", None))
         if not isinstance(name, str):
-            raise self.error(node, "a data type is expected", expected='a name such as "float32"', found=describe(value))
+            raise self.error(
+                node, "a data type is expected", expected='a name such as "float32"', found=describe(value)
+            )
         if name == "handle":
             return tir.types.HANDLE
         with self.source.located(node):
@@ -388,7 +390,9 @@ class TirEvaluator(Evaluator):
 
     def call_builtin(self, name: str, site: CallSite) -> Any:
         raise self.error(
-            site.node, f"Python's '{name}' may only be applied to constants", hint=f"write T.{name}" if name != "len" else None
+            site.node,
+            f"Python's '{name}' may only be applied to constants",
+            hint=f"write T.{name}" if name != "len" else None,
         )
 
 

@@ -213,7 +213,9 @@ class TirParser(TirCalls):
         if isinstance(target, ast.Tuple | ast.List):
             items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
             if len(items) != len(target.elts):
-                raise self.error(node, "the numbers of names and values differ", expected=len(target.elts), found=len(items))
+                raise self.error(
+                    node, "the numbers of names and values differ", expected=len(target.elts), found=len(items)
+                )
             for name, item in zip(target.elts, items, strict=True):
                 self.assign(name, item, node)
         elif isinstance(target, ast.Name):
@@ -522,7 +524,9 @@ class TirParser(TirCalls):
     def _let(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
         """`with T.LetStmt(value) as x:` or `with T.let(x, value):`"""
         site_name = cast(Ref, self.visit(node.func)).path
-        names = self.call_site(node, Ref("tir", site_name)).bind("value var=" if site_name == "LetStmt" else "var value")
+        names = self.call_site(node, Ref("tir", site_name)).bind(
+            "value var=" if site_name == "LetStmt" else "var value"
+        )
         value, var = names if site_name == "LetStmt" else reversed(names)
         with self.scope.frame():
             if target is not None:
@@ -594,14 +598,18 @@ class TirParser(TirCalls):
             raise self.error(node, "kinds and loop variables are expected", expected='T.axis.remap("SR", [i, k])')
         values = cast("list[Any]", list(bindings))
         if len(kinds) != len(values):
-            raise self.error(node, "the numbers of kinds and loop variables differ", expected=len(kinds), found=len(values))
+            raise self.error(
+                node, "the numbers of kinds and loop variables differ", expected=len(kinds), found=len(values)
+            )
         found: list[SSAValue] = []
         for letter, value in zip(kinds, values, strict=True):
             kind = _REMAP_KINDS.get(letter)
             bounds = self.loops.get(value) if isinstance(value, SSAValue) else None
             if kind is None or bounds is None:
                 what = f"kind '{letter}'" if kind is None else describe(value)
-                raise self.error(node, "this cannot be remapped", expected="kinds S and R of loop variables", found=what)
+                raise self.error(
+                    node, "this cannot be remapped", expected="kinds S and R of loop variables", found=what
+                )
             least, extent = bounds
             if not (isinstance(least, SymExpr) and isinstance(extent, SymExpr)):
                 raise self.error(

@@ -91,6 +91,14 @@ def dictionary(doc: Document, entries: Mapping[str, Attribute], tir: bool) -> st
     return "{" + ", ".join(f"{string(k)}: {attribute(doc, entries[k], tir)}" for k in sorted(entries)) + "}"
 
 
+def shown_attrs(attrs: DictionaryAttr | None, name: str) -> dict[str, Attribute]:
+    """The attributes of the function `name` that are printed: not the symbol that its name says already."""
+    entries = {} if attrs is None else dict(attrs.data)
+    if entries.get("global_symbol") == StringAttr(name):
+        del entries["global_symbol"]
+    return entries
+
+
 def _integer(doc: Document, attr: Attribute, tir: bool) -> str:
     given = cast(IntegerAttr, attr)
     if given.type != i1:

@@ -74,7 +74,7 @@ def _function(doc: Document, op: Operation) -> None:
     if isinstance(op, tir.FuncOp):
         TIRPrinter(doc).function(op)
     elif isinstance(op, relax.FuncOp):
-        RelaxPrinter(doc).function(op)
+        RelaxPrinter(doc, op).function()
     else:
         raise UnsupportedError(f"{op.name} has no form in TVMScript", expected="a module, relax.func or tir.func")
 

@@ -16,7 +16,7 @@ from ...dialects.names import name_of
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from .document import Document, Expr, atom
-from .literals import dictionary, parenthesized, python_value, relax_constant, string, tir_float
+from .literals import dictionary, parenthesized, python_value, relax_constant, shown_attrs, string, tir_float
 from .names import NameScope
 from .struct_info import struct_info
 from .symbolic import symbolic
@@ -29,13 +29,14 @@ _HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
 class RelaxPrinter:
     """Prints one Relax function, with the functions in it, into a document."""
 
-    def __init__(self, doc: Document):
+    def __init__(self, doc: Document, func: relax.FuncOp):
         config = doc.config
         reserved = [config.relax_prefix, config.tir_prefix, config.ir_prefix, "metadata"]
         self.doc = doc
         self._alias = (config.module_alias or config.module_name) if doc.in_module else ""
         self._alias_used = False
-        self._names = NameScope("", [*reserved, self._alias])
+        self._names = NameScope("", [*reserved, self._alias], _hints_in(func))
+        self._func = func
         self._values: dict[SSAValue, str] = {}
         self._symbols: dict[str, str] = {}
         self._undeclared: list[Var] = []
@@ -87,8 +88,9 @@ class RelaxPrinter:
 
     # Functions
 
-    def function(self, func: relax.FuncOp) -> None:
+    def function(self) -> None:
         """Print `@R.function` and the function."""
+        func = self._func
         options = ([] if func.pure else ["pure=False"]) + (["private=True"] if func.private else [])
         self._function(func, func.sym_name.data, options)
 
@@ -108,9 +110,10 @@ class RelaxPrinter:
             self.doc.line(f"def {name}({', '.join(params)}) -> {ret}:", op)
             with self.doc.indented():
                 self._declare()
-                if op.func_attrs is not None and op.func_attrs.data:
-                    attrs = dictionary(self.doc, op.func_attrs.data, tir=False)
-                    self.doc.line(f"{self.doc.relax('func_attr')}({attrs})")
+                attrs = shown_attrs(op.func_attrs, name)
+                if attrs:
+                    text = dictionary(self.doc, attrs, tir=False)
+                    self.doc.line(f"{self.doc.relax('func_attr')}({text})")
                 body: list[str] = []
                 with self.doc.collecting(body):
                     self._bindings(block)
@@ -133,7 +136,8 @@ class RelaxPrinter:
         """The name of a value that is bound here."""
         name = self._given.get(value)
         if name is None:
-            name = self._names.define(name_of(value) or self._hints.get(value) or fallback or _fallback(value))
+            hint = name_of(value) or self._hints.get(value) or fallback
+            name = self._names.define(hint or _fallback(value), made_up=hint is None)
         self._values[value] = name
         return name
 
@@ -337,6 +341,13 @@ def _fallback(value: SSAValue) -> str:
     owner = value.owner
     inside = isinstance(owner, Operation) and isinstance(owner.parent_op(), relax.DataflowOp)
     return "lv" if inside else "gv"
+
+
+def _hints_in(func: relax.FuncOp) -> Iterator[str]:
+    """The names that the values of a function ask for."""
+    for op in func.walk():
+        values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+        yield from (name for v in values if (name := name_of(v)) is not None)
 
 
 _STATEMENTS: dict[type[Operation], Callable[[RelaxPrinter, Any], None]] = {

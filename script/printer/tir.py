@@ -16,7 +16,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
 from .document import Document, Expr, Level, atom, infix
 from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
-from .literals import dictionary, parenthesized, string, tir_int
+from .literals import dictionary, parenthesized, shown_attrs, string, tir_int
 from .names import NameScope
 from .symbolic import symbolic
 
@@ -36,7 +36,7 @@ class TIRPrinter:
     def __init__(self, doc: Document):
         config = doc.config
         self.doc = doc
-        self._names = NameScope("_", (config.tir_prefix, config.ir_prefix))
+        self._names = NameScope("_", (config.tir_prefix, config.ir_prefix, "range"))
         self._values: dict[SSAValue, Expr] = {}
         self._symbols: dict[str | SSAValue, Expr] = {}
 
@@ -69,9 +69,9 @@ class TIRPrinter:
         self.doc.line("@" + self.doc.tir("prim_func") + ("(private=True)" if func.private else ""))
         self.doc.line(f"def {func.sym_name.data}({', '.join(params)}){ret}:", func)
         with self.doc.indented():
-            if func.func_attrs is not None and func.func_attrs.data:
-                attrs = dictionary(self.doc, func.func_attrs.data, tir=True)
-                self.doc.line(f"{self.doc.tir('func_attr')}({attrs})")
+            attrs = shown_attrs(func.func_attrs, func.sym_name.data)
+            if attrs:
+                self.doc.line(f"{self.doc.tir('func_attr')}({dictionary(self.doc, attrs, tir=True)})")
             for buffer, handle in matches:
                 text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
                 self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")

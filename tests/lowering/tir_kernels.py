@@ -5,6 +5,8 @@ import itertools
 
 import numpy as np
 from llvmlite import binding
+from xdsl.parser import Parser
+
 from tirax.dialects import tir
 from tirax.ir.transform import new_context
 from tirax.lowering.convert_to_llvm import ConvertToLLVM
@@ -12,7 +14,6 @@ from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object, emit_assembly
 from tirax.lowering.pipeline_tir import lower_tir
 from tirax.lowering.tir_to_scf import kernel_signature
-from xdsl.parser import Parser
 
 _SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i1": ctypes.c_bool, "i8": ctypes.c_int8,
             "i32": ctypes.c_int32, "i64": ctypes.c_int64}  # fmt: skip
@@ -74,3 +75,30 @@ class Kernel:
             assert value.flags.c_contiguous
             return ctypes.c_void_p(value.ctypes.data)
         return _SCALARS[str(dtype)](value)
+
+
+def nest(block, iters, body, init=None, kinds=None):
+    """Loops and a block as text; `iters` is "i:n j:64 k:128r" (r: reduction), the block's iterators are vi, vj, vk."""
+    rows = [(n, e.rstrip("r"), "reduce" if e.endswith("r") else "spatial") for n, e in
+            (item.split(":") for item in iters.replace("*", " * ").replace(" * ", "*").split())]  # fmt: skip
+    kinds = kinds or {}
+    loops = " ".join(f"tir.for {kinds.get(n, '')} %{n} = 0 to {e} {{" for n, e, _ in rows)
+    head = ", ".join(f"%v{n} = {k}(%{n}, {e})" for n, e, k in rows)
+    start = "" if init is None else f"tir.init {{\n{init}\n}}\n"
+    return f'{loops}\ntir.block "{block}" ({head}) {{\n{start}{body}\n}}\n' + "}" * len(rows) + "\n"
+
+
+def function(params, *parts, attrs="tir.noalias = true", name="f"):
+    """A tir function as text; `params` is "A:n,64:f32 B:64:f32 x:i64" (a name, extents, dtype; a scalar has no extents)."""
+    rows = []
+    for item in params.split():
+        pname, *shape, dtype = item.split(":")
+        if not shape:
+            rows.append(f"%{pname}: {dtype}")
+            continue
+        rows.append(f"%{pname}: !tir.buffer<[{shape[0].replace(',', ', ')}], {dtype}>")
+    return f"tir.func @{name}({', '.join(rows)}) attributes {{{attrs}}} {{\n" + "\n".join(parts) + "\n}\n"
+
+
+def alloc(name, shape, dtype="f32"):
+    return f"%{name} = tir.alloc_buffer : !tir.buffer<[{shape}], {dtype}>"

@@ -132,7 +132,8 @@ def call(result: str, name: str, args: str, t: str) -> str:
 def main_of(calls: list[str], output: str) -> str:
     t = tensor("n", 10)
     bindings = "\n".join(calls)
-    return f"{FORWARD} {{\n%gv = relax.dataflow {{\n{bindings}\nrelax.output %{output} : {t}\n}}\nrelax.return %gv : {t}\n}}"
+    dataflow = f"%gv = relax.dataflow {{\n{bindings}\nrelax.output %{output} : {t}\n}}"
+    return f"{FORWARD} {{\n{dataflow}\nrelax.return %gv : {t}\n}}"
 
 
 LEGALIZED = "\n".join(

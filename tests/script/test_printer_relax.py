@@ -241,6 +241,31 @@ def test_clashing_names_are_numbered_and_keywords_avoided() -> None:
     assert ", lambda2: R.Tensor" in print_script(func)
 
 
+def test_made_up_names_leave_alone_what_has_a_name() -> None:
+    printed = body_of(
+        f"""%gv = relax.dataflow {{
+          %0 = relax.add %x, %y : {T2}
+          %lv = relax.add %0, %y : {T2}
+          %1 = relax.add %lv, %y : {T2}
+          %lv2 = relax.add %1, %y : {T2}
+          %gv = relax.add %lv2, %y : {T2}
+          relax.output %gv : {T2}
+        }}
+        relax.return %gv : {T2}"""
+    )
+    names = [line.strip().split(":")[0] for line in printed.split("\n") if "R.add" in line]
+    assert names == ["lv1", "lv", "lv3", "lv2", "gv"]
+
+
+def test_the_symbol_is_an_attribute_only_where_it_is_another() -> None:
+    def printed(symbol: str) -> str:
+        attrs = f'attributes {{global_symbol = "{symbol}"}}'
+        return print_script(function_of(f"relax.func @main(%x: {T2}) -> {T2} {attrs} {{\n relax.return %x : {T2}\n}}"))
+
+    assert "func_attr" not in printed("main")
+    assert 'R.func_attr({"global_symbol": "other"})' in printed("other")
+
+
 def test_a_dimension_that_is_called_like_a_parameter_is_renamed() -> None:
     t = tensor("n")
     printed = print_script(function_of(f"relax.func @main(%n: {t}) -> {t} {{\n relax.return %n : {t}\n}}"))

@@ -6,19 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, StringAttr, TupleType
+from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType
+from ...dialects.relax.operator import PyValue
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
 from ...ir.substitute import SymbolSubstitution
 from .naming import NameSupply, fresh_suffix
+from .outline import PRIMITIVE
 
 FunctionLookup = Callable[[str], Operation | None]
+
+
+_SCALAR_TYPES: dict[Attribute, IntegerType] = {i32: i32, i64: i64}
 
 
 class NotFusable(Exception):
@@ -82,6 +87,7 @@ class _Fuser:
         self._local: list[_Buffer] = []
         self._calls: list[_Call] = []
         self._values: dict[SSAValue, list[_Buffer]] = {}
+        self._overwritten: set[_Buffer] = set()
 
     def buffers_of(self, value: SSAValue) -> list[_Buffer]:
         """The buffers of a value: one of a tensor, those of its fields of a tuple."""
@@ -157,16 +163,21 @@ class _Fuser:
         inplace = op.indices if isinstance(op, relax.CallTIRInplaceOp) else [-1] * len(op.output_types)
         params = list(callee.params)
         new = sum(i < 0 for i in inplace)
-        inputs, outputs = params[: len(args)], params[len(args) : len(args) + new]
+        inputs, outputs, rest = params[: len(args)], params[len(args) : len(args) + new], params[len(args) + new :]
         scalars = [d.data for d in op.tir_vars] if op.tir_vars is not None else []
-        symbols = _match(op.callee_name, inputs, args, params[len(args) + new :], scalars)
-        _match_outputs(outputs, [t for t, i in zip(op.output_types, inplace, strict=True) if i < 0], symbols)
-        _check_determined(callee, symbols)
-        call = _Call(callee, list(args), scalars, symbols)
+        matcher = _Matcher(callee)
+        for param, arg in zip(inputs, args, strict=True):
+            matcher.extents(param, arg.type)
+        made = [t for t, i in zip(op.output_types, inplace, strict=True) if i < 0]
+        for param, t in zip(outputs, made, strict=True):
+            matcher.extents(param, _buffer_type(t))
+        for param, given in zip(rest, scalars, strict=True):
+            matcher.scalar(param, given)
+        matcher.check(callee)
+        call = _Call(callee, list(args), scalars, matcher.symbols)
         self._allocate(call)
-        results = self._results(call, op.output_types, inplace, iter(outputs))
+        self._values[op.result] = self._results(call, op.output_types, inplace, outputs)
         self._calls.append(call)
-        self._values[op.result] = results
 
     def _single(self, value: SSAValue) -> _Buffer:
         buffers = self.buffers_of(value)
@@ -184,19 +195,22 @@ class _Fuser:
                 call.allocated.append((op, buffer))
                 self._local.append(buffer)
 
-    def _results(self, call: _Call, types: Sequence[Attribute], inplace: Sequence[int], outputs: Any) -> list[_Buffer]:
-        """The buffers of a call's results, those that are not inputs being made here."""
-        substitution = SymbolSubstitution(call.symbols)
+    def _results(
+        self, call: _Call, types: Sequence[Attribute], inplace: Sequence[int], params: Sequence[SSAValue]
+    ) -> list[_Buffer]:
+        """The buffers of a call's results, those that are no inputs being made here, one for each of `params`."""
         results: list[_Buffer] = []
+        rest = iter(params)
         for t, i in zip(types, inplace, strict=True):
             if i >= 0:
+                self._overwritten.add(call.buffers[i])
                 results.append(call.buffers[i])
                 continue
-            param: SSAValue = next(outputs)
-            declared = cast(BufferType, substitution.attribute(param.type))
+            param = next(rest)
             shape = _buffer_type(t).dims
-            fitted = declared if declared.dims == shape else declared.with_shape(shape)
-            buffer = _Buffer(f"{name_of(param) or 'output'}_intermediate", fitted)
+            buffer = _Buffer(
+                f"{name_of(param) or 'output'}_intermediate", cast(BufferType, param.type).with_shape(shape)
+            )
             self._local.append(buffer)
             call.buffers.append(buffer)
             results.append(buffer)
@@ -204,22 +218,157 @@ class _Fuser:
 
     def build(self, func: relax.FuncOp, results: Sequence[_Buffer]) -> FusedFunction:
         """The tensor function with these results."""
-        inplace = tuple(self._inputs.index(r) if r in self._inputs else -1 for r in results)
-        outputs = [r for r, i in zip(results, inplace, strict=True) if i < 0]
-        written = {b for c in self._calls for b in c.buffers[_input_count(c) :]} | _overwritten(self._calls, self)
-        self._check_results(results, outputs, written)
+        position = {b: i for i, b in enumerate(self._inputs)}
+        inplace = tuple(position.get(r, -1) for r in results)
+        outputs = [r for r in results if r not in position]
+        self._check_results(func, results)
         block = Block(arg_types=[*(b.type for b in (*self._inputs, *outputs)), *(v.dtype for v in self._scalars)])
-        handles = [f"p_{b.name}" for b in self._inputs] + [f"p_output{i}" for i in range(len(outputs))]
-        handles += [str(v.name) for v in self._scalars]
         self._declare(block, outputs)
         blocks = NameSupply()
         for call in self._calls:
             _inline(call, block, blocks)
-        fused = tir.FuncOp(
-            func.sym_name.data,
-            Region(block),
-            private=func.private,
-            attrs=_attributes(func),
-            handle_names=ArrayAttr([StringAttr(h) for h in handles]),
-        )
+        handles = [f"p_{b.name}" for b in self._inputs] + [f"p_output{i}" for i in range(len(outputs))]
+        handles += [str(v.name) for v in self._scalars]
+        name, private = func.sym_name.data, func.private
+        attrs = function_attrs(func)
+        fused = tir.FuncOp(name, Region(block), private=private, attrs=attrs, handle_names=handles)
         return FusedFunction(fused, inplace)
+
+    def _check_results(self, func: relax.FuncOp, results: Sequence[_Buffer]) -> None:
+        types = func.ret_type.types.data if isinstance(func.ret_type, TupleType) else (func.ret_type,)
+        if not all(isinstance(t, TensorType) for t in types):
+            raise NotFusable(f"it returns {func.ret_type}")
+        if len(set(results)) != len(results):
+            raise NotFusable("it returns one value twice")
+        if any(r.constant is not None for r in results):
+            raise NotFusable("it returns a constant")
+        if any(r in self._inputs and r not in self._overwritten for r in results):
+            raise NotFusable("it returns a parameter")
+
+    def _declare(self, block: Block, outputs: Sequence[_Buffer]) -> None:
+        """Name the parameters and allocate what is neither parameter nor result; names as TVM prints them."""
+        taken: set[str] = set()
+        params = [*self._inputs, *outputs]
+        for buffer, arg in zip(params, block.args, strict=False):
+            buffer.value = arg
+            set_name(arg, fresh_suffix(buffer.name, taken))
+        for scalar, arg in zip(self._scalars, block.args[len(params) :], strict=True):
+            set_name(arg, fresh_suffix(str(scalar.name), taken))
+        for buffer in self._local:
+            if buffer.value is not None:
+                continue
+            constant = buffer.constant
+            made = tir.AllocBufferOp(buffer.type) if constant is None else tir.AllocConstOp(constant.value)
+            block.add_op(made)
+            buffer.value = made.results[0]
+            set_name(buffer.value, fresh_suffix(buffer.name, taken))
+
+
+_BINDINGS: dict[type[Operation], Callable[[_Fuser, Any], None]] = {
+    relax.DataflowOp: _Fuser.dataflow,
+    relax.OutputOp: _Fuser.skip,
+    relax.ReturnOp: _Fuser.skip,
+    relax.ShapeOp: _Fuser.skip,
+    relax.ConstantOp: _Fuser.constant,
+    relax.BindOp: _Fuser.alias,
+    relax.TupleOp: _Fuser.tuple_,
+    relax.TupleGetItemOp: _Fuser.tuple_get_item,
+    relax.CallTIROp: _Fuser.call,
+    relax.CallTIRInplaceOp: _Fuser.call,
+}
+
+
+def function_attrs(func: relax.FuncOp) -> dict[str, PyValue]:
+    """The attributes of the tensor function: those of the Relax one but `Primitive`, and `tir.noalias`."""
+    given = func.func_attrs.data.items() if func.func_attrs is not None else ()
+    kept: dict[str, PyValue] = {k: v for k, v in given if k not in (PRIMITIVE, "tir.noalias")}
+    return {**kept, "tir.noalias": True}
+
+
+def _buffer_type(t: Attribute) -> BufferType:
+    if not isinstance(t, TensorType) or t.dims is None or t.element is None:
+        raise NotFusable(f"it has a value of {t}, which is no tensor of known shape and dtype")
+    return BufferType.of(t.dims, t.element)
+
+
+def _leaves(t: Attribute) -> int:
+    return sum(_leaves(f) for f in t.types) if isinstance(t, TupleType) else 1
+
+
+class _Matcher:
+    """What the symbolic variables of a called function are where it is called."""
+
+    def __init__(self, callee: tir.FuncOp):
+        self._name = callee.sym_name.data
+        self.symbols: dict[Var, SymExpr] = {}
+        self._expected: list[tuple[SymExpr, SymExpr]] = []
+
+    def extents(self, param: SSAValue, actual: BufferType) -> None:
+        """A buffer parameter is a buffer of type `actual`."""
+        t = param.type
+        if not isinstance(t, BufferType):
+            raise NotFusable(f"@{self._name} takes {t} where it is given a tensor")
+        if t.explicit_strides is not None or t.elem_offset is not None:
+            raise NotFusable(f"@{self._name} gives {name_of(param)} a layout of its own")
+        if t.rank != actual.rank or t.dtype != actual.dtype:
+            raise NotFusable(f"@{self._name} takes {t} and is given {actual}")
+        for declared, given in zip(t.dims, actual.dims, strict=True):
+            self.extent(declared, given)
+
+    def extent(self, declared: SymExpr, given: SymExpr) -> None:
+        if isinstance(declared, Var) and declared not in self.symbols:
+            if declared.dtype != given.dtype:
+                raise NotFusable(f"the variable {declared} of @{self._name} is of {declared.dtype}, not {given.dtype}")
+            self.symbols[declared] = given
+        else:
+            self._expected.append((declared, given))
+
+    def scalar(self, param: SSAValue, given: SymExpr) -> None:
+        """A scalar parameter is `given`; the symbolic variable of its name is, too."""
+        dtype = _SCALAR_TYPES.get(param.type)
+        if dtype is None:
+            raise NotFusable(f"@{self._name} takes a scalar of {param.type}")
+        self.extent(Var(name_of(param) or "", dtype), given)
+
+    def check(self, callee: tir.FuncOp) -> None:
+        """Every variable that a buffer of the called function mentions is known, and constant extents agree."""
+        for declared, given in self._expected:
+            here = declared.substitute(self.symbols).constant
+            if here is not None and given.constant is not None and here != given.constant:
+                raise NotFusable(f"@{self._name} takes an extent of {here} and is given {given}")
+        params = set(callee.params)
+        buffers = [v.type for v in (*params, *(r for op in callee.walk() for r in op.results))]
+        for t in buffers:
+            for v in (v for e in t.exprs() for v in e.free_vars()) if isinstance(t, BufferType) else ():
+                if v not in self.symbols:
+                    raise NotFusable(f"nothing determines the variable {v} of @{self._name}")
+
+
+def _inline(call: _Call, block: Block, names: NameSupply) -> None:
+    """Copy the body of a called function to the end of `block`."""
+    values: dict[SSAValue, SSAValue] = {}
+    params = call.callee.params
+    for param, buffer in zip(params, call.buffers, strict=False):
+        values[param] = cast(SSAValue, buffer.value)
+    for param, expr in zip(params[len(call.buffers) :], call.scalars, strict=True):
+        if param.first_use is not None:
+            value = ValueOp(expr)
+            block.add_op(value)
+            values[param] = value.result
+    for op, buffer in call.allocated:
+        values[op.result] = cast(SSAValue, buffer.value)
+    substitution = SymbolSubstitution(call.symbols) if _renames(call.symbols) else None
+    for op in call.callee.body.block.ops:
+        if isinstance(op, tir.AllocBufferOp):
+            continue
+        copy = op.clone(values)
+        block.add_op(copy)
+        if substitution is not None:
+            substitution.operation(copy)
+        for inner in copy.walk():
+            if isinstance(inner, tir.BlockOp):
+                inner.block_name = StringAttr(names.fresh(inner.block_name.data))
+
+
+def _renames(symbols: Mapping[Var, SymExpr]) -> bool:
+    return any(v != e for v, e in symbols.items())

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects import relax
@@ -22,6 +22,12 @@ PRIMITIVE = "Primitive"
 
 TIR_VARS = "tir_vars"
 """The name of the shape parameter that holds the symbolic variables that no other parameter determines."""
+
+
+def is_primitive(func: relax.FuncOp) -> bool:
+    """Whether a function has the attribute `Primitive`."""
+    attr = func.func_attrs.data.get(PRIMITIVE) if func.func_attrs is not None else None
+    return isinstance(attr, IntegerAttr) and attr.value.data != 0
 
 
 def determined_symbols(types: Sequence[Attribute]) -> set[Var]:

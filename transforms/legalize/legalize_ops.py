@@ -44,7 +44,7 @@ class LegalizeOps(Pass):
     """
 
     name: ClassVar[str] = "legalize-ops"
-    customize_legalize_map: Mapping[str, CustomRule] | None = None
+    customize_legalize_map: Mapping[str, Any] | None = None
     skip_ops: tuple[str, ...] = ()
     enable_warning: bool = False
 
@@ -97,7 +97,7 @@ class _Legalizer:
 
     def __init__(self, module: ModuleOp, options: LegalizeOps):
         self.module = module
-        self.custom = dict(options.customize_legalize_map or {})
+        self.custom: dict[str, CustomRule] = dict(options.customize_legalize_map or {})
         self.skipped = set(options.skip_ops)
         self.warn = options.enable_warning
         for known in (self.custom, self.skipped):
@@ -173,14 +173,14 @@ class _Legalizer:
 
     def _customized(self, op: Operator, custom: CustomRule) -> Sequence[Operation]:
         builder = LegalizeBuilder(self, op)
-        built = custom(builder, op)
-        value = built.results[0] if isinstance(built, Operation) else cast("SSAValue | None", built)
-        if value is None or value is op.results[0]:
+        built: object = custom(builder, op)
+        if built is None or built is op or built is op.results[0]:
             return ()
-        if not isinstance(value, SSAValue):
+        if not isinstance(built, SSAValue | Operation):
             raise TiraxError(
-                f"the custom rule of {op.name} must give a value", expected="an SSA value", found=type(value).__name__
+                f"the custom rule of {op.name} must give a value", expected="an SSA value", found=type(built).__name__
             )
+        value = built.results[0] if isinstance(built, Operation) else cast(SSAValue, built)
         if isinstance(value.owner, Operation) and value.owner.parent is None:
             builder.emit(value.owner)
         self._replace(op, value)

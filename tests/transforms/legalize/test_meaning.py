@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import FloatAttr, f32, i1, i64
 
 from tirax.dialects import relax, tir
 from tirax.dialects.relax.operator import OPERATORS, Operator
+from tirax.dialects.sym.expr import Var
 from tirax.interpreter import first_disagreement, interpret, random_inputs
 from tirax.ir.verify import verify_module
 from tirax.transforms.legalize import LegalizeOps
@@ -88,7 +89,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("reshape", ["[] f32", shape(1, 1)], {}),
     ("reshape", ["[1, 1] f32", shape()], {}),
     ("flatten", ["[n, 4, 5] f32"], {}),
-    ("broadcast_to", ["[n, 1] f32", shape(3, "n", "n * 0 + 2")], {}),
+    ("broadcast_to", ["[n, 1] f32", shape(3, "n", Var("n") + 2)], {}),
     ("expand_dims", [A], {"axis": [0, 2]}),
     ("squeeze", ["[n, 1, 4, 1] f32"], {"axis": [1]}),
     ("squeeze", ["[3, 1, 4, 1] f32"], {}),

@@ -1,0 +1,68 @@
+"""Named pipelines: lists of passes by name, as `tirax-opt --pipeline` and `build` run them.
+
+`default-cpu` is the whole way from relax to the llvm dialect; it is the sum of its parts, which may be run by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from ..diagnostics import unknown_name
+
+OPTIMIZE = (
+    "normalize",
+    "legalize-ops",
+    "annotate-tir-op-pattern",
+    "fold-constant",
+    "fuse-ops",
+    "fuse-tir",
+    "dead-code-elimination",
+)
+"""relax -> relax: operators become tir functions, which are fused."""
+SCHEDULE = ("default-schedule",)
+"""tir -> tir: every function gets a schedule for the target."""
+HOST = ("lift-closures", "lower-relax-calls", "plan-memory", "convert-host-to-llvm")
+"""relax functions -> entry points."""
+KERNELS = (
+    "lower-init-block",
+    "lower-blocks",
+    "flatten-buffers",
+    "tir-simplify",
+    "convert-tir-to-scf",
+    "isolate-kernels",
+)
+"""tir functions -> func, scf, memref, arith, math, vector."""
+BACKEND = ("convert-to-llvm",)
+"""-> the llvm dialect."""
+
+PIPELINES: dict[str, tuple[str, ...]] = {
+    "default-cpu": (*OPTIMIZE, *HOST, *SCHEDULE, *KERNELS, *BACKEND),
+    "optimize": OPTIMIZE,
+    "lower-cpu": (*HOST, *SCHEDULE, *KERNELS, *BACKEND),
+    "lower-cpu-unscheduled": (*HOST, *KERNELS, *BACKEND),
+    "host": HOST,
+    "kernels": (*SCHEDULE, *KERNELS),
+}
+
+
+def pipeline_passes(name: str, target: str = "llvm") -> list[Any]:
+    """The passes of a named pipeline for a target. Raises `NameLookupError` for an unknown name."""
+    if name not in PIPELINES:
+        raise unknown_name("pipeline", name, PIPELINES)
+    return make_passes(PIPELINES[name], target)
+
+
+def make_passes(names: Sequence[str], target: str = "llvm") -> list[Any]:
+    """Passes by their names; those that have an option `target` get it. Raises `NameLookupError` for an unknown name."""
+    from ..universe import TIRAX_UNIVERSE
+
+    passes: list[Any] = []
+    for name in names:
+        if name not in TIRAX_UNIVERSE.all_passes:
+            raise unknown_name("pass", name, TIRAX_UNIVERSE.all_passes)
+        kind = TIRAX_UNIVERSE.all_passes[name]()
+        takes_target = any(f.name == "target" for f in fields(kind))
+        passes.append(kind(target=target) if takes_target else kind())
+    return passes

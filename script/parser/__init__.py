@@ -1,0 +1,8 @@
+"""The TVMScript parser: a walk over Python's tree. Text never runs as code."""
+
+from __future__ import annotations
+
+from .entry import is_class_body, parse_class, parse_decorated, parse_function, parse_source
+from .source import ScriptError
+
+__all__ = ["ScriptError", "is_class_body", "parse_class", "parse_decorated", "parse_function", "parse_source"]

@@ -1,0 +1,187 @@
+"""The ways into the parser: a text, a decorated class, a decorated function."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...diagnostics import register_source
+from ...dialects import relax, tir
+from .evaluator import refuse
+from .module import ModuleParser, parse_class_node, parse_function_nodes
+from .scope import Environment, header_names
+from .source import ScriptError, Source, parse_text
+from .values import Metadata, Ref
+
+_IMPORTS = ("tvm", "tirax", "numpy", "typing", "__future__")
+"""What a text may import; nothing is imported."""
+_DIALECTS = ("ir", "tir", "relax")
+_NO_METADATA = Metadata(None)
+
+
+def parse_source(text: str, filename: str = "<string>", extra_vars: Mapping[str, Any] | None = None) -> ModuleOp:
+    """The module that a text says: a class with `@I.ir_module`, or decorated functions.
+
+    Nothing of the text runs: imports at its head are noted by name alone. `extra_vars` are Python values that the text
+    may use. Raises `ScriptError` or another located `TiraxError`.
+    """
+    register_source(filename, text)
+    source = Source(filename)
+    tree = parse_text(text, source)
+    names: dict[str, Any] = {**header_names(text), "metadata": _NO_METADATA, **(extra_vars or {})}
+    environment = Environment(extra_vars or {}, names)
+    return _guarded(source, tree, lambda: _parse_tree(source, environment, tree))
+
+
+def parse_function(
+    text: str, filename: str = "<string>", extra_vars: Mapping[str, Any] | None = None
+) -> relax.FuncOp | tir.FuncOp:
+    """The one function of a text, in a module of its own. Raises as `parse_source`, and where there is not one."""
+    module = parse_source(text, filename, extra_vars)
+    functions = [op for op in module.body.block.ops if isinstance(op, relax.FuncOp | tir.FuncOp)]
+    if len(functions) != 1:
+        raise ScriptError("one function is expected", expected=1, found=len(functions))
+    return functions[0]
+
+
+def _parse_tree(source: Source, environment: Environment, tree: ast.Module) -> ModuleOp:
+    classes: list[ast.ClassDef] = []
+    functions: list[ast.FunctionDef] = []
+    head = ModuleParser(source, environment)
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef):
+            classes.append(statement)
+        elif isinstance(statement, ast.FunctionDef):
+            functions.append(statement)
+        else:
+            _head_statement(head, statement)
+    if len(classes) > 1 or (classes and functions):
+        raise source.error([*classes, *functions][-1], "a script is one module, or functions", found="more than one")
+    if not classes and not functions:
+        raise source.error(tree, "the script has neither a module nor a function", expected="@I.ir_module class Module:")
+    if not classes:
+        return parse_function_nodes(source, environment, functions)
+    (node,) = classes
+    decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    if len(decorators) != 1 or head.decorator_kind(decorators[0]) != "ir_module":
+        raise source.error(node, f"class '{node.name}' is no module", expected="@I.ir_module", hint="a script is never run")
+    return parse_class_node(source, environment, node)
+
+
+def _head_statement(head: ModuleParser, statement: ast.stmt) -> None:
+    """What may stand at the head of a text: imports, constants, a docstring."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        for name, value in _imported_names(head.source, statement):
+            head.environment.define(name, value)
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        with head.source.located(statement):
+            head.environment.define(statement.targets[0].id, head.evaluator.visit(statement.value))
+    elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+        raise refuse(head.source, statement, "a script")
+
+
+def _imported_names(source: Source, statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Ref]]:
+    module = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
+    for alias in statement.names:
+        whole = f"{module}.{alias.name}" if module else alias.name
+        if whole.partition(".")[0] not in _IMPORTS:
+            raise source.error(
+                statement,
+                f"'{whole}' may not be imported by a script",
+                expected=f"{', '.join(_IMPORTS[:3])}",
+                hint="a script is read, never run",
+            )
+        name, last = alias.asname or alias.name.partition(".")[0], whole.rpartition(".")[2]
+        root = whole.partition(".")[0]
+        if isinstance(statement, ast.ImportFrom) and root in ("tvm", "tirax"):
+            yield name, Ref(last) if last in _DIALECTS else Ref("tvm", "" if last == "tvm_api" else last)
+        elif isinstance(statement, ast.Import) and root in ("tvm", "tirax"):
+            yield name, Ref(last) if alias.asname and last in _DIALECTS else Ref("tvm")
+
+
+def _guarded(source: Source, node: ast.AST, read: Callable[[], ModuleOp]) -> ModuleOp:
+    try:
+        return read()
+    except RecursionError:
+        raise source.error(node, "the script is nested too deeply") from None
+
+
+def parse_class(cls: type, frame: FrameType | None = None) -> ModuleOp:
+    """The module that a decorated class is; `frame` is that of the code which decorates it."""
+    codes = [f.__code__ for f in vars(cls).values() if hasattr(f, "__code__")]
+    filename = codes[0].co_filename if codes else frame.f_code.co_filename if frame is not None else None
+    line = codes[0].co_firstlineno if codes else frame.f_lineno if frame is not None else 0
+    source, tree = _file_of(filename, cls.__name__)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__]
+    node = next((n for n in reversed(found) if _first_line(n) <= line <= (n.end_lineno or line)), None)
+    if node is None:
+        raise _no_source(cls.__name__)
+    captured = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    for function in vars(cls).values():
+        captured |= _closure(function)
+    return _guarded(source, node, lambda: parse_class_node(source, Environment(captured), node))
+
+
+def parse_decorated(function: Callable[..., Any], frame: FrameType | None = None) -> ModuleOp:
+    """A module of one decorated function (and of the functions it captures); `frame` is that of the code around it."""
+    code = function.__code__
+    source, tree = _file_of(code.co_filename, code.co_name)
+    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
+    node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
+    if node is None:
+        raise _no_source(code.co_name)
+    local = {} if frame is None else frame.f_locals
+    captured = {**function.__globals__, **local, **_closure(function)}
+    return _guarded(source, node, lambda: parse_function_nodes(source, Environment(captured), [node]))
+
+
+def is_class_body(frame: FrameType) -> bool:
+    """Whether a frame runs the body of a class: decorators there leave the function to the class's own decorator."""
+    return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """Variables of enclosing functions that `function` uses."""
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found: dict[str, Any] = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # the variable is assigned later
+            continue
+    return found
+
+
+def _first_line(node: ast.ClassDef | ast.FunctionDef) -> int:
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
+
+
+_trees: dict[str, tuple[str, ast.Module]] = {}
+
+
+def _file_of(filename: str | None, name: str) -> tuple[Source, ast.Module]:
+    """A file's tree; the last trees are kept, for a file often holds several modules."""
+    text = "".join(linecache.getlines(filename)) if filename else ""
+    if not filename or not text:
+        raise _no_source(name)
+    known = _trees.get(filename)
+    source = Source(filename)
+    if known is not None and known[0] == text:
+        return source, known[1]
+    if len(_trees) >= 8:
+        _trees.clear()
+    tree = parse_text(text, source)
+    _trees[filename] = (text, tree)
+    return source, tree
+
+
+def _no_source(name: str) -> ScriptError:
+    return ScriptError(
+        f"the source of '{name}' cannot be found",
+        hint="put it into a file, or parse a text: tvm.script.from_source(…)",
+    )

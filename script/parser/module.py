@@ -1,0 +1,233 @@
+"""Modules of TVMScript: the functions of a class or a text, in two passes (signatures, then bodies)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region
+
+from ...dialects import relax, tir
+from ...dialects.relax import CallableType
+from .attributes import attribute_dict
+from .evaluator import Evaluator, refuse
+from .relax_parser import RelaxParser, Signature
+from .scope import Environment, Scope
+from .source import Source
+from .tir_parser import TirParser
+from .values import GlobalRef, ModuleRef, Ref, describe
+
+_KINDS = ("prim_func", "function")
+_OPTIONS = {
+    "prim_func": "private= check_well_formed= tracked=",
+    "function": "private= pure= check_well_formed=",
+}
+
+
+@dataclass
+class Function:
+    """A function of the script and what has become of it so far."""
+
+    node: ast.FunctionDef
+    kind: str
+    private: bool
+    pure: bool
+    signature: Signature | None = None
+    op: relax.FuncOp | tir.FuncOp | None = None
+    in_progress: bool = False
+
+
+class _PlainEvaluator(Evaluator):
+    """Decorators, and constants at the head of a text."""
+
+    def call_ref(self, target: Ref, site: Any) -> Any:
+        if target.dialect == "tvm" and target.path.endswith("ir.load_json"):
+            from ..metadata import decode_metadata
+
+            return decode_metadata(site.bind("text")[0])
+        return super().call_ref(target, site)
+
+
+class ModuleParser:
+    """Reads the functions of one module; the functions' `ModuleContext`."""
+
+    def __init__(self, source: Source, environment: Environment):
+        self.source = source
+        self.environment = environment
+        self.evaluator = _PlainEvaluator(source, Scope(environment))
+        self._functions: dict[str, Function] = {}
+        self._imported: dict[str, Operation] = {}
+        self._attributes: dict[str, Attribute] = {}
+
+    # What functions see of the module
+
+    def has_function(self, name: str) -> bool:
+        return name in self._functions or name in self._imported
+
+    def function_names(self) -> list[str]:
+        return [*self._functions, *self._imported]
+
+    def parameter_count(self, name: str) -> int | None:
+        function = self._functions.get(name)
+        if function is not None:
+            return len(function.node.args.args) if function.kind == "prim_func" else None
+        op = self._imported.get(name)
+        return len(op.params) if isinstance(op, tir.FuncOp) else None
+
+    def callable_type(self, name: str) -> CallableType | None:
+        op = self._imported.get(name)
+        if isinstance(op, relax.FuncOp):
+            return op.callable_type
+        function = self._functions.get(name)
+        if function is None or function.kind != "function":
+            return None
+        signature = self._signature(function)
+        ret = signature.ret
+        if ret is None:
+            if function.in_progress:
+                raise self.source.error(
+                    function.node,
+                    f"the result of '{name}' depends on itself",
+                    hint="annotate it: def f(…) -> R.Tensor(…)",
+                )
+            ret = self._relax(function).ret_type
+        return CallableType.of(signature.params, ret, signature.pure)
+
+    def imported(self, value: Any) -> GlobalRef | None:
+        """A function that was captured from outside, taken into the module under its name."""
+        if isinstance(value, GlobalRef):
+            return value
+        op = getattr(value, "op", None) if not isinstance(value, Operation) else value
+        if not isinstance(op, relax.FuncOp | tir.FuncOp):
+            return None
+        name = op.sym_name.data
+        known = self._imported.get(name)
+        if known is None and name not in self._functions:
+            self._imported[name] = op
+        elif known is not op:
+            raise self.source.error(
+                ast.Name(name), f"two functions are called '{name}'", hint="rename one of them"
+            )
+        return GlobalRef(name)
+
+    # Reading
+
+    def declare(self, statements: Sequence[ast.stmt]) -> None:
+        """Note the functions of a class body; nothing else may stand there."""
+        for statement in statements:
+            if isinstance(statement, ast.FunctionDef):
+                self.declare_function(statement)
+            elif isinstance(statement, ast.Expr):
+                self._module_expression(statement)
+            elif not isinstance(statement, ast.Pass):
+                raise refuse(self.source, statement, "a module")
+
+    def declare_function(self, node: ast.FunctionDef) -> None:
+        """Note a function by its decorator."""
+        if node.name in self._functions:
+            raise self.source.error(node, f"function '{node.name}' is defined twice")
+        if len(node.decorator_list) != 1:
+            raise self.source.error(
+                node,
+                f"function '{node.name}' needs one decorator",
+                expected="@R.function or @T.prim_func",
+                found=f"{len(node.decorator_list)} decorators",
+                hint="a script is read, never run",
+            )
+        decorator = node.decorator_list[0]
+        call = decorator if isinstance(decorator, ast.Call) else None
+        kind = self.decorator_kind(call.func if call is not None else decorator)
+        if kind not in _KINDS:
+            raise self.source.error(decorator, "this is no decorator of TVMScript", expected="@R.function or @T.prim_func")
+        options: dict[str, Any] = {}
+        if call is not None:
+            spec = _OPTIONS[kind]
+            values = self.evaluator.call_site(call, Ref("tir" if kind == "prim_func" else "relax", kind)).bind(spec)
+            options = dict(zip((n.rstrip("=") for n in spec.split()), values, strict=True))
+        private = bool(options.get("private"))
+        self._functions[node.name] = Function(node, kind, private, options.get("pure") is not False)
+
+    def decorator_kind(self, node: ast.expr) -> str:
+        """`prim_func`, `function`, `ir_module`, or what else a decorator is called."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            raise refuse(self.source, node, "a decorator")
+        with self.source.located(node):
+            found = self.evaluator.visit(node)
+        if isinstance(found, Ref):
+            return found.path.rpartition(".")[2]
+        return str(getattr(found, "__name__", ""))
+
+    def _module_expression(self, statement: ast.Expr) -> None:
+        node = statement.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return
+        target = self.evaluator.visit(node.func) if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call) or not isinstance(target, Ref) or target.dialect != "ir":
+            raise refuse(self.source, statement, "a module")
+        if target.path not in ("module_attrs", "module_global_infos"):
+            raise self.source.error(
+                node, "this may not stand in a module", expected="I.module_attrs(…)", found=describe(target)
+            )
+        if target.path == "module_attrs":
+            (values,) = self.evaluator.call_site(node, target).bind("attrs")
+            self._attributes.update(attribute_dict(self.source, node, values).data)
+
+    def parse(self) -> ModuleOp:
+        """The module with all functions, in the order of the script."""
+        for function in self._functions.values():
+            if function.kind == "function":
+                self._signature(function)
+        for function in self._functions.values():
+            if function.kind == "prim_func":
+                parser = TirParser(self.source, self.environment)
+                function.op = parser.parse(function.node, private=function.private)
+            else:
+                self._relax(function)
+        body = Block([op.clone() for op in self._imported.values()])
+        body.add_ops(f.op for f in self._functions.values() if f.op is not None)
+        module = ModuleOp(Region(body))
+        module.attributes.update(self._attributes)
+        return module
+
+    def _signature(self, function: Function) -> Signature:
+        if function.signature is None:
+            parser = RelaxParser(self.source, self.environment, self)
+            function.signature = parser.signature(function.node, function.pure)
+        return function.signature
+
+    def _relax(self, function: Function) -> relax.FuncOp:
+        if isinstance(function.op, relax.FuncOp):
+            return function.op
+        function.in_progress = True
+        parser = RelaxParser(self.source, self.environment, self)
+        op = parser.parse(function.node, self._signature(function), private=function.private)
+        function.in_progress = False
+        function.op = op
+        return op
+
+
+def parse_class_node(source: Source, environment: Environment, node: ast.ClassDef) -> ModuleOp:
+    """The module that a class is."""
+    if node.bases or node.keywords:
+        raise source.error(node, "a module has no base classes")
+    environment.define(node.name, ModuleRef())
+    parser = ModuleParser(source, environment)
+    parser.declare(node.body)
+    module = parser.parse()
+    module.location = source.attr(node)
+    if node.name != "Module":
+        module.sym_name = StringAttr(node.name)
+    return module
+
+
+def parse_function_nodes(source: Source, environment: Environment, nodes: Sequence[ast.FunctionDef]) -> ModuleOp:
+    """A module of functions that stand by themselves; they may call each other by name."""
+    for node in nodes:
+        environment.define(node.name, GlobalRef(node.name))
+    parser = ModuleParser(source, environment)
+    for node in nodes:
+        parser.declare_function(node)
+    return parser.parse()

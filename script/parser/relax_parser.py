@@ -1,0 +1,665 @@
+"""Statements of a Relax function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TupleType, i1
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from ...diagnostics import suggestion
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax import (
+    OBJECT,
+    CallableType,
+    PrimType,
+    ShapeType,
+    TensorDataAttr,
+    TensorType,
+    erase_unbound,
+    free_symbolic_vars,
+    is_base_of,
+    least_common_ancestor,
+    substitute_type,
+)
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import SymExpr, Var
+from .attributes import attribute_dict
+from .evaluator import refuse
+from .folding import fold_symbolic, is_constant
+from .relax_calls import BINARY_OPERATORS, call_operator, call_relax, constant_of, prim_attr, scalar_like, sinfo_of
+from .relax_types import StructInfoEvaluator, symbolic_call
+from .scope import Environment, Scope, check_names
+from .source import Source
+from .tir_parser import check_plain_parameters
+from .values import CallSite, FreshVar, GlobalRef, Imm, Metadata, Method, Ref, describe
+
+_HINT_CAST = "use R.match_cast to check it at run time"
+
+
+class ModuleContext(Protocol):
+    """What a function sees of its module."""
+
+    def has_function(self, name: str) -> bool: ...
+
+    def function_names(self) -> list[str]: ...
+
+    def parameter_count(self, name: str) -> int | None:
+        """The number of parameters of a prim_func, None for what is none."""
+        ...
+
+    def callable_type(self, name: str) -> CallableType | None:
+        """The signature of a Relax function, None for what is none."""
+        ...
+
+    def imported(self, value: Any) -> GlobalRef | None:
+        """A function that was captured from outside, taken into the module; None for what is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a Relax function declares; `ret` is None where it is to be inferred."""
+
+    names: tuple[str, ...]
+    params: tuple[Attribute, ...]
+    ret: Attribute | None
+    pure: bool
+
+
+@dataclass
+class DataflowFrame:
+    """A dataflow block that is being read."""
+
+    block: Block
+    outputs: list[tuple[str, SSAValue, ast.AST]] | None = None
+    names: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class RelaxParser(StructInfoEvaluator):
+    """Reads one Relax function."""
+
+    visitors: ClassVar[dict[type[ast.stmt], Callable[..., str | None]]] = {}
+    statements: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+    def __init__(self, source: Source, environment: Environment, module: ModuleContext):
+        super().__init__(source, Scope(environment))
+        self.module = module
+        self.block = Block()
+        self.dataflow: DataflowFrame | None = None
+        self.attrs: list[DictionaryAttr | None] = []
+        self._used_names: set[str] = set()
+        self._branch_depth = 0
+
+    def emit(self, op: Operation, node: ast.AST) -> Any:
+        """Append `op`; gives its result, if it has one."""
+        op.location = self.source.attr(node)
+        self.block.add_op(op)
+        return op.results[0] if op.results else None
+
+    # Functions
+
+    def signature(self, function: ast.FunctionDef, pure: bool = True) -> Signature:
+        """What the function declares of its parameters and its result."""
+        check_plain_parameters(self.source, function.args)
+        params: list[Attribute] = []
+        for arg in function.args.args:
+            if arg.annotation is None:
+                raise self.error(arg, f"parameter '{arg.arg}' has no struct info", expected=f"{arg.arg}: R.Tensor(…)")
+            params.append(self.struct_info(arg.annotation))
+        ret = None
+        if function.returns is not None and not (
+            isinstance(function.returns, ast.Constant) and function.returns.value is None
+        ):
+            ret = self.struct_info(function.returns)
+        return Signature(tuple(a.arg for a in function.args.args), tuple(params), ret, pure)
+
+    def parse(self, function: ast.FunctionDef, signature: Signature, *, private: bool = False) -> relax.FuncOp:
+        """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
+        check_names(self.source, function, self.scope.environment.names())
+        self._used_names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(signature.names)
+        body, ret, attrs = self._function_body(function, signature)
+        self._name_the_rest(body.block)
+        op = relax.FuncOp(function.name, body, ret, private=private, attrs=attrs, pure=signature.pure)
+        op.location = self.source.attr(function)
+        return op
+
+    def _function_body(
+        self, function: ast.FunctionDef, signature: Signature
+    ) -> tuple[Region, Attribute, DictionaryAttr | None]:
+        block = Block(arg_types=signature.params)
+        self.attrs.append(None)
+        outer_dataflow, self.dataflow = self.dataflow, None
+        with self.into(block):
+            for name, value, arg in zip(signature.names, block.args, function.args.args, strict=True):
+                set_name(value, name)
+                value.location = self.source.attr(arg)
+                self.scope.define(name, value)
+            self.body(function.body)
+        self.dataflow = outer_dataflow
+        last = block.last_op
+        if not isinstance(last, relax.ReturnOp):
+            raise self.error(function, f"function '{function.name}' does not return a value", expected="return …")
+        found = self._result_type(last, signature, function)
+        attrs = self.attrs.pop()
+        if attrs is not None and getattr(attrs.data.get("global_symbol"), "data", None) == function.name:
+            kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
+            attrs = DictionaryAttr(kept) if kept else None
+        return Region(block), found, attrs
+
+    def _result_type(self, last: relax.ReturnOp, signature: Signature, function: ast.FunctionDef) -> Attribute:
+        given = last.value.type
+        if signature.ret is None:
+            return erase_unbound(given, set(free_symbolic_vars(signature.params)))
+        if not is_base_of(signature.ret, given):
+            statement = function.body[-1]
+            raise self.error(
+                statement,
+                f"function '{function.name}' does not return what it declares",
+                expected=signature.ret,
+                found=given,
+                hint=_HINT_CAST if is_base_of(given, signature.ret) else None,
+            )
+        return signature.ret
+
+    def _name_the_rest(self, block: Block) -> None:
+        """Name the results of nested calls, as normal form has them: `lv…` in dataflow blocks, `gv…` outside."""
+        counters = {"lv": 0, "gv": 0}
+        inline = (*relax.LEAVES, relax.TupleOp)
+        for op in block.walk():
+            if not op.results or isinstance(op, inline) or not op.name.startswith("relax."):
+                continue
+            prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
+            for result in op.results:
+                if name_of(result) is None:
+                    set_name(result, self._fresh(prefix, counters))
+
+    def _fresh(self, prefix: str, counters: dict[str, int]) -> str:
+        while True:
+            n = counters[prefix]
+            counters[prefix] += 1
+            name = prefix if n == 0 else f"{prefix}{n}"
+            if name not in self._used_names:
+                return name
+
+    # Values
+
+    def value(self, value: Any, node: ast.AST) -> SSAValue:
+        """A value of the script as a Relax value."""
+        if isinstance(value, SSAValue):
+            return value
+        if isinstance(value, tuple | list):
+            fields = [self.value(v, node) for v in cast("list[Any]", value)]
+            return self.emit(relax.TupleOp(fields), node)
+        if isinstance(value, str):
+            return self.emit(relax.StringOp(value), node)
+        if isinstance(value, TensorDataAttr):
+            return self.emit(relax.ConstantOp(value), node)
+        if isinstance(value, GlobalRef):
+            return self._function_ref(value, node)
+        if type(value).__module__ == "numpy":
+            site = CallSite(cast(ast.Call, node), "constant", [], {}, self.source)
+            return self.emit(constant_of(self, site, value, None), node)
+        return self.prim_value(value, node)
+
+    def prim_value(self, value: Any, node: ast.AST) -> SSAValue:
+        found = prim_attr(value)
+        if found is None:
+            raise self.error(node, "this is no Relax value", found=describe(value))
+        attr = SymAttr(found) if isinstance(found, SymExpr) else found
+        return self.emit(relax.PrimValueOp(attr), node)
+
+    def _function_ref(self, value: GlobalRef, node: ast.AST) -> SSAValue:
+        t = self.module.callable_type(value.name) or CallableType.of(None, OBJECT)
+        return self.emit(relax.FunctionRefOp(value.name, t), node)
+
+    def binary(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
+        tensors = [v for v in (a, b) if isinstance(v, SSAValue)]
+        if not tensors:
+            symbolic = fold_symbolic(kind, a, b)
+            return super().binary(kind, a, b, node) if symbolic is None else symbolic
+        name = BINARY_OPERATORS.get(kind)
+        if name is None:
+            raise self.error(node, f"operator '{kind}' is not defined on tensors", hint="write R.logical_and(…), …")
+        site = CallSite(cast(ast.Call, node), f"operator '{name}'", [], {}, self.source)
+        operands = [v if isinstance(v, SSAValue) else self._beside(v, tensors[0], site) for v in (a, b)]
+        return call_operator(self, name, operands, {}, site)
+
+    def _beside(self, value: Any, tensor: SSAValue, site: CallSite) -> SSAValue:
+        if is_constant(value) and isinstance(value, int | float) or isinstance(value, Imm):
+            return scalar_like(self, value, tensor, site)
+        return self.value(value, site.node)
+
+    def unary(self, kind: str, value: Any, node: ast.AST) -> Any:
+        if isinstance(value, SymExpr) and kind == "neg":
+            return -value
+        if isinstance(value, Imm) and kind == "neg":
+            return Imm(-value.value, value.dtype)
+        name = {"neg": "relax.negative", "bitwise_not": "relax.bitwise_not"}.get(kind)
+        if name is None or not isinstance(value, SSAValue):
+            return super().unary(kind, value, node)
+        return call_operator(self, name, [value], {}, CallSite(cast(ast.Call, node), name, [], {}, self.source))
+
+    def attribute_of(self, value: Any, name: str, node: ast.AST) -> Any:
+        if name == "astype" and isinstance(value, SSAValue):
+            return Method(value, name)
+        raise self.error(node, f"there is no attribute '{name}'", expected="astype", found=describe(value))
+
+    def member_of_module(self, name: str, node: ast.AST) -> Any:
+        if not self.module.has_function(name):
+            hint = suggestion(name, self.module.function_names())
+            raise self.error(node, f"the module has no function '{name}'", hint=hint)
+        return GlobalRef(name)
+
+    def metadata_item(self, value: Metadata, index: Any, node: ast.AST) -> Any:
+        raise self.error(
+            node, "the constants of this script are not in it", hint="print it with show_meta=True, or pass `metadata`"
+        )
+
+    def subscript_of(self, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Any:
+        t = value.type
+        index = indices[0] if len(indices) == 1 else None
+        if (
+            isinstance(t, ShapeType)
+            and t.dims is not None
+            and isinstance(index, int)
+            and -len(t.dims) <= index < len(t.dims)
+        ):
+            return t.dims[index]
+        if not isinstance(t, TupleType) and t != OBJECT:
+            raise self.error(node, "only tuples can be indexed in Relax", found=describe(value))
+        if not isinstance(index, int):
+            raise self.error(node, "the index of a tuple is a constant", found=describe(indices))
+        size = len(t.types) if isinstance(t, TupleType) else None
+        if size is not None and not -size <= index < size:
+            raise self.error(node, "the index is out of range", expected=f"below {size}", found=index)
+        if index < 0 and size is not None:
+            index += size
+        return self.emit(relax.TupleGetItemOp(value, index), node)
+
+    # Calls
+
+    def call_ref(self, target: Ref, site: CallSite) -> Any:
+        if target.dialect == "tir":
+            return symbolic_call(self, target, site)
+        if target.dialect != "relax":
+            raise site.error("only functions of R and T can be called in a Relax function")
+        return call_relax(self, target, site)
+
+    def call_value(self, target: Any, site: CallSite) -> Any:
+        if isinstance(target, Method):
+            return call_operator(self, "relax.astype", [target.value, *site.args], site.kwargs, site)
+        found = self.module.imported(target)
+        if found is not None:
+            target = found
+        if isinstance(target, GlobalRef):
+            return self._call_global(target.name, site)
+        if isinstance(target, SSAValue):
+            return self._call_value(target, site)
+        return super().call_value(target, site)
+
+    def _call_global(self, name: str, site: CallSite) -> SSAValue:
+        t = self.module.callable_type(name)
+        if t is None:
+            raise site.error(
+                "a prim_func is not called directly", hint=f"write R.call_tir(cls.{name}, (…), out_sinfo=…)"
+            )
+        args = [self.value(a, site.node) for a in site.args]
+        return self.emit(relax.CallOp(name, args, self._call_type(t, args, site)), site.node)
+
+    def _call_value(self, target: SSAValue, site: CallSite) -> SSAValue:
+        kwargs = dict(site.kwargs)
+        sinfo = kwargs.pop("sinfo_args", None)
+        if kwargs:
+            raise site.error(f"no argument is called '{next(iter(kwargs))}'")
+        args = [self.value(a, site.node) for a in site.args]
+        if isinstance(target.type, CallableType):
+            result = self._call_type(target.type, args, site) if sinfo is None else sinfo_of(self, site, sinfo)
+        elif target.type == OBJECT:
+            result = sinfo_of(self, site, sinfo)
+        else:
+            raise site.error("this value cannot be called", expected="a function", found=target.type)
+        return self.emit(relax.CallValueOp(target, args, result), site.node)
+
+    def _call_type(self, t: CallableType, args: Sequence[SSAValue], site: CallSite) -> Attribute:
+        """The result of a call: the callee's symbolic variables replaced by what the arguments say."""
+        if not isinstance(t.params, ArrayAttr):
+            return t.ret
+        if len(t.params) != len(args):
+            raise site.error("wrong number of arguments", expected=len(t.params), found=len(args))
+        mapping: dict[Var, SymExpr] = {}
+        for i, (param, arg) in enumerate(zip(t.params, args, strict=True)):
+            if not _may_be(param, arg.type):
+                raise site.error(f"argument {i} does not fit", expected=param, found=arg.type)
+            _unify(param, arg.type, mapping)
+        return substitute_type(erase_unbound(t.ret, set(mapping)), mapping)
+
+    # Statements
+
+    def body(self, statements: Sequence[ast.stmt]) -> str | None:
+        """Read statements into the current block; gives the name that the last one binds."""
+        bound: str | None = None
+        for statement in statements:
+            if isinstance(self.block.last_op, relax.ReturnOp):
+                raise self.error(statement, "nothing may follow a return")
+            visitor = self.visitors.get(type(statement))
+            if visitor is None:
+                raise refuse(self.source, statement, "a Relax function")
+            with self.source.located(statement):
+                bound = visitor(self, statement)
+        return bound
+
+    @contextmanager
+    def into(self, block: Block) -> Iterator[dict[str, Any]]:
+        """Let ops go into `block`, with a frame of names of its own."""
+        outer, self.block = self.block, block
+        try:
+            with self.scope.frame() as names:
+                yield names
+        finally:
+            self.block = outer
+
+    def _pass(self, node: ast.Pass) -> None:
+        return None
+
+    def _assign(self, node: ast.Assign) -> str | None:
+        if len(node.targets) != 1:
+            raise self.error(node, "only one target may be assigned")
+        return self._bind_target(node.targets[0], self.visit(node.value), node)
+
+    def _bind_target(self, target: ast.expr, value: Any, node: ast.AST) -> str | None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value, node)
+            return target.id
+        if not isinstance(target, ast.Tuple | ast.List):
+            raise self.error(target, "this cannot be assigned", expected="a name")
+        items = self._unpacked(value, len(target.elts), node)
+        if len(items) != len(target.elts):
+            raise self.error(
+                node, "the numbers of names and values differ", expected=len(target.elts), found=len(items)
+            )
+        bound = None
+        for name, item in zip(target.elts, items, strict=True):
+            bound = self._bind_target(name, item, node)
+        return bound
+
+    def _unpacked(self, value: Any, count: int, node: ast.AST) -> list[Any]:
+        if isinstance(value, tuple | list):
+            return cast("list[Any]", list(value))
+        if isinstance(value, SSAValue) and isinstance(value.type, TupleType):
+            if name_of(value) is None:
+                self.bind("lv" if self.dataflow is not None else "gv", value, node)
+            return [self.emit(relax.TupleGetItemOp(value, i), node) for i in range(len(value.type.types))]
+        raise self.error(node, f"this cannot be unpacked into {count} names", found=describe(value))
+
+    def bind(self, name: str, value: Any, node: ast.AST, annotation: Attribute | None = None) -> None:
+        """`name = value`"""
+        if isinstance(value, FreshVar):
+            self.scope.define(name, Var(name))
+            return
+        if annotation is None and not isinstance(value, SSAValue | tuple | list | TensorDataAttr):
+            self.scope.define(name, value)  # a constant, a symbolic expression, the module, a function: an alias
+            return
+        ssa = self.value(value, node)
+        if name_of(ssa) is not None or isinstance(ssa, BlockArgument):
+            ssa = self.emit(relax.BindOp(ssa), node)
+        if annotation is not None:
+            ssa = self._annotate(ssa, annotation, node)
+        set_name(ssa, name)
+        self.scope.define(name, ssa)
+
+    def _annotate(self, value: SSAValue, wanted: Attribute, node: ast.AST) -> SSAValue:
+        """A binding's annotation: it may say less than is known, or more where nothing speaks against it."""
+        given = value.type
+        if is_base_of(wanted, given):
+            if not isinstance(value.owner, relax.TupleOp | relax.LEAVES | relax.DataflowOp):
+                value._type = wanted  # pyright: ignore
+            return value
+        if not _may_be(wanted, given):
+            raise self.error(node, "the annotation does not hold", expected=wanted, found=given)
+        if isinstance(value.owner, relax.CallBase | relax.MatchCastOp):
+            value._type = wanted  # pyright: ignore
+            return value
+        return self.emit(relax.MatchCastOp(value, wanted), node)
+
+    def _annotated(self, node: ast.AnnAssign) -> str | None:
+        if not isinstance(node.target, ast.Name):
+            raise self.error(node.target, "only a name can be annotated")
+        found = self.visit(node.annotation)
+        if isinstance(found, Ref) and found.dialect == "tir" or isinstance(found, FreshVar):
+            self.bind(node.target.id, FreshVar(PrimType.of(i1)), node)
+            return None
+        if node.value is None:
+            raise self.error(node, "a binding needs a value", expected=f"{node.target.id}: … = …")
+        wanted = self.as_struct_info(found, node.annotation)
+        self.bind(node.target.id, self.visit(node.value), node, wanted)
+        return node.target.id
+
+    def _expression(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return
+        value = self.visit(node.value)
+        if value is not None:
+            ssa = self.value(value, node)
+            if not isinstance(ssa.owner, relax.LEAVES):
+                set_name(ssa, "_")
+
+    def _return(self, node: ast.Return) -> None:
+        if self.dataflow is not None:
+            raise self.error(node, "return may not stand in a dataflow block", hint="write it after the block")
+        if self._branch_depth:
+            raise self.error(node, "return may not stand in a branch", hint="bind the result and return it at the end")
+        if node.value is None:
+            raise self.error(node, "return needs a value")
+        self.emit(relax.ReturnOp(self.value(self.visit(node.value), node)), node)
+
+    def _with(self, node: ast.With) -> None:
+        call = node.items[0].context_expr
+        target = self.visit(call.func) if isinstance(call, ast.Call) else None
+        if target != Ref("relax", "dataflow") or len(node.items) != 1:
+            raise self.error(node, "'with' cannot be used so", expected="with R.dataflow():", found=describe(target))
+        if self.dataflow is not None:
+            raise self.error(node, "a dataflow block may not stand in another")
+        block = Block()
+        self.dataflow = DataflowFrame(block)
+        with self.into(block) as names:
+            self.body(node.body)
+            self.dataflow.names = dict(names)
+        frame, self.dataflow = self.dataflow, None
+        self._close_dataflow(frame, node)
+
+    def _close_dataflow(self, frame: DataflowFrame, node: ast.With) -> None:
+        outputs = [(name, value) for name, value, _ in frame.outputs or []]
+        outputs = _without_trailing_binds(frame.block, outputs)
+        end = relax.OutputOp([value for _, value in outputs])
+        end.location = self.source.attr(node)
+        frame.block.add_op(end)
+        op = relax.DataflowOp(Region(frame.block))
+        self.emit(op, node)
+        visible: dict[SSAValue, SSAValue] = {}
+        for (name, value), result in zip(outputs, op.outputs, strict=True):
+            set_name(result, name)
+            self.scope.define(name, result)
+            visible.setdefault(value, result)
+        exported = {name for name, _ in outputs}
+        for name, value in frame.names.items():
+            if name in exported:
+                continue
+            if isinstance(value, SSAValue):
+                self.scope.define(name, visible.get(value, _Hidden(name)))
+            else:
+                self.scope.define(name, value)
+
+    def visit_name(self, node: ast.Name) -> Any:
+        found = super().visit_name(node)
+        if isinstance(found, _Hidden):
+            raise self.error(
+                node,
+                f"'{node.id}' is local to its dataflow block",
+                hint=f"make it an output: R.output({node.id})",
+            )
+        return found
+
+    def output(self, node: ast.Call) -> None:
+        """`R.output(a, b)`"""
+        frame = self.dataflow
+        if frame is None or self.block is not frame.block:
+            raise self.error(node, "R.output stands in a dataflow block only")
+        if frame.outputs is not None:
+            raise self.error(node, "R.output stands once in a dataflow block")
+        frame.outputs = []
+        for arg in node.args:
+            value = self.visit(arg)
+            if not isinstance(arg, ast.Name) or not isinstance(value, SSAValue):
+                raise self.error(arg, "an output is the name of a value", found=describe(value))
+            frame.outputs.append((arg.id, value, arg))
+
+    special = {("relax", "output"): output}
+
+    def _func_attr(self, site: CallSite) -> None:
+        if self.attrs[-1] is not None:
+            raise site.error("the attributes of a function are given once")
+        self.attrs[-1] = attribute_dict(self.source, site.node, site.bind("attrs")[0])
+
+    statements = {"func_attr": _func_attr}
+
+    def _if(self, node: ast.If) -> str | None:
+        if self.dataflow is not None:
+            raise self.error(node, "a branch may not stand in a dataflow block")
+        cond = self.value(self.visit(node.test), node.test)
+        self._check_condition(cond, node.test)
+        if not node.orelse:
+            raise self.error(node, "an if needs an else in Relax", hint="both branches bind the same name")
+        (first, name), (second, other) = (self._branch(b, node) for b in (node.body, node.orelse))
+        if name != other:
+            raise self.error(
+                node, "the branches must end with a binding of one name", expected=f"'{name}'", found=f"'{other}'"
+            )
+        values = [cast(relax.YieldOp, b.last_op).value for b in (first, second)]
+        result_type = least_common_ancestor(values[0].type, values[1].type)
+        result = self.emit(relax.IfOp(cond, result_type, Region(first), Region(second)), node)
+        set_name(result, name)
+        self.scope.define(name, result)
+        return name
+
+    def _branch(self, statements: list[ast.stmt], node: ast.If) -> tuple[Block, str]:
+        block = Block()
+        self._branch_depth += 1
+        with self.into(block):
+            name = self.body(statements)
+            value = None if name is None else self.scope.lookup(name)
+            if name is None or not isinstance(value, SSAValue):
+                raise self.error(statements[-1], "a branch must end with a binding", expected="y = …")
+            self.emit(relax.YieldOp(value), statements[-1])
+        self._branch_depth -= 1
+        return block, name
+
+    def _check_condition(self, cond: SSAValue, node: ast.AST) -> None:
+        t = cond.type
+        tensor = isinstance(t, TensorType) and t.rank in (None, 0) and t.element in (None, i1)
+        if not (tensor or (isinstance(t, PrimType) and t.dtype == i1) or t == OBJECT):
+            raise self.error(node, "a condition must be a bool scalar", expected='R.Tensor((), "bool")', found=t)
+
+    def _local_function(self, node: ast.FunctionDef) -> str:
+        pure, _ = decorator_options(self, node)
+        with self.scope.frame():
+            signature = self.signature(node, pure)
+            depth, self._branch_depth = self._branch_depth, 0
+            body, ret, attrs = self._function_body(node, signature)
+            self._branch_depth = depth
+        value = self.emit(relax.ClosureOp(body, ret, attrs=attrs, pure=pure), node)
+        set_name(value, node.name)
+        self.scope.define(node.name, value)
+        return node.name
+
+    visitors = {
+        ast.Pass: _pass,
+        ast.Assign: _assign,
+        ast.AnnAssign: _annotated,
+        ast.Expr: _expression,
+        ast.Return: _return,
+        ast.With: _with,
+        ast.If: _if,
+        ast.FunctionDef: _local_function,
+    }
+
+
+class _Hidden:
+    """A name of a dataflow block that is no output."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+def decorator_options(evaluator: StructInfoEvaluator, function: ast.FunctionDef) -> tuple[bool, bool]:
+    """`(pure, private)` of `@R.function(…)` on a local function. Raises `ScriptError` for any other decorator."""
+    if len(function.decorator_list) != 1:
+        raise refuse(evaluator.source, function, "a Relax function")
+    node = function.decorator_list[0]
+    target = evaluator.visit(node.func if isinstance(node, ast.Call) else node)
+    if target != Ref("relax", "function"):
+        raise evaluator.error(node, "a local function is an @R.function", found=describe(target))
+    if not isinstance(node, ast.Call):
+        return True, False
+    pure, private, _ = evaluator.call_site(node, target).bind("pure= private= check_well_formed=")
+    return pure is not False, bool(private)
+
+
+def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -> list[tuple[str, SSAValue]]:
+    """`gv = add1` at the end of a dataflow block, for the sake of the output's name alone, is no binding of its own."""
+    given = dict((value, i) for i, (_, value) in enumerate(outputs))
+    inner = [value for _, value in outputs]
+    while (op := block.last_op) is not None:
+        if not isinstance(op, relax.BindOp) or op.result not in given or op.result.uses:
+            break
+        if op.result.type != op.value.type or inner.count(op.result) != 1:
+            break
+        inner[given[op.result]] = op.value
+        op.detach()
+        op.erase()
+    return [(name, value) for (name, _), value in zip(outputs, inner, strict=True)]
+
+
+def _unify(param: Attribute, arg: Attribute, mapping: dict[Var, SymExpr]) -> None:
+    """Bind the variables that are whole dimensions of `param` to the dimensions of `arg`."""
+    if isinstance(param, TupleType) and isinstance(arg, TupleType):
+        for p, a in zip(param.types, arg.types, strict=False):
+            _unify(p, a, mapping)
+    if isinstance(param, TensorType | ShapeType) and isinstance(arg, TensorType | ShapeType):
+        for p, a in zip(param.dims or (), arg.dims or (), strict=False):
+            if isinstance(p, Var):
+                mapping.setdefault(p, a)
+    if isinstance(param, PrimType) and isinstance(arg, PrimType):
+        if isinstance(param.expr, Var) and arg.expr is not None:
+            mapping.setdefault(param.expr, arg.expr)
+
+
+def _may_be(wanted: Attribute, given: Attribute) -> bool:
+    """Whether a value of `given` can be one of `wanted` at all."""
+    if OBJECT in (wanted, given):
+        return True
+    if type(wanted) is not type(given):
+        return False
+    if isinstance(wanted, TensorType) and isinstance(given, TensorType):
+        if None not in (wanted.element, given.element) and wanted.element != given.element:
+            return False
+    if isinstance(wanted, TensorType | ShapeType) and isinstance(given, TensorType | ShapeType):
+        return _dims_may_be(wanted, given)
+    if isinstance(wanted, TupleType) and isinstance(given, TupleType):
+        return len(wanted.types) == len(given.types) and all(map(_may_be, wanted.types, given.types))
+    return True
+
+
+def _dims_may_be(wanted: TensorType | ShapeType, given: TensorType | ShapeType) -> bool:
+    if None not in (wanted.rank, given.rank) and wanted.rank != given.rank:
+        return False
+    pairs = zip(wanted.dims or (), given.dims or (), strict=False)
+    return all((a - b).constant in (None, 0) for a, b in pairs)
+
+
+__all__ = ["ModuleContext", "RelaxParser", "Signature"]

@@ -1,0 +1,132 @@
+"""Scalar expressions: promotion, folding, truth, and placing them into blocks."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Block
+
+from tirax.diagnostics import DTypeError, TiraxError
+from tirax.dialects import tir
+from tirax.dialects.names import name_of
+from tirax.dialects.sym.expr import Const
+from tirax.ir import prim_expr as tx
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("int32", "int64", "int64"),
+        ("int64", "float32", "float32"),
+        ("float16", "float32", "float32"),
+        ("uint8", "int32", "int32"),
+        ("uint32", "int32", "int32"),
+        ("bool", "int8", "int8"),
+        ("bfloat16", "int64", "bfloat16"),
+    ],
+)
+def test_promotion(left: str, right: str, expected: str) -> None:
+    a, b = tx.Var("a", left), tx.Var("b", right)
+    assert (a + b).dtype == (b + a).dtype == expected
+    assert (a < b).dtype == "bool"
+
+
+def test_a_number_takes_the_dtype_of_the_other_side() -> None:
+    half, small = tx.Var("h", "float16"), tx.Var("s", "int8")
+    assert (half * 2).dtype == "float16"
+    assert (1.5 - half).dtype == "float16"
+    assert (small + 1).dtype == "int8"
+    assert (small * 0.5).dtype == "float32"
+
+
+def test_folding() -> None:
+    x = tx.Var("x", "int64")
+    assert (x + 0).value is x.value
+    assert (1 * x).value is x.value
+    assert (x // 1).value is x.value
+    assert (x * 0).constant == 0
+    assert (x % 1).constant == 0
+    assert (tx.const(7) // -2).constant == -4
+    assert tx.truncdiv(tx.const(7), -2).constant == -3
+    assert tx.truncmod(tx.const(-7), 2).constant == -1
+    assert (tx.const(3) < 4).constant is True
+    assert tx.minimum(x, x).value is x.value
+    assert tx.select(True, x, 0).value is x.value
+    f = tx.Var("f", "float32")
+    assert (f * 0).constant is None  # NaN and infinities are not 0
+
+
+def test_division_by_a_constant_zero_is_left_to_run_time() -> None:
+    assert (tx.const(1) // 0).constant is None
+
+
+def test_division_of_integers_must_say_how() -> None:
+    with pytest.raises(DTypeError, match="could round either way") as error:
+        tx.Var("a") / tx.Var("b")
+    assert error.value.hint is not None and "//" in error.value.hint
+
+
+def test_truth() -> None:
+    n, m = tx.SizeVar("n", "int64"), tx.SizeVar("m", "int64")
+    assert n + n == 2 * n
+    assert not n == m  # noqa: SIM201  (the operator `==`)
+    assert n != m
+    with pytest.raises(TiraxError, match="not known while the program is built"):
+        bool(n < m)
+
+
+def test_an_index_must_be_known() -> None:
+    assert list(range(3))[tx.const(1)] == 1
+    assert int(tx.const(4, "int64")) == 4
+    with pytest.raises(TiraxError, match="symbolic"):
+        range(tx.SizeVar("n"))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(300, "uint8"), (-1, "uint32"), (1 << 31, "int32"), (1.5, "int32")])
+def test_constants_that_do_not_fit(value: float, dtype: str) -> None:
+    with pytest.raises(DTypeError):
+        tx.const(value, dtype)
+
+
+def test_limits() -> None:
+    assert tx.min_value("int8").constant == -128
+    assert tx.max_value("uint16").constant == 65535
+    assert tx.max_value("float16").constant == 65504.0
+
+
+def test_symbolic_form_and_back() -> None:
+    i, n = tx.Var("i", "int64"), tx.SizeVar("n", "int64")
+    e = (i + n * 2) * 4 - i * 4
+    assert str(tx.as_sym(e)) == "n * 8"
+    assert tx.simplified(i + 4 - 4).value is i.value
+    assert tx.as_sym(tx.from_sym(tx.as_sym(15 - i))) == tx.as_sym(15 - i)
+    assert tx.as_sym(tx.const(3, "int32")) == Const(3, i32)
+
+
+def test_place_substitutes_and_shares() -> None:
+    i = tx.Var("i", "int64")
+    shared = i * i
+    block = Block(arg_types=[i64])
+    value = tx.place(shared + shared, block, {i.value: block.args[0]})
+    assert [op.name for op in block.ops] == ["tir.mul", "tir.add"]
+    assert value.owner is block.last_op
+
+
+def test_place_puts_the_sides_of_a_branch_into_it() -> None:
+    i = tx.Var("i", "int64")
+    block = Block(arg_types=[i64])
+    value = tx.place(tx.if_then_else(i < 3, i * 2, 0), block, {i.value: block.args[0]})
+    assert isinstance(value.owner, tir.IfThenElseOp)
+    assert [op.name for op in value.owner.then_region.block.ops] == ["tir.const", "tir.mul", "tir.yield"]
+    assert "tir.mul" not in [op.name for op in block.ops]
+
+
+def test_place_widens_indices() -> None:
+    i = tx.Var("i", "int32")
+    block = Block(arg_types=[i64])
+    value = tx.place(i + 1, block, {i.value: block.args[0]})
+    assert value.type == i64
+
+
+def test_names() -> None:
+    assert name_of(tx.Var("i_0").value) == "i_0"

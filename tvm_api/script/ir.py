@@ -1,0 +1,31 @@
+"""`tvm.script.ir`, usually imported as `I`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.expr import GlobalVar
+from ...ir.module import IRModule
+from ._decorators import parsed_class
+
+__tirax_script_dialect__ = "ir"
+
+
+def ir_module(cls: type | None = None, check_well_formed: bool = True) -> Any:
+    """Make an `IRModule` of a class whose methods are functions in TVMScript."""
+    return (lambda c: parsed_class(c)) if cls is None else parsed_class(cls)
+
+
+def module_attrs(attrs: dict[str, Any], allow_overwrite: bool = False) -> None:
+    """In a script: the attributes of the module."""
+
+
+def module_global_infos(global_infos: dict[str, list[Any]]) -> None:
+    """In a script: global information of the module."""
+
+
+def dummy_global_info() -> None:
+    """In a script: global information that says nothing."""
+
+
+__all__ = ["GlobalVar", "IRModule", "dummy_global_info", "ir_module", "module_attrs", "module_global_infos"]

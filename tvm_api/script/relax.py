@@ -1,0 +1,143 @@
+"""`tvm.script.relax`, usually imported as `R`.
+
+Inside of a script these names are read by the parser and never called. Outside, `R.Tensor(...)` is struct info, and
+`R.multiply(x, R.const(2, "float32"))` builds a call that a rewriter can give back.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
+from ...ir.expr import Tuple as TupleExpr
+from ...ir.relax_ops import (
+    call_dps_packed,
+    call_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    operator_attribute,
+    operators_in,
+)
+from ...ir.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    type_of,
+)
+from ..relax.op import nn
+from ._decorators import function_decorator
+
+__tirax_script_dialect__ = "relax"
+
+function = function_decorator("relax")
+
+
+def Tensor(  # noqa: N802 (TVM's name)
+    shape: Any = None, dtype: builtins.str | None = None, vdevice: Any = None, ndim: int = -1
+) -> TensorStructInfo:
+    """The struct info of a tensor; `R.Tensor("float32", ndim=2)` too."""
+    if isinstance(shape, builtins.str) and dtype is None:
+        shape, dtype = None, shape
+    return TensorStructInfo(shape, dtype, vdevice, ndim=ndim)
+
+
+def Tuple(*fields: Any) -> TupleStructInfo:  # noqa: N802 (TVM's name)
+    """The struct info of a tuple."""
+    given = fields[0] if len(fields) == 1 and isinstance(fields[0], list | builtins.tuple) else fields
+    return TupleStructInfo([StructInfo.of(type_of(f)) for f in given])
+
+
+def Shape(values: Sequence[Any] | None = None, ndim: int = -1) -> ShapeStructInfo:  # noqa: N802 (TVM's name)
+    """The struct info of a shape."""
+    return ShapeStructInfo(values, ndim)
+
+
+def Object() -> ObjectStructInfo:  # noqa: N802 (TVM's name)
+    """The struct info of anything."""
+    return ObjectStructInfo()
+
+
+def Prim(dtype: builtins.str | None = None, value: Any = None) -> PrimStructInfo:  # noqa: N802 (TVM's name)
+    """The struct info of a scalar."""
+    return PrimStructInfo(dtype, value)
+
+
+def Callable(  # noqa: N802 (TVM's name)
+    params: Any = None, ret: Any = None, purity: bool | None = None
+) -> FuncStructInfo:
+    """The struct info of a function."""
+    result = None if ret is None else StructInfo.of(type_of(ret))
+    if params is None:
+        return FuncStructInfo.opaque_func(ret=result, purity=bool(purity))
+    given = params if isinstance(params, list | builtins.tuple) else [params]
+    infos = [StructInfo.of(type_of(p)) for p in given]
+    return FuncStructInfo(infos, result or ObjectStructInfo(), purity is not False)
+
+
+def shape(values: Sequence[Any]) -> ShapeExpr:
+    """A shape value."""
+    return ShapeExpr(values)
+
+
+def prim_value(value: Any) -> PrimValue:
+    """A scalar value."""
+    return PrimValue(value)
+
+
+def str(value: Any) -> StringImm:
+    """A string value."""
+    return StringImm(value)
+
+
+def dtype(value: Any) -> DataTypeImm:
+    """A data type as a value."""
+    return DataTypeImm(value)
+
+
+def null_value() -> NullValue:
+    """An object that stands for nothing."""
+    return NullValue()
+
+
+def tuple(*fields: Any) -> Expr:
+    """A tuple value."""
+    return TupleExpr(fields)
+
+
+def __getattr__(name: Any) -> Any:
+    return operator_attribute(__name__, "relax.", name)
+
+
+def __dir__() -> list[Any]:
+    return sorted([*__all__, *operators_in("relax.")])
+
+
+__all__ = [
+    "Callable",
+    "Object",
+    "Prim",
+    "Shape",
+    "Tensor",
+    "Tuple",
+    "call_dps_packed",
+    "call_packed",
+    "call_pure_packed",
+    "call_tir",
+    "call_tir_inplace",
+    "const",
+    "dtype",
+    "function",
+    "nn",
+    "null_value",
+    "prim_value",
+    "shape",
+    "str",
+    "tuple",
+]
