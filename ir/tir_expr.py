@@ -12,7 +12,7 @@ from ..dialects import relax, tir
 from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
-from .prim_expr import PrimExpr
+from .prim_expr import Var
 from .relax_function import BaseFunc
 from .struct_info import Dim, FuncStructInfo, StructInfo, dim_of, dim_value, dims_of
 
@@ -135,18 +135,50 @@ def statements_of(block: Block) -> list[Stmt]:
     return [Stmt(op) for op in block.ops if not isinstance(op, expressions)]
 
 
+class Param(Var):
+    """A parameter of a tensor function; two handles on the same one are equal, and may be keys of a dictionary."""
+
+    __slots__ = ()
+
+    def __init__(self, value: SSAValue):
+        self.value = value
+
+    @property
+    def name(self) -> str:
+        return name_of(self.value) or ""
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of a scalar, `handle` for a buffer."""
+        return "handle" if isinstance(self.value.type, tir.BufferType | tir.HandleType) else dtype_name(self.value.type)
+
+    def __eq__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return isinstance(other, Param) and self.value is other.value
+
+    def __ne__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
 class PrimFunc(BaseFunc):
     """A tensor function."""
 
     @property
-    def params(self) -> list[PrimExpr]:
+    def params(self) -> list[Param]:
         """The parameters; a buffer's is its handle, which `buffer_map` maps to the buffer."""
-        return [PrimExpr(p) for p in self.op.params]
+        return [Param(p) for p in self.op.params]
 
     @property
-    def buffer_map(self) -> dict[PrimExpr, Buffer]:
-        """The buffers by the parameters that hold them. (`==` of parameters builds an expression: use `same_as`.)"""
-        return {PrimExpr(p): Buffer(p) for p in self.op.buffer_params}
+    def buffer_map(self) -> dict[Param, Buffer]:
+        """The buffers by the parameters that hold them."""
+        return {Param(p): Buffer(p) for p in self.op.buffer_params}
 
     @property
     def handle_names(self) -> list[str]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -23,7 +23,7 @@ from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.executable import Executable, TargetInfo
 from .host.convert import host_data
 from .llvm_text import print_llvm
-from .pipelines import make_passes, pipeline_passes
+from .pipelines import LOWERING, make_passes, pipeline_passes
 from .target import Target
 
 
@@ -125,9 +125,9 @@ def lower(
     context = new_context()
     if params:
         run_passes([_bind_params(params)], context, op)
-    run_passes(_passes(pipeline, target), context, op)
+    run_passes(_passes(pipeline, target), context, op, verify_each=not isinstance(pipeline, str))
     if _is_high_level(op):
-        run_passes(pipeline_passes("lower-cpu", target.text), context, op)
+        run_passes(pipeline_passes("lower-cpu", target.text), context, op, verify_each=False)
     return op
 
 
@@ -151,24 +151,28 @@ def _is_high_level(op: ModuleOp) -> bool:
     return any(inner.name in ("relax.func", "tir.func") for inner in op.body.block.ops)
 
 
-_UNVERIFIED = frozenset(("convert-to-llvm",))
-"""Passes after which LLVM verifies: xDSL's verification takes long where functions have many blocks."""
+def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_each: bool = True) -> None:
+    """Run passes in place, each a stage of `Timings`.
 
-
-def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp) -> None:
-    """Run passes in place, each a stage of `Timings`, and verified as the current `PassContext` says."""
-    where = PassContext.current()
-    for p in passes:
+    The module is verified after each of them, or, without `verify_each`, where it leaves relax and tir for good: from
+    there on LLVM verifies what comes out, and xDSL takes long for functions of many blocks.
+    """
+    for i, p in enumerate(passes):
         name = getattr(p, "name", type(p).__name__)
+        if not verify_each and name == LOWERING[0]:
+            with stage("verify"):
+                verify_module(op, after=passes[i - 1].name if i else None)
         with stage(name):
-            if name in _UNVERIFIED:
-                p.apply(context, op)
+            if verify_each or name not in LOWERING:
+                _run(p, context, op, verify=verify_each)
             else:
-                Sequential([p]).apply(context, op)
-    if not where.verify:
-        return
-    with stage("verify"):
-        verify_module(op)
+                p.apply(context, op)
+
+
+def _run(p: Any, context: Context, op: ModuleOp, verify: bool) -> None:
+    where = PassContext.current()
+    with replace(where, verify=where.verify and verify):
+        Sequential([p]).apply(context, op)
 
 
 def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3) -> Executable:

@@ -37,10 +37,13 @@ KERNELS = (
 BACKEND = ("convert-to-llvm",)
 """-> the llvm dialect."""
 
+LOWERING = (*HOST, *SCHEDULE, *KERNELS, *BACKEND)
+"""From relax and tir down to the llvm dialect."""
+
 PIPELINES: dict[str, tuple[str, ...]] = {
-    "default-cpu": (*OPTIMIZE, *HOST, *SCHEDULE, *KERNELS, *BACKEND),
+    "default-cpu": (*OPTIMIZE, *LOWERING),
     "optimize": OPTIMIZE,
-    "lower-cpu": (*HOST, *SCHEDULE, *KERNELS, *BACKEND),
+    "lower-cpu": LOWERING,
     "lower-cpu-unscheduled": (*HOST, *KERNELS, *BACKEND),
     "host": HOST,
     "kernels": (*SCHEDULE, *KERNELS),

@@ -44,7 +44,7 @@ class BindParams(Pass):
 
     def arrays(self) -> dict[str, Any]:
         """The arrays by parameter name, those of the file included."""
-        given: dict[Any, Any] = self.params
+        given: dict[Any, Any] = getattr(self, "params")
         return _from_file(self.file) | {_param_name(k): v for k, v in given.items()}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -48,7 +48,7 @@ class BindSymbolicVars(Pass):
         object.__setattr__(self, "mapping", mapping)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mapping: dict[str, Any] = self.mapping
+        mapping: dict[str, Any] = getattr(self, "mapping")
         chosen = relax_functions(op, self.func_name)
         known = {str(v.name) for f in chosen for v in function_symbols(f)}
         for name in mapping:

@@ -309,7 +309,7 @@ class YieldOp(IRDLOperation):
 
 
 def _yield_parents() -> tuple[type[Operation], ...]:
-    from .statements import WhileOp
+    from .control_flow import WhileOp
 
     return (IfThenElseOp, WhileOp)
 

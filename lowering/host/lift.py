@@ -9,12 +9,11 @@ A closure that is used in another way stays; code generation names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TupleType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import SymbolOpInterface
 
@@ -24,19 +23,7 @@ from ...dialects.relax.types import Dims, free_symbolic_vars
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Var
 from ...ir.transform import Pass
-
-
-def bound_vars(types: Iterable[object]) -> set[Var]:
-    """The symbolic variables that values of these types determine: those that are an extent or a value by themselves."""
-    found: set[Var] = set()
-    for t in types:
-        if isinstance(t, relax.TensorType | relax.ShapeType):
-            found |= {d for d in t.dims or () if isinstance(d, Var)}
-        elif isinstance(t, relax.PrimType) and isinstance(t.expr, Var):
-            found.add(t.expr)
-        elif isinstance(t, TupleType):
-            found |= bound_vars(t.types)
-    return found
+from ..memory.variables import bound_vars
 
 
 def mentioned_vars(op: Operation) -> list[Var]:

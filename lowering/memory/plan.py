@@ -7,7 +7,8 @@
     relax.return %b
 
 A tensor escapes, and keeps memory of its own, where anything but a kernel or the condition of an `if` uses it: what is
-returned, put into a tuple, or handed to Python may be kept. The others are given storage in the order in which they are
+returned, put into a tuple, or handed to Python may be kept. So does one of a size that only a match_cast within the
+function determines. The others are given storage in the order in which they are
 made: the smallest free one that is large enough for certain, or else the largest one, which grows, or else a new one.
 Sizes are comparable where they are constants, or constant multiples of the same symbolic product; others must be equal.
 Storage is free again after the last use of its tensor, in the linear order of ops: there are no loops.
@@ -25,9 +26,11 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import host, relax
 from ...dialects.dtypes import byte_size
+from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym import SymAttr
-from ...dialects.sym.expr import Const, Sum, SymExpr, floordiv, product
+from ...dialects.sym.expr import Const, Sum, SymExpr, Var, floordiv, product
 from ...ir.transform import Pass
+from .variables import bound_vars
 
 ALIGNMENT = 64
 _ONE = Const(1)
@@ -128,13 +131,19 @@ def _root(value: SSAValue) -> SSAValue:
     return value
 
 
+def _fits(op: host.TensorOp, known: set[Var]) -> bool:
+    """Whether a tensor can be in the arena: it does not escape, and its size is known at the function's begin."""
+    return known.issuperset(free_symbolic_vars([op.tensor_type])) and not _escapes(op.result)
+
+
 def plan_function(function: relax.FuncOp) -> None:
     """Plan the memory of one function, in place; a plan that was there is made anew."""
     ops = list(_linear(function))
     for old in [op for op in ops if isinstance(op, host.ArenaOp)]:
         old.detach()
         old.erase()
-    planned = {op.result: op for op in ops if isinstance(op, host.TensorOp) and not _escapes(op.result)}
+    known = bound_vars(p.type for p in function.params)
+    planned = {op.result: op for op in ops if isinstance(op, host.TensorOp) and _fits(op, known)}
     last_use = {_root(v): i for i, op in enumerate(ops) for v in op.operands if _root(v) in planned}
     storages = _assign(ops, planned, last_use)
     size = storages[0].place()

@@ -34,11 +34,18 @@ class Finish:
         """The iterator of the storing stage for one of the reduction."""
         return next((e for r, e in self.iters if r is it), it)
 
+    def _single_values(self) -> list[Iter]:
+        """The iterators of the epilogue that have one value and no counterpart in the reduction."""
+        known = {e for _, e in self.iters}
+        return [] if self.epilogue is None else [it for it in self.epilogue.iters if it not in known]
+
     def store(self, loops: Loops, where: dict[Iter, SSAValue], value: SSAValue, guard: Guard | None = None) -> None:
         """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
         cloner = loops.cloner()
         for it, at in where.items():
             cloner.replace(self.iter_of(it).var, at)
+        for it in self._single_values():
+            cloner.replace(it.var, cloner.constant(0, it.dtype))
         last = self.last
         result = value
         if self.epilogue is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
@@ -63,13 +64,17 @@ def _parse_tree(source: Source, environment: Environment, tree: ast.Module) -> M
     if len(classes) > 1 or (classes and functions):
         raise source.error([*classes, *functions][-1], "a script is one module, or functions", found="more than one")
     if not classes and not functions:
-        raise source.error(tree, "the script has neither a module nor a function", expected="@I.ir_module class Module:")
+        raise source.error(
+            tree, "the script has neither a module nor a function", expected="@I.ir_module class Module:"
+        )
     if not classes:
         return parse_function_nodes(source, environment, functions)
     (node,) = classes
     decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
     if len(decorators) != 1 or head.decorator_kind(decorators[0]) != "ir_module":
-        raise source.error(node, f"class '{node.name}' is no module", expected="@I.ir_module", hint="a script is never run")
+        raise source.error(
+            node, f"class '{node.name}' is no module", expected="@I.ir_module", hint="a script is never run"
+        )
     return parse_class_node(source, environment, node)
 
 
@@ -78,7 +83,9 @@ def _head_statement(head: ModuleParser, statement: ast.stmt) -> None:
     if isinstance(statement, ast.Import | ast.ImportFrom):
         for name, value in _imported_names(head.source, statement):
             head.environment.define(name, value)
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+    elif (
+        isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
+    ):
         with head.source.located(statement):
             head.environment.define(statement.targets[0].id, head.evaluator.visit(statement.value))
     elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
@@ -128,16 +135,28 @@ def parse_class(cls: type, frame: FrameType | None = None) -> ModuleOp:
 
 
 def parse_decorated(function: Callable[..., Any], frame: FrameType | None = None) -> ModuleOp:
-    """A module of one decorated function (and of the functions it captures); `frame` is that of the code around it."""
+    """A module of one decorated function (and of the functions it captures).
+
+    `frame` is that of the code around it, the innermost one in the same file where it is not given.
+    """
     code = function.__code__
     source, tree = _file_of(code.co_filename, code.co_name)
     found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
     node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
     if node is None:
         raise _no_source(code.co_name)
+    frame = frame or _frame_in(code.co_filename)
     local = {} if frame is None else frame.f_locals
     captured = {**function.__globals__, **local, **_closure(function)}
     return _guarded(source, node, lambda: parse_function_nodes(source, Environment(captured), [node]))
+
+
+def _frame_in(filename: str) -> FrameType | None:
+    """The innermost frame of a file: there a decorator runs."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename != filename:
+        frame = frame.f_back
+    return frame
 
 
 def is_class_body(frame: FrameType) -> bool:

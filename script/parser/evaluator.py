@@ -68,7 +68,7 @@ class Evaluator:
             raise self.error(node, "the expression is nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
         try:
             with self.source.located(node):
-                return visitor(self, node)
+                return getattr(self, visitor)(node)
         finally:
             self._depth -= 1
 
@@ -303,21 +303,21 @@ class Evaluator:
         )
 
 
-_VISITORS: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.Constant: Evaluator.visit_constant,
-    ast.Name: Evaluator.visit_name,
-    ast.Tuple: Evaluator.visit_tuple,
-    ast.List: Evaluator.visit_list,
-    ast.Dict: Evaluator.visit_dict,
-    ast.Slice: Evaluator.visit_slice,
-    ast.BinOp: Evaluator.visit_binary,
-    ast.Compare: Evaluator.visit_compare,
-    ast.BoolOp: Evaluator.visit_bool,
-    ast.UnaryOp: Evaluator.visit_unary,
-    ast.IfExp: Evaluator.visit_conditional,
-    ast.Attribute: Evaluator.visit_attribute,
-    ast.Subscript: Evaluator.visit_subscript,
-    ast.Call: Evaluator.visit_call,
+_VISITORS: dict[type[ast.AST], str] = {
+    ast.Constant: "visit_constant",
+    ast.Name: "visit_name",
+    ast.Tuple: "visit_tuple",
+    ast.List: "visit_list",
+    ast.Dict: "visit_dict",
+    ast.Slice: "visit_slice",
+    ast.BinOp: "visit_binary",
+    ast.Compare: "visit_compare",
+    ast.BoolOp: "visit_bool",
+    ast.UnaryOp: "visit_unary",
+    ast.IfExp: "visit_conditional",
+    ast.Attribute: "visit_attribute",
+    ast.Subscript: "visit_subscript",
+    ast.Call: "visit_call",
 }
 _WHAT: dict[type[ast.AST], str] = {
     ast.Lambda: "a lambda",

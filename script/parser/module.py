@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from ...dialects import relax, tir
@@ -108,9 +108,7 @@ class ModuleParser:
         if known is None and name not in self._functions:
             self._imported[name] = op
         elif known is not op:
-            raise self.source.error(
-                ast.Name(name), f"two functions are called '{name}'", hint="rename one of them"
-            )
+            raise self.source.error(ast.Name(name), f"two functions are called '{name}'", hint="rename one of them")
         return GlobalRef(name)
 
     # Reading
@@ -141,7 +139,9 @@ class ModuleParser:
         call = decorator if isinstance(decorator, ast.Call) else None
         kind = self.decorator_kind(call.func if call is not None else decorator)
         if kind not in _KINDS:
-            raise self.source.error(decorator, "this is no decorator of TVMScript", expected="@R.function or @T.prim_func")
+            raise self.source.error(
+                decorator, "this is no decorator of TVMScript", expected="@R.function or @T.prim_func"
+            )
         options: dict[str, Any] = {}
         if call is not None:
             spec = _OPTIONS[kind]
@@ -218,8 +218,6 @@ def parse_class_node(source: Source, environment: Environment, node: ast.ClassDe
     parser.declare(node.body)
     module = parser.parse()
     module.location = source.attr(node)
-    if node.name != "Module":
-        module.sym_name = StringAttr(node.name)
     return module
 
 

@@ -40,7 +40,11 @@ def constant_of(p: RelaxParser, site: CallSite, value: Any, dtype: Attribute | N
     import numpy as np
 
     value = plain_value(value)
-    if not (is_constant(value) or isinstance(value, np.ndarray | np.generic)) or value is None or value == "":
+    if (
+        not (is_constant(value) or isinstance(value, np.ndarray | np.generic))
+        or value is None
+        or isinstance(value, str)
+    ):
         raise site.error("a constant must be a number, a list of numbers or an array", found=describe(value))
     array = np.asarray(value)
     if array.dtype == object or array.dtype.kind in "US":

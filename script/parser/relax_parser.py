@@ -406,7 +406,8 @@ class RelaxParser(StructInfoEvaluator):
             self.scope.define(name, value)  # a constant, a symbolic expression, the module, a function: an alias
             return
         ssa = self.value(value, node)
-        if name_of(ssa) is not None or isinstance(ssa, BlockArgument):
+        named = name_of(ssa) is not None or isinstance(ssa, BlockArgument)
+        if named and (annotation is None or is_base_of(annotation, ssa.type)):
             ssa = self.emit(relax.BindOp(ssa), node)
         if annotation is not None:
             ssa = self._annotate(ssa, annotation, node)
@@ -417,7 +418,7 @@ class RelaxParser(StructInfoEvaluator):
         """A binding's annotation: it may say less than is known, or more where nothing speaks against it."""
         given = value.type
         if is_base_of(wanted, given):
-            if not isinstance(value.owner, relax.TupleOp | relax.LEAVES | relax.DataflowOp):
+            if not isinstance(value.owner, (*relax.LEAVES, relax.TupleOp, relax.DataflowOp)):
                 value._type = wanted  # pyright: ignore
             return value
         if not _may_be(wanted, given):

@@ -67,7 +67,7 @@ def test_matmul_of_symbolic_extents_only(kind, schedule):
 
 @SCHEDULES
 def test_batched_matmul(schedule):
-    text = product("b:bs i:19 j:37 k:11r", "%vb, %vi, %vj", "%vb, %vi, %vk", "%vb, %vk, %vj")
+    text = product("q:bs i:19 j:37 k:11r", "%vq, %vi, %vj", "%vq, %vi, %vk", "%vq, %vk, %vj")
     kernel = Kernel(function("A:bs,19,11:f32 B:bs,11,37:f32 C:bs,19,37:f32", text), schedule=schedule)
     for batch in (0, 1, 3):
         a, b, c = randn(batch, 19, 11), randn(batch, 11, 37), np.zeros((batch, 19, 37), "float32")

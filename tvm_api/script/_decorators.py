@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -11,7 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ... import script
 from ...diagnostics import TiraxError
-from ...ir.module import IRModule, func_of
+from ...ir.module import IRModule
+from ...ir.relax_function import BaseFunc
 
 
 def parsed_class(cls: type) -> IRModule:
@@ -33,21 +35,20 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             return decorate
         if not isinstance(func, FunctionType):
             raise TiraxError(f"the decorator of {kind} takes a function", found=type(func).__name__)
-        return func if is_method(func) else func_of(script.parse_decorated(func))
+        return func if is_method(func) else _function_of(script.parse_decorated(func), func.__name__)
 
     return decorate
 
 
+def _function_of(module: ModuleOp, name: str) -> BaseFunc:
+    return IRModule(module)[name]
+
+
 def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> Any:
-    """What TVMScript text is: a module, or a function where the text is that of one function without a module.
+    """What TVMScript text is: a module, or the function where the text is one function without a module around it.
 
     Raises `ScriptError`, which shows the line and place, for text that is not TVMScript.
     """
-    op = script.parse_source(text, extra_vars=extra_vars)
-    if isinstance(op, ModuleOp):
-        functions = list(op.body.block.ops)
-        if len(functions) == 1 and "ir_module" not in text:
-            functions[0].detach()
-            return func_of(functions[0])
-        return IRModule(op)
-    return func_of(op)
+    module = IRModule(script.parse_source(text, extra_vars=extra_vars))
+    alone = len(module) == 1 and not any(isinstance(s, ast.ClassDef) for s in ast.parse(text).body)
+    return module[module.names[0]] if alone else module

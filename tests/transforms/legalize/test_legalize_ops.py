@@ -71,9 +71,16 @@ def test_the_input_module_stays(parse: Parse) -> None:
     ],
 )
 def test_structure(
-    name: str, args: list[Any], attrs: dict[str, Any], one_operator: Callable[..., ModuleOp], golden: Callable[..., None]
+    name: str,
+    args: list[Any],
+    attrs: dict[str, Any],
+    one_operator: Callable[..., ModuleOp],
+    golden: Callable[..., None],
 ) -> None:
-    golden(f"transforms/legalize_{name.rpartition('.')[2]}.txt", print_script(LegalizeOps()(one_operator(name, args, **attrs))))
+    golden(
+        f"transforms/legalize_{name.rpartition('.')[2]}.txt",
+        print_script(LegalizeOps()(one_operator(name, args, **attrs))),
+    )
 
 
 def test_equal_structure_is_shared_and_another_is_numbered(parse: Parse) -> None:
@@ -92,9 +99,9 @@ def test_equal_structure_is_shared_and_another_is_numbered(parse: Parse) -> None
     )
     assert functions(module) == ["add", "add1"]
     # @a comes first by its name, although @b stands before it
-    assert {c.callee_name for c in calls(module) if c.result.type == relax.TensorType.of([3], c.result.type.element)} == {
-        "add"
-    }
+    assert {
+        c.callee_name for c in calls(module) if c.result.type == relax.TensorType.of([3], c.result.type.element)
+    } == {"add"}
     assert [c.callee_name for c in calls(module)].count("add1") == 3
 
 

@@ -1,0 +1,141 @@
+"""Where buffers come from: allocations, constants, addresses, windows of other buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    MemoryAllocEffect,
+    Pure,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from ..assembly import parse_value
+from ..relax.data import TensorDataAttr
+from ..relax.types import Dims, dims_attr
+from ..sym.expr import ExprLike, SymExpr
+from ..sym.text import expr_text, parse_expr
+from .expressions import check_indices
+from .types import BufferType, HandleType
+
+
+class _BufferDef(IRDLOperation):
+    result = result_def(BufferType)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, buffer_type: BufferType):
+        super().__init__(result_types=[buffer_type])
+
+
+@irdl_op_definition
+class AllocBufferOp(_BufferDef):
+    """`%Y = tir.alloc_buffer : !tir.buffer<…>`: a buffer that lives as long as the enclosing block (or function)."""
+
+    name = "tir.alloc_buffer"
+    traits = traits_def(MemoryAllocEffect())
+
+
+@irdl_op_definition
+class AllocConstOp(IRDLOperation):
+    """`%c = tir.alloc_const <f32 [2] [1.0, 2.0]> : !tir.buffer<…>`: a buffer of constants."""
+
+    name = "tir.alloc_const"
+    value = prop_def(TensorDataAttr)
+    result = result_def(BufferType)
+    traits = traits_def(Pure())
+
+    def __init__(self, value: TensorDataAttr):
+        result = BufferType.of(value.data.shape, value.data.dtype)
+        super().__init__(properties={"value": value}, result_types=[result])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.value.print_parameter(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls(TensorDataAttr(TensorDataAttr.parse_parameter(parser)))
+
+
+@irdl_op_definition
+class DeclBufferOp(IRDLOperation):
+    """`%B = tir.decl_buffer %h : !tir.buffer<…>`: a buffer at an address."""
+
+    name = "tir.decl_buffer"
+    data = operand_def(HandleType)
+    result = result_def(BufferType)
+    traits = traits_def(Pure())
+    assembly_format = "$data attr-dict `:` type($result)"
+
+    def __init__(self, data: SSAValue, buffer_type: BufferType):
+        super().__init__(operands=[data], result_types=[buffer_type])
+
+
+@irdl_op_definition
+class MatchBufferOp(IRDLOperation):
+    """`%B = tir.match_buffer %A[%i : 4, %j : 4] : !tir.buffer<…>`: a region of a buffer as a buffer of its own."""
+
+    name = "tir.match_buffer"
+    source = operand_def(BufferType)
+    starts = var_operand_def(IntegerType)
+    extents_attr = prop_def(Dims)
+    result = result_def(BufferType)
+    traits = traits_def(Pure())
+
+    def __init__(
+        self, source: SSAValue, starts: Sequence[SSAValue], extents: Sequence[ExprLike | str], result: BufferType
+    ):
+        super().__init__(
+            operands=[source, starts], properties={"extents_attr": dims_attr(extents)}, result_types=[result]
+        )
+
+    @property
+    def extents(self) -> list[SymExpr]:
+        return [d.data for d in self.extents_attr]
+
+    def verify_(self) -> None:
+        check_indices(self, self.source, self.starts)
+        if len(self.extents_attr) != len(self.starts):
+            raise VerifyException(f"{self.name}: {len(self.starts)} indices and {len(self.extents_attr)} extents")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        with printer.in_square_brackets():
+            pairs = list(zip(self.starts, self.extents, strict=True))
+            printer.print_list(pairs, lambda p: self._print_dim(printer, *p))
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @staticmethod
+    def _print_dim(printer: Printer, start: SSAValue, extent: SymExpr) -> None:
+        printer.print_ssa_value(start)
+        printer.print_string(f" : {expr_text(extent)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+
+        def dim() -> tuple[SSAValue, SymExpr]:
+            start = parse_value(parser)
+            parser.parse_punctuation(":")
+            return start, parse_expr(parser)
+
+        dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, dim)
+        parser.parse_punctuation(":")
+        result = cast(BufferType, parser.parse_type())
+        return cls(source, [s for s, _ in dims], [e for _, e in dims], result)

@@ -1,0 +1,130 @@
+"""Writes docs/reference: operators, passes and the public Python API, from the code's own declarations and docstrings.
+
+`python -m tirax.tools.reference` writes the files; a test compares them with what this gives.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+MODULES = (
+    "diagnostics",
+    "dialects.sym.expr",
+    "dialects.sym.analyzer",
+    "dialects.relax.types",
+    "dialects.relax.operator",
+    "dialects.dtypes",
+    "dialects.names",
+    "ir.transform",
+    "ir.verify",
+    "ir.equality",
+    "ir.affine",
+    "ir.substitute",
+    "ir.functions",
+    "ir.regions",
+    "ir.prim_expr",
+    "ir.module",
+    "script",
+    "te",
+    "frontend.block_builder",
+    "interpreter",
+    "lowering.build",
+    "lowering.pipelines",
+    "lowering.target",
+    "lowering.machine",
+    "lowering.llvm_text",
+    "runtime",
+)
+"""The modules whose public names docs/reference/api.md lists."""
+
+_NOTE = "<!-- Written by `python -m tirax.tools.reference`. Do not edit. -->\n"
+
+
+def _first_paragraph(thing: Any) -> str:
+    text = inspect.getdoc(thing) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
+
+
+def operators() -> str:
+    """A table of the Relax operators."""
+    from ..dialects.relax import OPERATORS
+
+    lines = [_NOTE, "# Relax operators\n", _row("operator", "operands", "attributes", "meaning"), _row(*["---"] * 4)]
+    for name, cls in sorted(OPERATORS.items()):
+        attrs = ", ".join(f"`{n}={s.default!r}`" for n, s in cls.ATTR_SPECS.items())
+        lines.append(_row(f"`{name}`", ", ".join(f"`{a}`" for a in cls.ARG_NAMES), attrs, _first_paragraph(cls)))
+    return "\n".join(lines) + "\n"
+
+
+def passes() -> str:
+    """A table of the passes with their options."""
+    from ..universe import TIRAX_UNIVERSE
+
+    lines = [_NOTE, "# Passes\n"]
+    for name, factory in sorted(TIRAX_UNIVERSE.all_passes.items()):
+        cls = factory()
+        lines.append(f"## `{name}`\n\n{_first_paragraph(cls)}\n")
+        module = sys.modules[cls.__module__]
+        lines.append(f"{_first_paragraph(module)}\n")
+        options = [f for f in dataclasses.fields(cls) if f.name != "name"]
+        lines += [f"- `{f.name}: {f.type}`{_default(f)}" for f in options]
+        lines += [""] if options else []
+    return "\n".join(lines)
+
+
+def _default(option: dataclasses.Field[Any]) -> str:
+    return "" if option.default is dataclasses.MISSING else f", default `{option.default!r}`"
+
+
+def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """What a module exports: `__all__`, or the public classes and functions that it defines."""
+    names = getattr(module, "__all__", None)
+    for name in sorted(names if names is not None else vars(module)):
+        thing = getattr(module, name)
+        defined_here = getattr(thing, "__module__", None) == module.__name__
+        documented = inspect.isclass(thing) or inspect.isfunction(thing)
+        if not name.startswith("_") and documented and (names is not None or defined_here):
+            yield name, thing
+
+
+def _signature(thing: Any) -> str:
+    if not inspect.isfunction(thing):
+        return ""
+    return "(" + ", ".join(p.name for p in inspect.signature(thing).parameters.values()) + ")"
+
+
+def api() -> str:
+    """The public classes and functions, module by module."""
+    lines = [_NOTE, "# Public Python API\n"]
+    for path in MODULES:
+        module = import_module(f"..{path}", __package__)
+        lines.append(f"## `tirax.{path}`\n\n{_first_paragraph(module)}\n")
+        lines += [f"- `{name}{_signature(thing)}`: {_first_paragraph(thing)}" for name, thing in _public(module)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+PAGES = {"operators.md": operators, "passes.md": passes, "api.md": api}
+
+
+def main() -> None:
+    """Write the pages below docs/reference of the repository."""
+    folder = Path(__file__).resolve().parents[1] / "docs" / "reference"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (folder / name).write_text(page())
+
+
+if __name__ == "__main__":
+    main()
