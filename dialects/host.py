@@ -133,7 +133,7 @@ class KernelOp(IRDLOperation):
 
 @irdl_op_definition
 class CallDPSOp(IRDLOperation):
-    """`host.call_dps "env.linear"(%x, %y)`: call a packed function on inputs and outputs; what it returns is ignored."""
+    """`host.call_dps "env.linear"(%x, %y)`: call a packed function on inputs and outputs and drop its result."""
 
     name = "host.call_dps"
     func = prop_def(StringAttr)

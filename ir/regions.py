@@ -1,8 +1,8 @@
 """Which regions of which buffers a block reads and writes.
 
 `infer_regions(block)` puts `tir.reads` and `tir.writes` at the start of a block's body, as TVM completes a script: in
-order of first access, inner loops relaxed, accesses of one buffer joined. With an init, what is written is not among the
-reads.
+order of first access, inner loops relaxed, accesses of one buffer joined. With an init, what is written is not among
+the reads.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
 
 
 def infer_regions(block: tir.BlockOp, *, reads: bool = True, writes: bool = True) -> None:
-    """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which must have none of them.
+    """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which has none of these.
 
     Blocks inside must have theirs already.
     """

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -54,18 +54,21 @@ class Timings:
         return "\n".join([*lines, f"{'total':{width}} {self.total * 1e3:9.2f} ms"])
 
 
-_local = threading.local()
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.timings: list[Timings] = []
+
+
+_local = _Local()
 
 
 def _watching() -> list[Timings]:
     """The timings that this thread's builds report to."""
-    if not hasattr(_local, "timings"):
-        _local.timings = []
     return _local.timings
 
 
 @contextmanager
-def stage(name: str) -> Iterator[None]:
+def stage(name: str) -> Generator[None]:
     """Time what is inside as a stage, for whoever watches."""
     watching = _watching()
     if not watching:
@@ -95,13 +98,13 @@ def build(
 ) -> Executable:
     """Compile a module (an `IRModule` or `ModuleOp`), which stays as it is.
 
-    `target` is this machine by default. `params` are bound to parameters by name first. `pipeline` is a name of
-    `pipelines.PIPELINES`, a list of passes (or names), a pass, or None where the module is in the llvm dialect already; what
-    a pipeline leaves of relax and tir is lowered by `lower-cpu` after it. `exec_mode` is accepted for TVM's sake: code is
-    always native. `opt_level` is LLVM's.
+    `target` is this machine by default. `params` are bound to parameters of `main` by name first. `pipeline` is a name
+    of `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; what it leaves of relax and tir is
+    lowered by `lower-cpu` after it. `exec_mode` is accepted for TVM's sake: code is always native. `opt_level` is
+    LLVM's.
 
-    Raises `TiraxError`s: `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`,
-    `DTypeError`, `VerifyError`, `TargetError`.
+    Raises `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`, `DTypeError`,
+    `VerifyError`, `TargetError`.
     """
     if exec_mode not in _EXEC_MODES:
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
@@ -143,7 +146,8 @@ def _passes(pipeline: str | Sequence[Any] | Any | None, target: Target) -> list[
     if isinstance(pipeline, str):
         return pipeline_passes(pipeline, target.text)
     if isinstance(pipeline, Sequence):
-        return [made for p in pipeline for made in (make_passes([p], target.text) if isinstance(p, str) else [p])]
+        given = cast("Sequence[Any]", pipeline)
+        return [made for p in given for made in (make_passes([p], target.text) if isinstance(p, str) else [p])]
     return [pipeline]
 
 

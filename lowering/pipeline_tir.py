@@ -13,7 +13,7 @@ from ..transforms.tir.lower_blocks import LowerBlocks
 from ..transforms.tir.lower_init_block import LowerInitBlock
 from ..transforms.tir.simplify import TirSimplify
 from .target import Target
-from .tir_to_scf import ConvertTirToScf
+from .tir_to_scf import ConvertTirToScf, OutlineParallel
 
 
 def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
@@ -24,7 +24,7 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
 
         first.append(DefaultSchedule(target.text))
     return [
-        *first, LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify(), ConvertTirToScf(target.text),
+        *first, LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify(), ConvertTirToScf(target.text), OutlineParallel(),
     ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Named pipelines: lists of passes by name, as `tirax-opt --pipeline` and `build` run them.
 
-`default-cpu` is the whole way from relax to the llvm dialect; it is the sum of its parts, which may be run by themselves.
+`default-cpu` is the whole way from relax to the llvm dialect, the sum of its parts, which may be run by themselves.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def pipeline_passes(name: str, target: str = "llvm") -> list[Any]:
 
 
 def make_passes(names: Sequence[str], target: str = "llvm") -> list[Any]:
-    """Passes by their names; those that have an option `target` get it. Raises `NameLookupError` for an unknown name."""
+    """Passes by their names; those that have an option `target` get it. Raises `NameLookupError`."""
     from ..universe import TIRAX_UNIVERSE
 
     passes: list[Any] = []
     for name in names:
         if name not in TIRAX_UNIVERSE.all_passes:
             raise unknown_name("pass", name, TIRAX_UNIVERSE.all_passes)
-        kind = TIRAX_UNIVERSE.all_passes[name]()
+        kind: Any = TIRAX_UNIVERSE.all_passes[name]()
         takes_target = any(f.name == "target" for f in fields(kind))
         passes.append(kind(target=target) if takes_target else kind())
     return passes

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import dtype_of
-from ..dialects.names import set_name
+from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..ir.prim_expr import PrimExpr, SizeVar, place
@@ -28,9 +28,17 @@ def create_prim_func(args: Sequence[Tensor | SizeVar], index_dtype_override: str
     """A public function `main` whose parameters are `args`: inputs, outputs and symbolic variables, in this order.
 
     Tensors between them become buffers of the function. `index_dtype_override` (`int64`) replaces the dtype of extents
-    and indices. Raises `TiraxError` where an input is missing among `args`.
+    and indices. Raises `TiraxError` where an input or a variable that no shape determines is missing among `args`.
     """
-    return build_func("main", args, private=False, index_dtype=index_dtype_override)
+    func = build_func("main", args, private=False, index_dtype=index_dtype_override)
+    missing = [str(v.name) for v in undetermined_vars(func)]
+    if missing:
+        raise TiraxError(
+            f"no argument determines {', '.join(missing)}",
+            expected="each symbolic variable as an argument, or as a whole dimension of one",
+            hint="list the variable in create_prim_func",
+        )
+    return func
 
 
 def build_func(
@@ -60,8 +68,9 @@ def free_vars(func: tir.FuncOp) -> list[Var]:
 
 
 def undetermined_vars(func: tir.FuncOp) -> list[Var]:
-    """The symbolic variables that are no whole dimension of a parameter: they have to be parameters themselves."""
+    """The symbolic variables that are neither a parameter nor a whole dimension of one."""
     known = {d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims if isinstance(d, Var)}
+    known |= {Var(name_of(p) or "", p.type) for p in func.params if isinstance(p.type, IntegerType)}
     return [v for v in free_vars(func) if v not in known]
 
 

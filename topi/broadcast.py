@@ -35,22 +35,15 @@ def broadcast_shapes(shapes: Sequence[Sequence[SymExpr]]) -> list[SymExpr]:
     return out
 
 
-def broadcast_indices(shape: Sequence[SymExpr], indices: Indices) -> list[PrimExpr]:
-    """Indices of the result as indices of an operand of `shape`."""
-    own = indices[len(indices) - len(shape) :]
-    return [zero_like(d) if d.constant == 1 else i for d, i in zip(shape, own, strict=True)]
+def broadcast_indices(shape: Sequence[SymExpr], indices: Sequence[PrimExpr], out: Sequence[SymExpr]) -> list[PrimExpr]:
+    """Indices of a result of shape `out` as indices of an operand of `shape`: 0 where the operand is repeated."""
+    skipped = len(out) - len(shape)
+    rows = zip(shape, indices[skipped:], out[skipped:], strict=True)
+    return [zero_like(d) if d.constant == 1 and o.constant != 1 else i for d, i, o in rows]
 
 
 def _element(operand: Operand, indices: Indices, out: Sequence[SymExpr]) -> ExprLike:
-    if not isinstance(operand, Tensor):
-        return operand
-    own = indices[len(indices) - operand.ndim :]
-    result = out[len(out) - operand.ndim :]
-    picked = [
-        zero_like(d) if d.constant == 1 and o.constant != 1 else i
-        for d, i, o in zip(operand.dims, own, result, strict=True)
-    ]
-    return operand(*picked)
+    return operand(*broadcast_indices(operand.dims, indices, out)) if isinstance(operand, Tensor) else operand
 
 
 def _broadcast(name: str, build: Callable[[Any, Any], PrimExpr]) -> Callable[..., Any]:

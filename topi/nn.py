@@ -41,8 +41,8 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
 
     def element(*i: PrimExpr) -> PrimExpr:
-        scaled = x(*i) * tx.const(beta, x.type)
-        smooth = tx.div(tx.log(tx.const(1.0, x.type) + tx.exp(scaled)), tx.const(beta, x.type))
+        scaled = tx.const(beta, x.type) * x(*i)
+        smooth = tx.const(1.0 / beta, x.type) * tx.log(tx.const(1.0, x.type) + tx.exp(scaled))
         return tx.select(scaled > tx.const(threshold, x.type), x(*i), smooth)
 
     return compute(x.dims, element, "compute", "elemwise")

@@ -209,8 +209,8 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Te
 
     def element(*i: PrimExpr) -> Any:
         own = i[: len(batch)]
-        left = a(*broadcast_indices(batch_a, own), *i[len(batch) : len(batch) + len(rows)], k)
-        right = b(*broadcast_indices(batch_b, own), k, *i[len(batch) + len(rows) :])
+        left = a(*broadcast_indices(batch_a, own, batch), *i[len(batch) : len(batch) + len(rows)], k)
+        right = b(*broadcast_indices(batch_b, own, batch), k, *i[len(batch) + len(rows) :])
         return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)
 
     return compute([*batch, *rows, *columns], element, "matmul", "matmul")

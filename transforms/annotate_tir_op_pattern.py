@@ -30,5 +30,5 @@ def annotate(func: tir.FuncOp) -> None:
     """Set the attribute `op_pattern` of `func` unless it has one."""
     attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
     if ATTRIBUTE not in attrs:
-        attrs[ATTRIBUTE] = IntegerAttr(find_pattern(func), i64)
+        attrs[ATTRIBUTE] = IntegerAttr(int(find_pattern(func)), i64)
         func.func_attrs = DictionaryAttr(dict(sorted(attrs.items())))

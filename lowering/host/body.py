@@ -104,7 +104,7 @@ class Body:
         self._received(op, self.f.vectorcall(function, self.objects(op.args)))
 
     def call(self, op: relax.CallOp) -> None:
-        """Another function of the module, through its entry point: it checks its arguments, and what it gives is checked."""
+        """Another function of the module, through its entry point, which checks its arguments."""
         f, code = self.f, self.code
         args = [code.null, f.array(self.objects(op.args)), code.integer(len(op.args))]
         guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
@@ -141,8 +141,8 @@ class Body:
         f.require(code.compare("eq", tried, first), "internal", f"the native check of '{name}' fails again and again")
         names = [n for n in known if any(v.name == n for v in relax.types.free_symbolic_vars([t]))]
         payload = {"name": name, "info": info_of(t).to_json(), "vars": names}
-        extents = [f.own(code.call("PyLong_FromLongLong", [known[n]])) for n in names]
         code.call("PyErr_Clear", [], None)
+        extents = [f.own(code.call("PyLong_FromLongLong", [known[n]])) for n in names]
         again = f.own(f.vectorcall(code.slot(f.module.slot("cast", payload)), [obj, *extents]))
         code.jump(head, again, second)
         code.at(after)
@@ -195,9 +195,8 @@ class Body:
 
     def _condition(self, value: Value) -> SSAValue:
         code = self.code
-        if isinstance(value, Tensor) and not value.dims and value.element is not None:
-            if dtype_name(value.element) == "bool":
-                return code.compare("ne", code.load(value.data, I8), code.integer(0, I8))
+        if isinstance(value, Tensor) and not value.dims and value.element == I1:
+            return code.compare("ne", code.load(value.data, I8), code.integer(0, I8))
         if isinstance(value, Prim) and isinstance(value.value, SymExpr):
             number = self.f.scope.emit(value.value)
             return number if number.type == I1 else code.compare("ne", number, code.integer(0))

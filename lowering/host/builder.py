@@ -160,7 +160,7 @@ class Code:
         return self.value(op.create(operands=(lhs, rhs), result_types=(lhs.type,), properties=properties))
 
     def compare(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """An i1; `predicate` is eq, ne, slt or sle. Pointers are compared as integers: xDSL's llvm.icmp takes no others."""
+        """An i1; `predicate` is eq, ne, slt or sle. Pointers are compared as integers, for xDSL's llvm.icmp."""
         if lhs.type == PTR:
             lhs, rhs = self._as_integer(lhs), self._as_integer(rhs)
         properties: dict[str, Attribute] = {"predicate": _PREDICATES[predicate]}

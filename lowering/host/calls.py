@@ -30,7 +30,7 @@ from ...ir.verify import location_of
 
 @dataclass(frozen=True)
 class LowerRelaxCalls(Pass):
-    """Relax functions in destination passing form. Raises `UnsupportedError` naming every op that has no native form."""
+    """Relax functions in destination passing form. Raises `UnsupportedError` naming every op without native form."""
 
     name = "lower-relax-calls"
 
@@ -227,7 +227,7 @@ def check_supported(functions: Sequence[relax.FuncOp]) -> None:
     raise UnsupportedError(
         f"no native code for {', '.join(repr(name) for name in found)}",
         location=first,
-        hint="lower operators to call_tir with the pass legalize-ops; operators of unknown shape need match_cast before",
+        hint="lower operators with the pass legalize-ops; those of unknown shape need a match_cast before",
         notes=[_note(name, ops) for name, ops in found.items()],
     )
 

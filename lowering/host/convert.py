@@ -1,10 +1,10 @@
-"""`convert-host-to-llvm`: entry points in the llvm dialect, and what else the executable needs, in module attributes."""
+"""`convert-host-to-llvm`: entry points in the llvm dialect; what else an executable needs is in module attributes."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -115,15 +115,13 @@ def host_data(op: ModuleOp) -> HostData:
         raise TiraxError("the module has no entry points", hint="run convert-host-to-llvm before")
 
     def texts(key: str) -> list[Any]:
-        attr = op.attributes[key]
-        return [json.loads(s.data) for s in attr if isinstance(s, StringAttr)] if isinstance(attr, ArrayAttr) else []
+        return [json.loads(s.data) for s in cast("ArrayAttr[StringAttr]", op.attributes[key])]
 
-    constants = op.attributes[CONSTANTS]
-    assert isinstance(constants, ArrayAttr)
+    constants = cast("ArrayAttr[TensorDataAttr]", op.attributes[CONSTANTS])
     return HostData(
         tuple(FunctionInfo.from_json(f) for f in texts(FUNCTIONS)),
         tuple((kind, payload) for kind, payload in texts(SLOTS)),
-        tuple(c.numpy() for c in constants if isinstance(c, TensorDataAttr)),
+        tuple(c.numpy() for c in constants),
     )
 
 

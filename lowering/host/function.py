@@ -1,7 +1,8 @@
 """The state of one entry point that is being written: who owns what, and where errors go.
 
-Every object that the function owns lies in a variable of its stack frame, null at first. There is one way out, the block
-`cleanup`, which takes the result (null for an exception that is set), drops what the variables hold and frees the arena.
+Every object that the function owns lies in a variable of its stack frame, null at first. There is one way out, the
+block `cleanup`, which takes the result (null for an exception that is set), drops what the variables hold and frees the
+arena.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ class HostFunction:
         return self.code.symbol(self.module.text(text))
 
     def fail(self, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str) -> None:
-        """End the function with an error of the runtime; `{0}` in the texts stands for the first of the i64 `values`."""
+        """End the function with an error of the runtime; `{0}` in the texts is the first of the i64 `values`."""
         code = self.code
         slot = code.slot(self.module.slot("fail", {"error": error, "message": message, **texts}))
         numbers = [self.own(code.call("PyLong_FromLongLong", [v])) for v in values]

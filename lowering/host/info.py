@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, TupleType
+from xdsl.dialects.builtin import IntegerType, TupleType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -100,10 +100,9 @@ def param_struct_info(param: SSAValue) -> Attribute:
         raise UnsupportedError(
             f"parameter '{name_of(param)}' is a handle of unknown contents", hint="give it a buffer: T.match_buffer"
         )
-    if isinstance(t, IntegerType) and t.width.data > 1:
-        name = name_of(param)
-        return relax.PrimType.of(t, None if name is None else Var(name))
-    return relax.PrimType.of(t)
+    name = name_of(param)
+    is_integer = isinstance(t, IntegerType) and t != i1
+    return relax.PrimType.of(t, Var(name) if is_integer and name is not None else None)
 
 
 def buffer_accesses(func: tir.FuncOp) -> list[str]:

@@ -1,4 +1,4 @@
-"""Calls of kernels: their arguments by the kernel ABI (`lowering/tir_to_scf`), checked, and when the GIL is released."""
+"""Calls of kernels: their arguments by the kernel ABI (`lowering/tir_to_scf`), and when the GIL is released."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .function import HostFunction
 from .values import Prim, Tensor, Value
 
 RELEASE_GIL_ABOVE = 200_000
-"""Iterations of loops above which kernels run without the GIL; releasing it costs about 50 ns, or a switch of threads."""
+"""Iterations of loops above which kernels run without the GIL: releasing it costs about 50 ns."""
 
 
 KERNEL_PREFIX = "kernel."
@@ -139,7 +139,7 @@ def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Val
     expr = value.value if isinstance(value, Prim) else value
     if isinstance(expr, SymExpr) and isinstance(t, IntegerType):
         number = f.scope.emit(expr)
-        width = scalar_type(t)
+        width = scalar_type(cast(Attribute, t))
         return number if number.type == width else f.code.cast(llvm.TruncOp, number, width)
     if isinstance(expr, SSAValue) and is_float(t):
         return _narrow(f, expr, t)

@@ -16,8 +16,8 @@ from .builder import I1, I64, Code
 class Scope:
     """The values of symbolic variables at a point of a function, and what has been computed of them.
 
-    What is computed is remembered, so a scope belongs to code that the point where it was made dominates; `child` is for
-    code behind a branch.
+    What is computed is remembered, so a scope belongs to code that the point where it was made dominates; `child` is
+    for code behind a branch.
     """
 
     def __init__(self, code: Code, parent: Scope | None = None):
@@ -105,15 +105,27 @@ def _compare(predicate: str, swap: bool = False) -> Callable[[Code, SSAValue, SS
     return lambda code, a, b: code.compare(predicate, *((b, a) if swap else (a, b)))
 
 
+def _minimum(code: Code, a: SSAValue, b: SSAValue) -> SSAValue:
+    return code.select(code.compare("slt", a, b), a, b)
+
+
+def _maximum(code: Code, a: SSAValue, b: SSAValue) -> SSAValue:
+    return code.select(code.compare("slt", a, b), b, a)
+
+
+def _negation(code: Code, a: SSAValue) -> SSAValue:
+    return code.binary(llvm.XOrOp, a, code.integer(1, I1))
+
+
 _DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod"))
 _OPERATIONS: dict[str, Callable[..., SSAValue]] = {
     "floordiv": _floor_div,
     "floormod": _floor_mod,
     "truncdiv": _binary(llvm.SDivOp),
     "truncmod": _binary(llvm.SRemOp),
-    "min": lambda code, a, b: code.select(code.compare("slt", a, b), a, b),
-    "max": lambda code, a, b: code.select(code.compare("slt", a, b), b, a),
-    "select": lambda code, c, a, b: code.select(c, a, b),
+    "min": _minimum,
+    "max": _maximum,
+    "select": Code.select,
     "eq": _compare("eq"),
     "ne": _compare("ne"),
     "lt": _compare("slt"),
@@ -122,7 +134,7 @@ _OPERATIONS: dict[str, Callable[..., SSAValue]] = {
     "ge": _compare("sle", swap=True),
     "and": _binary(llvm.AndOp),
     "or": _binary(llvm.OrOp),
-    "not": lambda code, a: code.binary(llvm.XOrOp, a, code.integer(1, I1)),
+    "not": _negation,
 }
 
 

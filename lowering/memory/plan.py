@@ -143,7 +143,9 @@ def plan_function(function: relax.FuncOp) -> None:
         old.detach()
         old.erase()
     known = bound_vars(p.type for p in function.params)
-    planned = {op.result: op for op in ops if isinstance(op, host.TensorOp) and _fits(op, known)}
+    planned: dict[SSAValue, host.TensorOp] = {
+        op.result: op for op in ops if isinstance(op, host.TensorOp) and _fits(op, known)
+    }
     last_use = {_root(v): i for i, op in enumerate(ops) for v in op.operands if _root(v) in planned}
     storages = _assign(ops, planned, last_use)
     size = storages[0].place()

@@ -12,7 +12,7 @@ from ...dialects.sym.expr import Var
 
 
 def bound_vars(types: Iterable[Attribute]) -> set[Var]:
-    """The symbolic variables that values of these types determine: those that are an extent or a value by themselves."""
+    """The symbolic variables that values of these types determine: those that are an extent by themselves."""
     found: set[Var] = set()
     for t in types:
         if isinstance(t, relax.TensorType | relax.ShapeType):

@@ -13,6 +13,7 @@ the 1-based number of the assertion that did not hold (`KernelSignature.assertio
 """
 
 from .convert import ConvertTirToScf
+from .outline import OutlineParallel
 from .signature import KernelSignature, kernel_signature
 
-__all__ = ["ConvertTirToScf", "KernelSignature", "kernel_signature"]
+__all__ = ["ConvertTirToScf", "KernelSignature", "OutlineParallel", "kernel_signature"]

@@ -95,7 +95,7 @@ def _return(op: tir.FuncOp, statements: Statements) -> None:
     results: list[SSAValue] = []
     last = next((o for o in reversed(list(op.body.block.ops)) if isinstance(o, tir.ReturnOp)), None)
     if statements.status is not None:
-        results = [emit.append(memref.LoadOp(statements.status, [emit.index(0)])).results[0]]
+        results = [emit.append(memref.LoadOp.get(statements.status, [emit.index(0)])).results[0]]
     elif last is not None:
         results = [statements.values.value(last.value)]
     emit.append(func.ReturnOp(*results))

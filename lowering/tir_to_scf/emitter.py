@@ -57,6 +57,7 @@ class Emitter:
         self._constants: dict[Key, SSAValue] = {}
         self._last_constant: Operation | None = None
         self.known: dict[SSAValue, int] = {}
+        self.parallel_body: Block | None = None
 
     @contextmanager
     def inside(self, block: Block) -> Iterator[None]:
@@ -125,6 +126,15 @@ class Emitter:
         else:
             self.entry.add_op(op)
         self._last_constant = op
+
+    def local(self, op: Operation) -> None:
+        """Insert an allocation at the head of the function, or of the body of the parallel loop around."""
+        if self.parallel_body is None:
+            self.at_head(op)
+        elif self.parallel_body.first_op is None:
+            self.parallel_body.add_op(op)
+        else:
+            self.parallel_body.insert_op_before(op, self.parallel_body.first_op)
 
     def index(self, value: int) -> SSAValue:
         return self.constant(value, INDEX)

@@ -100,7 +100,7 @@ class Statements:
     def _guarded(self, following: Operation) -> None:
         """Go on only where no assertion has failed."""
         assert self.status is not None
-        state = self.emit.append(memref.LoadOp(self.status, [self.emit.index(0)])).results[0]
+        state = self.emit.append(memref.LoadOp.get(self.status, [self.emit.index(0)])).results[0]
         ok = self.emit.compare("eq", state, self.emit.constant(0, i32))
         self._scf_if(ok, lambda: self._all_from(following))
 
@@ -169,8 +169,10 @@ class Statements:
     def _parallel(self, op: tir.ForOp, first: SSAValue, extent: SSAValue) -> None:
         block = Block(arg_types=[first.type])
         set_name(block.args[0], name_of(op.loop_var))
+        outer, self.emit.parallel_body = self.emit.parallel_body, block
         with self.emit.inside(block), self.values.scope():
             self._iteration(op, block.args[0], first)
+        self.emit.parallel_body = outer
         block.add_op(scf.ReduceOp())
         end = self.emit.add(first, extent)
         self.emit.append(scf.ParallelOp([first], [end], [self.emit.index(1)], Region(block)))
@@ -286,7 +288,7 @@ class Statements:
             self.block(op.cond_region.block)
             cond = self.values.value(op.cond)
             if self.status is not None:
-                state = self.emit.append(memref.LoadOp(self.status, [self.emit.index(0)])).results[0]
+                state = self.emit.append(memref.LoadOp.get(self.status, [self.emit.index(0)])).results[0]
                 cond = self.emit.binary(arith.AndIOp, cond, self.emit.compare("eq", state, self.emit.constant(0, i32)))
             before.add_op(scf.ConditionOp(cond))
         after = self._region(lambda: self.block(op.body.block))
@@ -311,7 +313,7 @@ class Statements:
         if size is not None and small:
             self._stack_left -= size * byte_size(t.dtype)
             alloca = memref.AllocaOp.get(element, 64, [max(size, 1)])
-            self.emit.at_head(alloca)
+            self.emit.local(alloca)
             buffer = alloca.memref
         else:
             count = self.values.symbolic(t.dims[0])
@@ -348,12 +350,12 @@ class Statements:
             self.values.bind(op.result, source)
             return
         pointer = self._pointer(source)
-        self.values.bind(op.result, self.emit.append(UnrealizedConversionCastOp([pointer], [wanted])).results[0])
+        self.values.bind(op.result, self.emit.append(UnrealizedConversionCastOp.get([pointer], [wanted])).results[0])
 
     def _pointer(self, value: SSAValue) -> SSAValue:
         if not isinstance(value.type, MemRefType):
             return value
-        return self.emit.append(UnrealizedConversionCastOp([value], [POINTER])).results[0]
+        return self.emit.append(UnrealizedConversionCastOp.get([value], [POINTER])).results[0]
 
     # the rest
 

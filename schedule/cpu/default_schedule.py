@@ -26,6 +26,7 @@ from .inline import erase_if_unread, inline_stages
 from .lanes import emit_lanes, plan_lanes
 from .pointwise import emit_pointwise
 from .rewrite import Loops
+from .split import split_reductions
 from .stages import analyse
 from .tiles import Machine, emit_tiles, plan_tiles
 
@@ -73,6 +74,7 @@ RULES: tuple[Callable[[Loops, Finish, Machine], bool], ...] = (_tiles, _lanes, _
 
 
 def _schedule(func: tir.FuncOp, machine: Machine) -> None:
+    split_reductions(func)
     body = func.body.block
     found = [analyse(op) for op in body.ops]
     if any(stage is None and _has_effect(op) for stage, op in zip(found, list(body.ops), strict=True)):

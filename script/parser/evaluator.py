@@ -61,7 +61,7 @@ class Evaluator:
             raise self.error(
                 node,
                 f"{_what(node)} is not part of TVMScript",
-                hint="a script is read, never run: only calls of R.*, T.* and I.*, operators and constants may stand here",
+                hint="a script is read, never run: only calls of R.*, T.* and I.*, operators and constants stand here",
             )
         self._depth += 1
         if self._depth > _MAX_DEPTH:

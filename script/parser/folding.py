@@ -113,7 +113,7 @@ def is_constant(value: Any) -> bool:
 
 
 def fold(kind: str, a: Any, b: Any) -> Any:
-    """`a` and `b` under an operator. Raises `ValueError` or `ArithmeticError` or `TypeError` where that is impossible."""
+    """`a` and `b` under an operator. Raises `ValueError`, `ArithmeticError` or `TypeError` where it cannot be."""
     if kind in _COMPARISONS:
         return _PYTHON[kind](a, b)
     sequences = isinstance(a, tuple | list | str) and isinstance(b, tuple | list | str)
@@ -137,7 +137,7 @@ def _result_bits(kind: str, a: int | float, b: int | float) -> int:
 
 
 def as_sym(value: Any, like: SymExpr | None = None, *, default: Any = None) -> SymExpr | None:
-    """An integer as a symbolic expression: an int takes the type of `like`, or `default`; None for what is no integer."""
+    """An integer as a symbolic expression: an int takes the type of `like`, or `default`; None for no integer."""
     if isinstance(value, SymExpr):
         return value
     if isinstance(value, Imm) and isinstance(value.value, int) and value.dtype in _INDEX_TYPES:

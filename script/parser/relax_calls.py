@@ -17,7 +17,7 @@ from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.sym.expr import product as sym_product
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
-from .relax_types import STRUCT_INFO_CALLS
+from .relax_types import STRUCT_INFO_CALLS, tuple_type
 from .values import CallSite, GlobalRef, Imm, Ref, describe
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _out_sinfo(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
     if isinstance(value, list | tuple):
         items = [p.as_struct_info(v, site.node) for v in cast("list[Any]", value)]
         outputs: list[Attribute] = items
-        result: Attribute = items[0] if len(items) == 1 else TupleType(items)
+        result: Attribute = items[0] if len(items) == 1 else tuple_type(items)
     else:
         result = p.as_struct_info(value, site.node)
         outputs = list(result.types) if isinstance(result, TupleType) else [result]
@@ -209,7 +209,7 @@ def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
         return OBJECT
     items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
     types = [p.as_struct_info(v, site.node) for v in items]
-    return types[0] if len(types) == 1 else TupleType(types) if types else OBJECT
+    return types[0] if len(types) == 1 else tuple_type(types) if types else OBJECT
 
 
 def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
@@ -396,7 +396,7 @@ def prim_attr(value: Any) -> SymExpr | FloatAttr | None:
     if isinstance(value, bool):
         return Const(int(value), i1)
     if isinstance(value, Imm) and value.dtype == i1:
-        return Const(value.value, i1)
+        return Const(int(value.value), i1)
     if isinstance(value, float):
         return FloatAttr(value, f64)
     return as_sym(value)

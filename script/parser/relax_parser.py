@@ -84,9 +84,6 @@ class DataflowFrame:
 class RelaxParser(StructInfoEvaluator):
     """Reads one Relax function."""
 
-    visitors: ClassVar[dict[type[ast.stmt], Callable[..., str | None]]] = {}
-    statements: ClassVar[dict[str, Callable[..., Any]]] = {}
-
     def __init__(self, source: Source, environment: Environment, module: ModuleContext):
         super().__init__(source, Scope(environment))
         self.module = module
@@ -419,12 +416,12 @@ class RelaxParser(StructInfoEvaluator):
         given = value.type
         if is_base_of(wanted, given):
             if not isinstance(value.owner, (*relax.LEAVES, relax.TupleOp, relax.DataflowOp)):
-                value._type = wanted  # pyright: ignore
+                value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         if not _may_be(wanted, given):
             raise self.error(node, "the annotation does not hold", expected=wanted, found=given)
         if isinstance(value.owner, relax.CallBase | relax.MatchCastOp):
-            value._type = wanted  # pyright: ignore
+            value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         return self.emit(relax.MatchCastOp(value, wanted), node)
 
@@ -527,7 +524,7 @@ class RelaxParser(StructInfoEvaluator):
             raise site.error("the attributes of a function are given once")
         self.attrs[-1] = attribute_dict(self.source, site.node, site.bind("attrs")[0])
 
-    statements = {"func_attr": _func_attr}
+    statements: ClassVar[dict[str, Callable[..., Any]]] = {"func_attr": _func_attr}
 
     def _if(self, node: ast.If) -> str | None:
         if self.dataflow is not None:
@@ -578,7 +575,7 @@ class RelaxParser(StructInfoEvaluator):
         self.scope.define(node.name, value)
         return node.name
 
-    visitors = {
+    visitors: ClassVar[dict[type[ast.stmt], Callable[..., str | None]]] = {
         ast.Pass: _pass,
         ast.Assign: _assign,
         ast.AnnAssign: _annotated,
@@ -613,7 +610,7 @@ def decorator_options(evaluator: StructInfoEvaluator, function: ast.FunctionDef)
 
 def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -> list[tuple[str, SSAValue]]:
     """`gv = add1` at the end of a dataflow block, for the sake of the output's name alone, is no binding of its own."""
-    given = dict((value, i) for i, (_, value) in enumerate(outputs))
+    given = {value: i for i, (_, value) in enumerate(outputs)}
     inner = [value for _, value in outputs]
     while (op := block.last_op) is not None:
         if not isinstance(op, relax.BindOp) or op.result not in given or op.result.uses:
@@ -635,9 +632,8 @@ def _unify(param: Attribute, arg: Attribute, mapping: dict[Var, SymExpr]) -> Non
         for p, a in zip(param.dims or (), arg.dims or (), strict=False):
             if isinstance(p, Var):
                 mapping.setdefault(p, a)
-    if isinstance(param, PrimType) and isinstance(arg, PrimType):
-        if isinstance(param.expr, Var) and arg.expr is not None:
-            mapping.setdefault(param.expr, arg.expr)
+    if isinstance(param, PrimType) and isinstance(arg, PrimType) and isinstance(param.expr, Var) and arg.expr:
+        mapping.setdefault(param.expr, arg.expr)
 
 
 def _may_be(wanted: Attribute, given: Attribute) -> bool:
@@ -646,9 +642,9 @@ def _may_be(wanted: Attribute, given: Attribute) -> bool:
         return True
     if type(wanted) is not type(given):
         return False
-    if isinstance(wanted, TensorType) and isinstance(given, TensorType):
-        if None not in (wanted.element, given.element) and wanted.element != given.element:
-            return False
+    elements = {t.element for t in (wanted, given) if isinstance(t, TensorType)} - {None}
+    if len(elements) > 1:
+        return False
     if isinstance(wanted, TensorType | ShapeType) and isinstance(given, TensorType | ShapeType):
         return _dims_may_be(wanted, given)
     if isinstance(wanted, TupleType) and isinstance(given, TupleType):

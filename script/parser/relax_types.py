@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TupleType
@@ -130,7 +130,12 @@ def _tuple(p: StructInfoEvaluator, site: CallSite) -> Attribute:
     fields = site.args
     if len(fields) == 1 and isinstance(fields[0], tuple | list):
         fields = cast("list[Any]", list(fields[0]))
-    return TupleType([p.as_struct_info(f, site.node) for f in fields])
+    return tuple_type([p.as_struct_info(f, site.node) for f in fields])
+
+
+def tuple_type(fields: Sequence[Attribute]) -> TupleType:
+    """The struct info of a tuple."""
+    return TupleType(cast("list[Any]", list(fields)))
 
 
 def _prim(p: StructInfoEvaluator, site: CallSite) -> Attribute:
@@ -199,7 +204,7 @@ def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
         return FreshVar(dtype)
     if isinstance(value, SymExpr) and value.constant is None:
         return value
-    if value in ("inf", "-inf", "nan"):
+    if isinstance(value, str) and value in ("inf", "-inf", "nan"):
         return Imm(float(value), dtype)
     imm = TirEvaluator.imm(value)
     if imm is None:

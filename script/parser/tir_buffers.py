@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
@@ -129,13 +130,14 @@ def _constant(p: TirParser, site: CallSite) -> SSAValue:
 
     if not (is_constant(data) or isinstance(data, np.ndarray)):
         raise site.error("the data must be constants", found=describe(data))
-    shape = [d.constant for d in p.dims(extents, site.node)]
-    if None in shape:
+    dims = p.dims(extents, site.node)
+    shape = tuple(d.constant for d in dims if d.constant is not None)
+    if len(shape) < len(dims):
         raise site.error("the shape of a constant must be constant")
     with p.source.located(site.node):
         wanted = p.dtype(dtype, site.node)
     array = np.asarray(data)
-    size = int(np.prod(cast("list[int]", shape)))
+    size = prod(shape)
     if array.size != size:
         raise site.error("the data do not fill the shape", expected=f"{size} values", found=array.size)
     return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), wanted)), site.node)

@@ -77,10 +77,6 @@ class Loop:
 class TirParser(TirCalls):
     """Reads one prim_func."""
 
-    visitors: ClassVar[dict[type[ast.stmt], Callable[..., None]]] = {}
-    statements: ClassVar[dict[str, Callable[..., Any]]] = {}
-    contexts: ClassVar[dict[str, Callable[..., AbstractContextManager[None]]]] = {}
-
     def __init__(self, source: Source, environment: Environment):
         super().__init__(source, Scope(environment))
         self.loops: dict[SSAValue, tuple[Bound, Bound]] = {}
@@ -553,7 +549,7 @@ class TirParser(TirCalls):
                 self.assign(target, value, node)
             yield
 
-    contexts = {
+    contexts: ClassVar[dict[str, Callable[..., AbstractContextManager[None]]]] = {
         "block": _block,
         "init": _init,
         "attr": _attr,
@@ -694,7 +690,7 @@ class TirParser(TirCalls):
     def _ret(self, site: CallSite) -> None:
         self.emit_return(site.bind("value")[0], site.node)
 
-    statements = {
+    statements: ClassVar[dict[str, Callable[..., Any]]] = {
         "reads": _regions,
         "writes": _regions,
         "func_attr": _func_attr,
@@ -702,7 +698,7 @@ class TirParser(TirCalls):
         "evaluate": _evaluate,
         "ret": _ret,
     }
-    visitors = {
+    visitors: ClassVar[dict[type[ast.stmt], Callable[..., None]]] = {
         ast.Pass: _pass,
         ast.Assign: _assign,
         ast.AnnAssign: _annotated,

@@ -16,7 +16,7 @@ from .source import ScriptError, Source
 
 @dataclass(frozen=True)
 class Ref:
-    """A name of a script dialect: `R.nn.relu` is `Ref("relax", "nn.relu")`, the module `R` itself `Ref("relax", "")`."""
+    """A name of a script dialect: `R.nn.relu` is `Ref("relax", "nn.relu")`, the module `R` itself `Ref("relax")`."""
 
     dialect: str
     path: str = ""

@@ -236,7 +236,7 @@ class RelaxPrinter:
             merged = self._merges(op.result, source, region.block)
             if merged:
                 self._hints[source] = self._given[source] = name
-            self.doc.line(head, op)
+            self.doc.line(head, op if region is op.then_region else None)
             with self.doc.indented(), self._names.frame():
                 for inner in region.block.ops:
                     if not isinstance(inner, relax.YieldOp):

@@ -30,6 +30,9 @@ _LOOP_CALLS = {
 }
 
 
+_MAX_EXPRESSION = 1 << 22
+
+
 class TIRPrinter:
     """Prints one TIR function into a document."""
 
@@ -113,7 +116,7 @@ class TIRPrinter:
         for op in ops:
             expression = EXPRESSIONS.get(type(op))
             if expression is not None:
-                self._values[op.results[0]] = expression(self, op)
+                self._values[op.results[0]] = _bounded(op, expression(self, op))
             elif not isinstance(op, tir.YieldOp):
                 statement = _STATEMENTS.get(type(op))
                 if statement is None:
@@ -347,6 +350,16 @@ _STATEMENTS: dict[type[Operation], Callable[[TIRPrinter, Any], None]] = {
     tir.ReturnOp: TIRPrinter.give,
     tir.InitOp: TIRPrinter.init,
 }
+
+
+def _bounded(op: Operation, text: Expr) -> Expr:
+    """Refuses values that are shared so often that as a tree they have millions of characters."""
+    if len(text.text) > _MAX_EXPRESSION:
+        raise UnsupportedError(
+            f"{op.name}: as a tree the expression has more than {_MAX_EXPRESSION} characters",
+            hint="give what is used often a name with tir.let",
+        )
+    return text
 
 
 def _is_simple(t: tir.BufferType) -> bool:

@@ -25,6 +25,7 @@ CONSTANTS: dict[str, list[tuple[int, ...]]] = {
     "torch_matmul_relu": [(128, 128)],
     "torch_mlp": [(128, 784), (128,), (10, 128), (10,)],
     "statements": [],
+    "expressions": [],
     "structure": [],
 }
 

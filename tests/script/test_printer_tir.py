@@ -442,6 +442,12 @@ def test_deep_expressions_need_no_stack() -> None:
     assert printed == f"T.evaluate(n * n{' + n' * 3000})"
 
 
+def test_an_expression_that_explodes_is_refused() -> None:
+    doubled = "\n".join(f"%v{i + 1} = tir.add %v{i}, %v{i} : i32" for i in range(60))
+    with pytest.raises(UnsupportedError, match="give what is used often a name with tir.let"):
+        body_of(f"%v0 = tir.mul %n, %n : i32\n{doubled}\ntir.evaluate %v60 : i32")
+
+
 def test_the_default_types_can_be_chosen() -> None:
     body = "%0 = tir.const 1 : i64\n%1 = tir.const 2 : i32\ntir.evaluate %0 : i64\ntir.evaluate %1 : i32"
     assert body_of(body, int_dtype="int64") == "T.evaluate(1)\nT.evaluate(T.int32(2))"

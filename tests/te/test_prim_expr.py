@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block
 
@@ -101,6 +106,43 @@ def test_symbolic_form_and_back() -> None:
     assert tx.simplified(i + 4 - 4).value is i.value
     assert tx.as_sym(tx.from_sym(tx.as_sym(15 - i))) == tx.as_sym(15 - i)
     assert tx.as_sym(tx.const(3, "int32")) == Const(3, i32)
+
+
+Case = tuple[tx.PrimExpr, int]
+_SIZES = {"n": 7, "m": 3}
+
+
+def _leaf(name: str) -> Case:
+    return tx.SizeVar(name, "int64"), _SIZES[name]
+
+
+def _combined(kind: str, a: Case, b: Case) -> Case:
+    functions: dict[str, tuple[Callable[..., tx.PrimExpr], Callable[[int, int], int]]] = {
+        "add": (tx.add, operator.add),
+        "sub": (tx.subtract, operator.sub),
+        "mul": (tx.multiply, operator.mul),
+        "min": (tx.minimum, min),
+        "max": (tx.maximum, max),
+        "floordiv": (tx.floordiv, operator.floordiv),
+        "floormod": (tx.floormod, operator.mod),
+    }
+    build, compute = functions[kind]
+    if kind.startswith("floor"):
+        b = (tx.const(abs(b[1]) % 5 + 1, "int64"), abs(b[1]) % 5 + 1)
+    return build(a[0], b[0]), compute(a[1], b[1])
+
+
+_LEAVES = st.one_of(st.sampled_from(["n", "m"]).map(_leaf), st.integers(-9, 9).map(lambda v: (tx.const(v, "int64"), v)))
+_KINDS = st.sampled_from(["add", "sub", "mul", "min", "max", "floordiv", "floormod"])
+_CASES = st.recursive(_LEAVES, lambda inner: st.builds(_combined, _KINDS, inner, inner), max_leaves=12)
+
+
+@given(_CASES)
+def test_arithmetic_means_what_python_means(case: Case) -> None:
+    expr, expected = case
+    form = tx.as_sym(expr)
+    assert form.evaluate(_SIZES) == expected
+    assert tx.as_sym(tx.from_sym(form)).evaluate(_SIZES) == expected
 
 
 def test_place_substitutes_and_shares() -> None:

@@ -170,6 +170,11 @@ def test_errors() -> None:
         te.create_prim_func([x, x])
     with pytest.raises(TiraxError, match="needs its axis"):
         te.compute((4,), lambda i: te.sum(x[i, 0]))
+    n, m = te.var("n"), te.var("m")
+    a = te.placeholder((n,), name="a")
+    with pytest.raises(TiraxError, match="no argument determines m"):
+        te.create_prim_func([a, te.compute((n,), lambda i: a[i] * m)])
+    te.create_prim_func([a, m, te.compute((n,), lambda i: a[i] * m)])
     spatial = te.compute((4,), lambda i: x[i, 0]).op.axis[0]
     with pytest.raises(TiraxError, match="no reduction axis"):
         te.compute((4,), lambda i: te.sum(x[i, spatial], axis=spatial))

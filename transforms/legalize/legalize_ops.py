@@ -73,11 +73,15 @@ class LegalizeBuilder:
     emitted: list[Operation] = field(default_factory=list[Operation])
 
     def emit(self, op: Operation) -> SSAValue:
-        """Insert a detached op, and the detached ops that it uses; its first result."""
+        """Insert a detached op, and the detached ops that it uses; its first result.
+
+        A call of a packed function becomes one that is trusted to be pure, as the operator was.
+        """
         for value in op.operands:
             if isinstance(value, OpResult) and value.op.parent is None:
                 self.emit(value.op)
         if op.parent is None:
+            op = _pure(op)
             self.legalizer.insert_before(self.anchor, op)
             self.emitted.append(op)
         return op.results[0]
@@ -182,7 +186,7 @@ class _Legalizer:
             )
         value = built.results[0] if isinstance(built, Operation) else cast(SSAValue, built)
         if isinstance(value.owner, Operation) and value.owner.parent is None:
-            builder.emit(value.owner)
+            value = builder.emit(value.owner)
         self._replace(op, value)
         # An operator of the same kind would meet the same rule again, for ever.
         return [e for e in builder.emitted if e.name != op.name]
@@ -223,14 +227,27 @@ class _Legalizer:
                 owner.erase()
 
 
+def _pure(op: Operation) -> Operation:
+    """A call of a packed function, which stands for a pure operator here, as a call that is trusted to be pure."""
+    if not isinstance(op, relax.CallPackedOp):
+        return op
+    pure = relax.CallPurePackedOp(op.func.data, op.args, op.result_type, op.call_attrs)
+    set_name(pure.result, name_of(op.result))
+    op.result.replace_all_uses_with(pure.result)
+    op.erase()
+    return pure
+
+
 def _memo_key(op: Operator) -> Hashable:
     """Operators with one key become calls of one function; names of operands only name its parameters."""
     groups = tuple(None if a is None else len(a) if isinstance(a, tuple) else 1 for a in op.args)
-    operands = tuple(_operand_key(v) for v in op.operands)
+    first = _first_positions(op)
+    operands = tuple((first[v], *_operand_key(v)) for v in op.operands)
     return (op.name, tuple(sorted(op.properties.items())), groups, operands, op.result_type)
 
 
 def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:
+    """The type, and the value where rules may write it into the function."""
     owner = value.owner
     if isinstance(owner, relax.ConstantOp) and not owner.value.data.shape:
         return value.type, owner.value
@@ -239,9 +256,15 @@ def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:
     return value.type, None
 
 
+def _first_positions(op: Operation) -> dict[SSAValue, int]:
+    """Where each operand stands first."""
+    out: dict[SSAValue, int] = {}
+    for i, value in enumerate(op.operands):
+        out.setdefault(value, i)
+    return out
+
+
 def _positions(op: Operator, call: TECall) -> list[int] | None:
-    """The operands that are the arguments of the call; None where they are not, or some stands twice."""
-    operands = list(op.operands)
-    if len(set(operands)) != len(operands) or not all(v in operands for v in call.args):
-        return None
-    return [operands.index(v) for v in call.args]
+    """The operands that are the arguments of the call, None where some argument is none of them."""
+    first = _first_positions(op)
+    return [first[v] for v in call.args] if all(v in first for v in call.args) else None

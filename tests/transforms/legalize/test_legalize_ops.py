@@ -243,6 +243,29 @@ def test_custom_rule_of_the_same_operator_ends(one_operator: Callable[..., Modul
     assert str(module).count("relax.exp") == 2
 
 
+def test_a_packed_function_in_place_of_an_operator_is_trusted_to_be_pure(parse: Parse) -> None:
+    def packed(builder: Any, op: Any) -> Any:
+        return relax.CallPackedOp("my.add", op.args, op.result_type)
+
+    module = LegalizeOps(customize_legalize_map={"relax.add": packed})(parse(MLP))
+    assert str(module).count('relax.call_pure_packed "my.add"') == 2
+    assert "relax.call_packed" not in str(module)
+
+
+def test_repeated_operands(parse: Parse) -> None:
+    module = parse("""
+    relax.func @main(%x: !relax.tensor<[n], f32>, %y: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+      %0 = relax.subtract %x, %y : !relax.tensor<[n], f32>
+      %1 = relax.subtract %0, %0 : !relax.tensor<[n], f32>
+      %2 = relax.subtract %y, %y : !relax.tensor<[n], f32>
+      %3 = relax.subtract %1, %x : !relax.tensor<[n], f32>
+      relax.return %3 : !relax.tensor<[n], f32>
+    }""")
+    legal = LegalizeOps()(module)
+    assert functions(legal) == ["subtract"]
+    assert first_disagreement(module, legal) is None
+
+
 def test_errors(one_operator: Callable[..., ModuleOp]) -> None:
     module = one_operator("relax.exp", ["[3] f32"])
     with pytest.raises(NameLookupError, match=r"unknown operator 'relax\.exq'") as error:

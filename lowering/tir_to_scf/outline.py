@@ -1,0 +1,193 @@
+"""`outline-parallel`: the body of a parallel loop becomes a function `(context, begin, end)`, as a pool of threads runs it.
+
+    scf.parallel (%i) = (%a) to (%b) {S(%i, captured)}
+      -> context[…] = captured;  call @f_parallel_0(context, %a, %b)
+
+`@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in each 64-bit
+slot (a buffer as its address), and calls `@f_parallel_0_body(captured…, %begin, %end)`, which has the loop; so the buffers keep
+what is known of their aliasing. For now the whole range is run by one direct call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, llvm, memref, scf
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnrealizedConversionCastOp,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects.dtypes import bit_width, is_float
+from ...ir.transform import Pass
+from .emitter import INDEX
+from .signature import POINTER
+
+CONTEXT = MemRefType(i64, [DYNAMIC_INDEX])
+
+
+@dataclass(frozen=True)
+class OutlineParallel(Pass):
+    """Outline `scf.parallel` of one dimension without results; inner ones stay in the body, and run in order."""
+
+    name = "outline-parallel"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
+            loops = [inner for inner in function.walk() if isinstance(inner, scf.ParallelOp)]
+            outer = [loop for loop in loops if not _inside_parallel(loop)]
+            for number, loop in enumerate(outer):
+                _outline(op.body.block, function, loop, f"{function.sym_name.data}_parallel_{number}")
+
+
+def _inside_parallel(loop: scf.ParallelOp) -> bool:
+    parent = loop.parent_op()
+    while parent is not None:
+        if isinstance(parent, scf.ParallelOp):
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def _captured(loop: scf.ParallelOp) -> tuple[list[arith.ConstantOp], list[SSAValue]]:
+    """What the body uses from outside: constants, and other values."""
+    inside: set[SSAValue] = set()
+    for op in loop.walk():
+        inside.update(op.results)
+        inside.update(a for r in op.regions for b in r.blocks for a in b.args)
+    constants: dict[arith.ConstantOp, None] = {}
+    values: dict[SSAValue, None] = {}
+    for op in loop.body.walk():
+        for operand in op.operands:
+            if operand in inside:
+                continue
+            if isinstance(operand.owner, arith.ConstantOp):
+                constants[operand.owner] = None
+            else:
+                values[operand] = None
+    return list(constants), list(values)
+
+
+def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str) -> None:
+    if len(loop.lowerBound) != 1 or loop.results:
+        raise UnsupportedError("scf.parallel with several dimensions or results", expected="one loop")
+    constants, values = _captured(loop)
+    body = _body_function(kernel, loop, f"{name}_body", constants, values)
+    thunk = _thunk(name, f"{name}_body", values)
+    module.insert_ops_before([body, thunk], kernel)
+    parent = cast(Block, loop.parent)
+    for op in _call(name, loop, values):
+        parent.insert_op_before(op, loop)
+    loop.detach()
+    loop.erase()
+
+
+def _body_function(
+    kernel: func.FuncOp, loop: scf.ParallelOp, name: str, constants: list[arith.ConstantOp], values: list[SSAValue]
+) -> func.FuncOp:
+    """The loop from `begin` to `end`, with the captured values as parameters."""
+    types = [*(v.type for v in values), INDEX, INDEX]
+    entry = Block(arg_types=types)
+    mapping: dict[SSAValue, SSAValue] = dict(zip(values, entry.args, strict=False))
+    for value, arg in zip(values, entry.args, strict=False):
+        arg.name_hint = value.name_hint
+    for constant in constants:
+        copy = constant.clone()
+        entry.add_op(copy)
+        mapping[constant.result] = copy.result
+    old = loop.body.block
+    body = Block(arg_types=old.arg_types)
+    body.args[0].name_hint = old.args[0].name_hint
+    mapping[old.args[0]] = body.args[0]
+    for op in old.ops:
+        body.add_op(scf.YieldOp() if isinstance(op, scf.ReduceOp) else op.clone(mapping))
+    step = loop.step[0]
+    entry.add_ops([one := arith.ConstantOp.from_int_and_width(1, INDEX)] if step not in mapping else [])
+    step = mapping.get(step) or one.result  # pyright: ignore[reportPossiblyUnboundVariable]
+    entry.add_op(scf.ForOp(entry.args[-2], entry.args[-1], step, [], Region(body)))
+    entry.add_op(func.ReturnOp())
+    function = func.FuncOp(name, FunctionType.from_lists(types, []), Region(entry), StringAttr("private"))
+    function.attributes.update(kernel.attributes)
+    return function
+
+
+def _thunk(name: str, callee: str, values: list[SSAValue]) -> func.FuncOp:
+    """Reads the context and calls the body."""
+    entry = Block(arg_types=[CONTEXT, i64, i64])
+    args: list[SSAValue] = []
+    for slot, value in enumerate(values):
+        index = arith.ConstantOp.from_int_and_width(slot, INDEX)
+        word = memref.LoadOp.get(entry.args[0], [index])
+        entry.add_ops([index, word])
+        args.append(_from_word(entry, word.res, value.type))
+    for bound in entry.args[1:]:
+        args.append(_add(entry, arith.IndexCastOp(bound, INDEX)))
+    entry.add_ops([func.CallOp(callee, args, []), func.ReturnOp()])
+    return func.FuncOp(name, FunctionType.from_lists(list(entry.arg_types), []), Region(entry))
+
+
+def _add(block: Block, op: Operation) -> SSAValue:
+    block.add_op(op)
+    return op.results[0]
+
+
+def _from_word(block: Block, word: SSAValue, type: Attribute) -> SSAValue:
+    """What a 64-bit slot holds, as `type`."""
+    if isinstance(type, MemRefType):
+        pointer = _add(block, llvm.IntToPtrOp(word))
+        return _add(block, UnrealizedConversionCastOp.get([pointer], [type]))
+    if type == POINTER:
+        return _add(block, llvm.IntToPtrOp(word))
+    if isinstance(type, IndexType):
+        return _add(block, arith.IndexCastOp(word, INDEX))
+    width = bit_width(type)
+    integer = IntegerType(width)
+    bits = word if width == 64 else _add(block, arith.TruncIOp(word, integer))
+    return _add(block, arith.BitcastOp(bits, type)) if is_float(type) else bits
+
+
+def _to_word(ops: list[Operation], value: SSAValue) -> SSAValue:
+    """A value as 64 bits."""
+
+    def add(op: Operation) -> SSAValue:
+        ops.append(op)
+        return op.results[0]
+
+    if isinstance(value.type, MemRefType):
+        index = add(memref.ExtractAlignedPointerAsIndexOp.build(operands=[value], result_types=[INDEX]))
+        return add(arith.IndexCastOp(index, i64))
+    if value.type == POINTER:
+        return add(llvm.PtrToIntOp(value))
+    if isinstance(value.type, IndexType):
+        return add(arith.IndexCastOp(value, i64))
+    width = bit_width(value.type)
+    bits = add(arith.BitcastOp(value, IntegerType(width))) if is_float(value.type) else value
+    return bits if width == 64 else add(arith.ExtUIOp(bits, i64))
+
+
+def _call(name: str, loop: scf.ParallelOp, values: list[SSAValue]) -> list[Operation]:
+    """Fill the context and run the whole range."""
+    context = memref.AllocaOp.get(i64, 8, [max(1, len(values))])
+    ops: list[Operation] = [context]
+    for slot, value in enumerate(values):
+        word = _to_word(ops, value)
+        index = arith.ConstantOp.from_int_and_width(slot, INDEX)
+        ops += [index, memref.StoreOp.get(word, context, [index])]
+    bounds: list[SSAValue] = []
+    for bound in (loop.lowerBound[0], loop.upperBound[0]):
+        ops.append(cast_op := arith.IndexCastOp(bound, i64))
+        bounds.append(cast_op.result)
+    ops.append(whole := memref.CastOp.get(context, CONTEXT))
+    ops.append(func.CallOp(name, [whole.results[0], *bounds], []))
+    return ops

@@ -1,0 +1,161 @@
+"""TVM's names are there, in every place that programs import them from."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tirax.tvm_api as tvm
+from tirax.diagnostics import TiraxError
+from tirax.dialects.relax import OPERATORS
+from tirax.tvm_api import relax, te, tir, topi
+from tirax.tvm_api.script import ir as I
+from tirax.tvm_api.script import relax as R
+from tirax.tvm_api.script import tir as T
+
+
+@pytest.mark.parametrize(
+    "path",
+    """
+    IRModule TVMError build compile cpu cuda device get_global_func register_func nd.array nd.empty nd.NDArray
+    runtime.NDArray runtime.load_module runtime.ndarray.array target.Target testing.assert_allclose error.TVMError
+    ir.Op ir.GlobalVar ir.IRModule ir.assert_structural_equal ir.structural_equal ir.structural_hash
+    ir.transform.Sequential ir.transform.PassContext ir.transform.module_pass ir.instrument.PassInstrument
+    transform.Sequential transform.PassContext transform.module_pass script.ir_module script.from_source
+    relax.Var relax.DataflowVar relax.Constant relax.Call relax.Tuple relax.TupleGetItem relax.ShapeExpr relax.PrimValue
+    relax.StringImm relax.DataTypeImm relax.If relax.SeqExpr relax.BindingBlock relax.DataflowBlock relax.VarBinding
+    relax.MatchCast relax.ExternFunc relax.Function relax.GlobalVar relax.BlockBuilder relax.build relax.VirtualMachine
+    relax.const relax.TensorStructInfo relax.ShapeStructInfo relax.TupleStructInfo relax.ObjectStructInfo
+    relax.PrimStructInfo relax.FuncStructInfo relax.get_pipeline relax.expr.Var relax.struct_info.StructInfo
+    relax.expr_functor.PyExprMutator relax.expr_functor.PyExprVisitor relax.expr_functor.mutator relax.frontend.nn.Module
+    relax.frontend.nn.spec.Tensor relax.analysis.well_formed relax.analysis.get_var2val relax.analysis.free_vars
+    relax.transform.LegalizeOps relax.transform.FuseOps relax.transform.FuseTIR relax.transform.BindParams
+    relax.transform.AnnotateTIROpPattern relax.transform.function_pass relax.op.add relax.op.nn.relu relax.op.call_tir
+    te.placeholder te.compute te.create_prim_func topi.add topi.nn.relu tir.PrimFunc tir.Buffer tir.Var tir.IntImm tir.exp
+    """.split(),
+)
+def test_the_name_is_there(path):
+    found = tvm
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert found is not None
+
+
+@pytest.mark.parametrize("module", [tvm, relax, relax.op, relax.op.nn, relax.transform, R, T, I, tir, te, topi])
+def test_what_a_module_lists_can_be_had(module):
+    names = [n for n in dir(module) if not n.startswith("_")]
+    assert names
+    if module is not T:
+        assert all(getattr(module, n) is not None for n in names)
+
+
+def test_every_operator_has_its_function():
+    for name in OPERATORS:
+        space, found = R, None
+        for part in name.removeprefix("relax.").split("."):
+            space = found = getattr(space, part)
+        assert callable(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "hint"),
+    [
+        (relax.op, "ad", "relax.add"),
+        (relax.op.nn, "rellu", "relax.nn.relu"),
+        (R, "mathmul", "relax.matmul"),
+        (relax.transform, "FuseOp", "FuseOps"),
+    ],
+)
+def test_a_misspelt_name_gets_a_suggestion(module, name, hint):
+    with pytest.raises(AttributeError, match=hint):
+        getattr(module, name)
+
+
+def test_an_unknown_operator_by_name():
+    assert tvm.ir.Op.get("relax.add").name == "relax.add"
+    assert tvm.ir.Op.get("relax.call_tir") == tvm.ir.Op("relax.call_tir")
+    with pytest.raises(tvm.TVMError, match="unknown operator 'relax.adds'"):
+        tvm.ir.Op.get("relax.adds")
+
+
+def test_annotations_are_harmless():
+    assert R.Tensor((1, "n"), "float32") == relax.TensorStructInfo((1, "n"), "float32")
+    assert R.Tensor("float16", ndim=2).dtype == "float16" and R.Tensor("float16", ndim=2).ndim == 2
+    assert R.Tensor((4,)).dtype == ""
+    assert R.Tuple(R.Tensor((4,)), R.Object).fields[1] == relax.ObjectStructInfo()
+    assert R.Shape(["n", 4]).values[1] == 4
+    assert R.Prim("int64").dtype == "int64"
+    assert R.Callable((R.Tensor((4,)),), R.Object(), True).purity
+    assert T.Buffer((1, 784), "float32").shape == [1, 784]
+    assert T.handle().value is not None
+    assert T.int64(4).constant == 4
+    assert str(T.float32("inf")) == "inf"
+
+
+def test_what_only_scripts_have_says_so():
+    with pytest.raises(AttributeError, match=r"body of a T\.prim_func"):
+        T.grid
+
+
+def test_values_outside_of_scripts():
+    assert R.shape([1, "n"]).values[0] == 1
+    assert R.prim_value(3).value == 3
+    assert R.str("x").value == "x"
+    assert R.dtype("float16").value == "float16"
+    assert len(R.tuple(R.const(1), R.const(2.0))) == 2
+    x = relax.Var("x", R.Tensor((4,), "float32"))
+    call = R.multiply(x, R.const(2, "float32"))
+    assert call.op.name == "relax.multiply" and call.args[1].data.numpy() == 2
+
+
+def test_from_source_gives_a_module_or_a_function():
+    function = tvm.script.from_source("@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    return x\n")
+    assert isinstance(function, relax.Function) and function.name == "f"
+    module = tvm.script.from_source(tvm.IRModule({"f": function}).script())
+    assert isinstance(module, tvm.IRModule)
+    tvm.ir.assert_structural_equal(module["f"], function)
+
+
+def test_prim_func_outside_of_a_module():
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2)
+
+    assert isinstance(double, tir.PrimFunc)
+    out = tvm.nd.empty((4,), "float32")
+    tvm.build(double, target="llvm")["double"](tvm.nd.array(np.arange(4, dtype="float32")), out)
+    assert out.numpy().tolist() == [0, 2, 4, 6]
+
+
+def test_structural_inequality_shows_both_sides():
+    a = tvm.script.from_source("@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    return R.add(x, x)\n")
+    b = tvm.script.from_source("@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    return R.multiply(x, x)\n")
+    assert not tvm.ir.structural_equal(a, b)
+    with pytest.raises(TiraxError, match="relax.add"):
+        tvm.ir.assert_structural_equal(a, b)
+
+
+def test_instruments_see_the_passes():
+    seen = []
+
+    @tvm.ir.instrument.pass_instrument
+    class Log:
+        def run_before_pass(self, mod, info):
+            seen.append((info.name, type(mod)))
+
+    mod = tvm.script.from_source("@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    return R.add(x, x)\n")
+    with tvm.transform.PassContext(instruments=[Log(), tvm.ir.instrument.WellFormedInstrument()]):
+        relax.transform.LegalizeOps()(tvm.IRModule.from_expr(mod))
+    assert ("legalize-ops", tvm.IRModule) in seen
+
+
+def test_importing_is_light():
+    code = "import sys, tirax, tirax.tvm_api as tvm; tvm.relax; from tirax.tvm_api.script import relax; " + (
+        "print([m for m in ('llvmlite', 'torch', 'onnx', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
