@@ -93,7 +93,7 @@ def function_info(
 
 def param_struct_info(param: SSAValue) -> Attribute:
     """The struct info of a parameter of a tir function. Raises `UnsupportedError` for a handle."""
-    t = param.type
+    t: Attribute = param.type
     if isinstance(t, tir.BufferType):
         return relax.TensorType.of(t.dims, t.dtype)
     if isinstance(t, tir.HandleType):
@@ -102,7 +102,7 @@ def param_struct_info(param: SSAValue) -> Attribute:
         )
     name = name_of(param)
     is_integer = isinstance(t, IntegerType) and t != i1
-    return relax.PrimType.of(t, Var(name) if is_integer and name is not None else None)
+    return relax.PrimType.of(param.type, Var(name) if is_integer and name is not None else None)
 
 
 def buffer_accesses(func: tir.FuncOp) -> list[str]:

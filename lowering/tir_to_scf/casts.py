@@ -8,8 +8,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.dtypes import bit_width, is_float, is_unsigned
 from ...dialects.xdsl_extras import arith_extras as extras
-from ...dialects.xdsl_extras.arith_extras import element_type, with_element
-from .emitter import Emitter
+from ...dialects.xdsl_extras.arith_extras import element_type
+from .emitter import Emitter, like
 from .signature import scalar_type
 
 _Ops = tuple[type[Operation], type[Operation]]
@@ -39,7 +39,7 @@ def _from_float(emit: Emitter, value: SSAValue, source: Attribute, target: Attri
     if bit_width(source) == bit_width(target):
         return _from_float(emit, _from_float(emit, value, source, f32), f32, target)
     grows = bit_width(target) > bit_width(source)
-    wanted = with_element(value.type, target)
+    wanted = like(value.type, target)
     if grows:
         return emit.pure(arith.ExtFOp, (value,), wanted)
     return emit.pure(arith.TruncFOp, (value,), wanted)

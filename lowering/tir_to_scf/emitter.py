@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects import arith, vector
@@ -26,7 +27,7 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.xdsl_extras import arith_extras as extras
-from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type, with_element
+from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type
 
 INDEX = IndexType()
 CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
@@ -37,6 +38,17 @@ NSW = arith.IntegerOverflowAttr((arith.IntegerOverflowFlag.NSW,))
 _FLOAT_ARITH = (arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp)
 _INTEGER_ARITH = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 Key = tuple[object, ...]
+
+
+@lru_cache(maxsize=1024)
+def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
+    """A vector of `lanes` elements."""
+    return VectorType(element, [lanes])
+
+
+def like(type: Attribute, element: Attribute) -> Attribute:
+    """`element`, or as long a vector of it as `type` is."""
+    return vector_type(element, type.get_shape()[0]) if isinstance(type, VectorType) else element
 
 
 @dataclass
@@ -179,7 +191,7 @@ class Emitter:
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """A comparison; the predicates are those of arith (`olt` of floats, `slt`, `ult` of integers)."""
-        flag = with_element(a.type, i1)
+        flag = like(a.type, i1)
         is_integer = isinstance(element_type(a.type), IntegerType | IndexType)
         if isinstance(a.type, VectorType):
             vector_cls = extras.CmpIOp if is_integer else extras.CmpFOp
@@ -199,7 +211,7 @@ class Emitter:
     def convert(self, scalar: type[Operation], many: type[Operation], value: SSAValue, target: Attribute) -> SSAValue:
         """A conversion to elements of `target`: `scalar` on scalars, `many` on vectors."""
         is_vector = isinstance(value.type, VectorType)
-        return self.pure(many if is_vector else scalar, (value,), with_element(value.type, target))
+        return self.pure(many if is_vector else scalar, (value,), like(value.type, target))
 
     def to_index(self, value: SSAValue) -> SSAValue:
         """An integer as an index."""
@@ -219,7 +231,7 @@ class Emitter:
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A vector with `value` in each lane."""
-        return self.pure(vector.BroadcastOp, (value,), VectorType(value.type, [lanes]))
+        return self.pure(vector.BroadcastOp, (value,), vector_type(value.type, lanes))
 
     # memory: one index, of type index
 

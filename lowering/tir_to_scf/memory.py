@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.tir import BufferType
-from .emitter import Emitter, element_of
+from .emitter import Emitter, element_of, vector_type
 from .values import Values
 
 
@@ -34,7 +34,7 @@ class Memory:
         at = self.values.index(index)
         if lanes is None or lanes.plan.slope(index) == 0:
             return self.emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
-        wanted = VectorType(element_of(buffer), [lanes.count])
+        wanted = vector_type(element_of(buffer), lanes.count)
         if lanes.mask is None or self._may_overrun(buffer, at, lanes.count):
             return self.emit.load(vector.LoadOp, (buffer, at), wanted)
         zero = self.emit.constant(0, wanted)
@@ -53,12 +53,12 @@ class Memory:
             return
         value = self.values.vector(op.value)
         if lanes.mask is None:
-            self._append(vector.StoreOp(value, buffer, [at]), buffer)
+            self._append(_vector_store(value, buffer, at), buffer)
         elif self._may_overrun(buffer, at, lanes.count):
             old = self.emit.load(vector.LoadOp, (buffer, at), value.type)
-            self._append(vector.StoreOp(self.emit.select(lanes.mask, value, old), buffer, [at]), buffer)
+            self._append(_vector_store(self.emit.select(lanes.mask, value, old), buffer, at), buffer)
         else:
-            self._append(vector.MaskedStoreOp(buffer, [at], lanes.mask, value), buffer)
+            self._append(vector.MaskedStoreOp.create(operands=(buffer, at, lanes.mask, value)), buffer)
 
     def _append(self, op: memref.StoreOp | vector.StoreOp | vector.MaskedStoreOp, buffer: SSAValue) -> None:
         self.emit.append(op)
@@ -75,7 +75,7 @@ class Memory:
 
     def _load_explicit(self, buffer: SSAValue, index: SSAValue) -> SSAValue:
         count = cast("VectorType[Attribute]", index.type).get_shape()[0]
-        wanted = VectorType(element_of(buffer), [count])
+        wanted = vector_type(element_of(buffer), count)
         base = self._unit_ramp(index)
         if base is not None:
             return self.emit.load(vector.LoadOp, (buffer, base), wanted)
@@ -88,7 +88,7 @@ class Memory:
     def _store_explicit(self, buffer: SSAValue, value: SSAValue, index: SSAValue) -> None:
         base = self._unit_ramp(index)
         if base is not None:
-            self._append(vector.StoreOp(value, buffer, [base]), buffer)
+            self._append(_vector_store(value, buffer, base), buffer)
             return
         count = cast("VectorType[Attribute]", index.type).get_shape()[0]
         for lane, at in enumerate(self._lane_indices(index, count)):
@@ -106,6 +106,13 @@ class Memory:
         dtype = cast("VectorType[Attribute]", lanes.type).element_type
         extracted = [self.emit.append(vector.ExtractOp(lanes, [lane], dtype)).results[0] for lane in range(count)]
         return [self.emit.to_index(value) for value in extracted]
+
+
+_TEMPORAL = BoolAttr.from_bool(False)
+
+
+def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue) -> vector.StoreOp:
+    return vector.StoreOp.create(operands=(value, buffer, at), properties={"nontemporal": _TEMPORAL})
 
 
 def _one_index(indices: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -134,7 +134,8 @@ def _thunk(name: str, callee: str, values: list[SSAValue]) -> func.FuncOp:
     for bound in entry.args[1:]:
         args.append(_add(entry, arith.IndexCastOp(bound, INDEX)))
     entry.add_ops([func.CallOp(callee, args, []), func.ReturnOp()])
-    return func.FuncOp(name, FunctionType.from_lists(list(entry.arg_types), []), Region(entry))
+    signature = FunctionType.from_lists(list(entry.arg_types), [])
+    return func.FuncOp(name, signature, Region(entry), StringAttr("private"))
 
 
 def _add(block: Block, op: Operation) -> SSAValue:

@@ -34,12 +34,15 @@ class VectorPlan:
     widest: int = 8
     memo: dict[SSAValue, SymExpr] = field(default_factory=lambda: dict[SSAValue, SymExpr]())
     masked: bool = False
+    slopes: dict[SSAValue, int | None] = field(default_factory=lambda: dict[SSAValue, "int | None"]())
 
     def slope(self, index: SSAValue) -> int | None:
         """By how much an integer grows with the loop variable; None where that is not one constant."""
         if index not in self.varying:
             return 0
-        return slope_in(expr_of(index, self.memo), self.lane, self.varying)
+        if index not in self.slopes:
+            self.slopes[index] = slope_in(expr_of(index, self.memo), self.lane, self.varying)
+        return self.slopes[index]
 
 
 def slope_in(expr: SymExpr, lane: SSAValue, varying: set[SSAValue] | None = None) -> int | None:

@@ -68,6 +68,7 @@ class Statements:
         self._heap: list[list[SSAValue]] = [[]]
         self._stack_left = 8 * STACK_BYTES
         self.function_name = ""
+        self._plans: dict[tir.ForOp, VectorPlan | None] = {}
 
     # blocks
 
@@ -131,7 +132,7 @@ class Statements:
     def for_loop(self, op: tir.ForOp) -> None:
         first, extent = self.bound(op.min), self.bound(op.extent)
         if op.kind is ForKind.VECTORIZED and self.values.lanes is None:
-            plan = vector_plan(op)
+            plan = self._plan(op)
             if plan is not None:
                 self._vectorized(op, plan, first, extent)
                 return
@@ -142,6 +143,12 @@ class Statements:
             self._parallel(op, first, extent)
         else:
             self._serial(op, first, extent)
+
+    def _plan(self, op: tir.ForOp) -> VectorPlan | None:
+        """The plan for a loop, made once for all copies that unrolling makes."""
+        if op not in self._plans:
+            self._plans[op] = vector_plan(op)
+        return self._plans[op]
 
     def _iteration(self, op: tir.ForOp, at: SSAValue, first: SSAValue) -> None:
         known = self.emit.known.get(first)

@@ -20,7 +20,7 @@ from ...dialects import tir
 from ...dialects.dtypes import is_float, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
-from .emitter import Emitter
+from .emitter import Emitter, vector_type
 from .expressions import BUILDERS, DIVISIONS
 from .intrinsics import build_intrinsic, reinterpret
 from .plan import VectorPlan
@@ -92,7 +92,7 @@ class Values:
         """The loop variable: base, base + 1, …"""
         lanes = self.lanes
         assert lanes is not None
-        wanted = VectorType(scalar_type(dtype), [lanes.count])
+        wanted = vector_type(scalar_type(dtype), lanes.count)
         base = self.emit.from_index(lanes.base, scalar_type(dtype))
         steps = self.emit.dense(range(lanes.count), wanted)
         if self.emit.known.get(base) == 0:
@@ -332,7 +332,7 @@ def _compare_lanes(values: Values, op: Operation) -> SSAValue:
 
 def lane_mask(emit: Emitter, room: SSAValue, count: int) -> SSAValue:
     """The mask of the first `room` of `count` lanes."""
-    wanted = VectorType(i1, [count])
+    wanted = vector_type(i1, count)
     known = emit.known.get(room)
     if known is not None:
         return emit.dense([int(i < known) for i in range(count)], wanted)

@@ -152,7 +152,7 @@ def _callable(p: StructInfoEvaluator, site: CallSite) -> Attribute:
         items = cast("list[Any]", list(params)) if isinstance(params, tuple | list) else [params]
         types = [p.as_struct_info(v, site.node) for v in items]
     result = OBJECT if ret is None else p.as_struct_info(ret, site.node)
-    return CallableType.of(types, result, True if purity is None else bool(_plain(purity)))
+    return CallableType.of(types, result, params is not None if purity is None else bool(_plain(purity)))
 
 
 def _plain(value: Any) -> Any:

@@ -18,6 +18,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
 from ...dialects.tir import ForKind, IterKind
 from ...dialects.tir.types import HANDLE
+from ...ir.affine import Materializer
 from ...ir.regions import infer_regions
 from .attributes import attribute_dict
 from .evaluator import refuse
@@ -169,12 +170,24 @@ class TirParser(TirCalls):
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         """Read statements into the current block."""
-        for statement in statements:
+        for i, statement in enumerate(statements):
+            if self._opens_rest(statement):
+                call = cast(ast.Call, cast(ast.Expr, statement).value)
+                with self._attr(call, None):
+                    self.body(statements[i + 1 :])
+                return
             visitor = self.visitors.get(type(statement))
             if visitor is None:
                 raise refuse(self.source, statement, "a prim_func")
             with self.source.located(statement):
                 visitor(self, statement)
+
+    def _opens_rest(self, statement: ast.stmt) -> bool:
+        """Whether a statement is `T.attr(…)` without `with`: then it holds for all that follows."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "attr":
+            return False
+        return self.visit(call.func) == Ref("tir", "attr")
 
     @contextmanager
     def into(self, block: Block) -> Iterator[None]:
@@ -238,7 +251,7 @@ class TirParser(TirCalls):
 
     def _is_definition(self, value: SSAValue) -> bool:
         """Whether a value needs no let: buffers, and the iterators of the innermost block."""
-        if isinstance(value.type, tir.BufferType):
+        if isinstance(value.type, tir.BufferType) or (isinstance(value.owner, tir.LetOp) and name_of(value) is None):
             return True
         return bool(self.blocks) and any(value is a for a in self.block.args) and name_of(value) is None
 
@@ -401,11 +414,18 @@ class TirParser(TirCalls):
         if stop is None:
             extent = self._bound(start, site)
             return Loop(Const(0, self._int_type(extent, site)), extent, kind, thread, annotations)
-        least, extent = self._bound(start, site), self._bound(self.operate("sub", stop, start, site.node), site)
+        least, extent = self._bound(start, site), self._distance(start, stop, site)
         types = [self._int_type(b, site) for b in (least, extent)]
         wide = max(types, key=lambda t: t.width.data)
         least, extent = (self._widened(b, wide, site.node) for b in (least, extent))
         return Loop(least, extent, kind, thread, annotations)
+
+    def _distance(self, start: Any, stop: Any, site: CallSite) -> Bound:
+        """`stop - start`, simplified as TVM does it."""
+        extent = self.int_expr(stop, site.node) - self.int_expr(start, site.node)
+        if all(isinstance(v.name, str) for v in extent.free_vars()):
+            return extent
+        return Materializer(lambda op: self.emit(op, site.node))(extent)
 
     def _bound(self, value: Any, site: CallSite) -> Bound:
         found = as_sym(value, default=i32)
@@ -687,6 +707,12 @@ class TirParser(TirCalls):
         if value is not None:
             self.emit(tir.EvaluateOp(self.expr(value, site.node)), site.node)
 
+    def _let_statement(self, site: CallSite) -> SSAValue:
+        return self.emit(tir.LetOp(self.expr(site.bind("value")[0], site.node)), site.node)
+
+    def _assert_statement(self, site: CallSite) -> None:
+        self._emit_assert(*site.bind("condition message"), site.node)
+
     def _ret(self, site: CallSite) -> None:
         self.emit_return(site.bind("value")[0], site.node)
 
@@ -697,6 +723,8 @@ class TirParser(TirCalls):
         "block_attr": _block_attr,
         "evaluate": _evaluate,
         "ret": _ret,
+        "LetStmt": _let_statement,
+        "Assert": _assert_statement,
     }
     visitors: ClassVar[dict[type[ast.stmt], Callable[..., None]]] = {
         ast.Pass: _pass,

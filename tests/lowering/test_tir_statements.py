@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tir_kernels import Kernel, alloc, function, nest, parse
+
 from tirax.diagnostics import NameLookupError, UnsupportedError
 from tirax.lowering.pipeline_tir import lower_tir
 from tirax.lowering.tir_to_scf import kernel_signature
@@ -127,7 +128,9 @@ def test_casts(source, target):
     kernel(a, y, n=SIZE)
     wanted = a.astype(DTYPES[target])
     if target == "bf16":
-        wanted = a.astype("float32" if source not in ("i64", "ui64", "i32", "ui32") else "float64").astype(DTYPES[target])
+        wanted = a.astype("float32" if source not in ("i64", "ui64", "i32", "ui32") else "float64").astype(
+            DTYPES[target]
+        )
     np.testing.assert_array_equal(y.astype("float64"), wanted.astype("float64"))
 
 

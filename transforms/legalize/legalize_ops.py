@@ -187,6 +187,8 @@ class _Legalizer:
         value = built.results[0] if isinstance(built, Operation) else cast(SSAValue, built)
         if isinstance(value.owner, Operation) and value.owner.parent is None:
             value = builder.emit(value.owner)
+        if value.owner in builder.emitted:
+            set_name(value, name_of(op.results[0]))
         self._replace(op, value)
         # An operator of the same kind would meet the same rule again, for ever.
         return [e for e in builder.emitted if e.name != op.name]
@@ -208,15 +210,13 @@ class _Legalizer:
             args = [op.operands[i] for i in known.kept]
         new = relax.CallTIROp(callee, args, op.result_type, call.tir_vars or None)
         self.insert_before(op, new)
+        set_name(new.result, name_of(op.results[0]))
         self._replace(op, new.result)
 
     @staticmethod
     def _replace(op: Operator, value: SSAValue) -> None:
         """Put `value` in place of the operator, and drop the constants and shapes that nothing else uses."""
-        old = op.results[0]
-        if name_of(value) is None or isinstance(value.owner, Operation):
-            set_name(value, name_of(old))
-        old.replace_all_uses_with(value)
+        op.results[0].replace_all_uses_with(value)
         operands = dict.fromkeys(op.operands)
         op.detach()
         op.erase()

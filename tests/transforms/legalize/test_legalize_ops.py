@@ -252,6 +252,19 @@ def test_a_packed_function_in_place_of_an_operator_is_trusted_to_be_pure(parse: 
     assert "relax.call_packed" not in str(module)
 
 
+def test_a_custom_rule_may_give_a_value_that_is_there(parse: Parse) -> None:
+    module = LegalizeOps(customize_legalize_map={"relax.nn.relu": lambda builder, op: op.args[0]})(parse(MLP))
+    assert "relu" not in str(module)
+    assert [c.result.name_hint for c in calls(module)] == [
+        "permute_dims",
+        "matmul",
+        "add",
+        "permute_dims1",
+        "matmul1",
+        "add1",
+    ]
+
+
 def test_repeated_operands(parse: Parse) -> None:
     module = parse("""
     relax.func @main(%x: !relax.tensor<[n], f32>, %y: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {

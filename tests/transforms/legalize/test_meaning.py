@@ -123,6 +123,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("nn.attention", ["[2, 3, 2, 4] f32", "[2, 5, 2, 4] f32", "[2, 5, 2, 4] f32", "[2, 2, 3, 5] f32"], {"scale": 0.3}),
     ("nn.attention", ["[1, 3, 2, 4] f32", "[1, 5, 2, 4] f32", "[1, 5, 2, 4] f32"], {"causal_mask": "TopLeft"}),
     ("nn.attention", ["[1, 3, 2, 4] f32", "[1, 5, 2, 4] f32", "[1, 5, 2, 4] f32"], {"causal_mask": "BottomRight"}),
+    ("nn.attention", ["[1, n, 2, 4] f32", "[1, m, 2, 4] f32", "[1, m, 2, 4] f32"], {"causal_mask": "BottomRight"}),
     ("nn.dropout", [A], {}),
 ]
 POSITIVE = {"log", "rsqrt", "acosh", "divide", "floor_divide", "mod", "floor_mod", "sqrt", "power"}
