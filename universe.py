@@ -39,6 +39,7 @@ _PASSES: dict[str, str] = {
     "flatten-buffers": "transforms.tir.flatten_buffers:FlattenBuffers",
     "tir-simplify": "transforms.tir.simplify:TirSimplify",
     "convert-tir-to-scf": "lowering.tir_to_scf:ConvertTirToScf",
+    "outline-parallel": "lowering.tir_to_scf:OutlineParallel",
     "lift-closures": "lowering.host.lift:LiftClosures",
     "lower-relax-calls": "lowering.host.calls:LowerRelaxCalls",
     "plan-memory": "lowering.memory.plan:PlanMemory",

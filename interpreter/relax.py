@@ -94,8 +94,11 @@ class RelaxSemantics:
         function = relax_operators.OPERATORS.get(name)
         if function is None:
             raise InterpreterError(f"{op.name} has no reference semantics", location=location_of(op))
-        with np.errstate(all="ignore"):
-            value = function(op, *_group(op, args))
+        try:
+            with np.errstate(all="ignore"):
+                value = function(op, *_group(op, args))
+        except (ValueError, IndexError) as error:  # numpy's: the greatest of no elements, an index out of bounds
+            raise InterpreterError(f"{op.name} has no meaning here: {error}", location=location_of(op)) from error
         return (relax_operators.to_result(value, op.result_type),)
 
     def prim_value(self, _i: Interpreter, op: relax.PrimValueOp, _args: PythonValues) -> PythonValues:

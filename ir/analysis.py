@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import relax
-from .expr import Expr, GlobalVar, Var, canonical, expr_of, is_inline
+from .expr import Expr, GlobalVar, Var, is_inline
 from .functor import post_order_visit
 from .module import IRModule
 from .relax_function import Binding, DataflowBlock, Function, binding_of
@@ -84,20 +84,13 @@ def _owner(value: SSAValue) -> Operation | None:
 
 
 def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
-    """The variables that use each variable of a dataflow block or function."""
+    """The variables that use each variable of a dataflow block or function, in order."""
     found: dict[Var, list[Var]] = {}
     for binding in _bindings(block.op):
-        users = (u.operation for u in binding.var.ssa.uses)
-        values = dict.fromkeys(r for u in users for r in _bound_results(u))
-        found[binding.var] = [cast(Var, expr_of(canonical(r))) for r in values]
+        found.setdefault(binding.var, [])
+        for used in all_vars(binding.value):
+            found.setdefault(used, []).append(binding.var)
     return found
-
-
-def _bound_results(op: Operation) -> list[OpResult]:
-    """The results of an op that are variables; of a leaf or tuple without a name, those of its users."""
-    if not op.results or not is_inline(op):
-        return list(op.results)
-    return [r for use in op.results[0].uses for r in _bound_results(use.operation)]
 
 
 def contains_impure_call(expr: Function) -> bool:

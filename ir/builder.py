@@ -219,12 +219,13 @@ class Builder:
     def begin_scope(self, params: Sequence[Var] | None = None) -> Iterator[Block]:
         """Build into a block of its own, with `params` as its arguments."""
         block = Block()
+        depth = len(self._scopes)
         self._scopes.append(Scope(block))
         try:
             self._take_params(params or ())
             yield block
         finally:
-            self._scopes.pop()
+            del self._scopes[depth:]
 
     @contextmanager
     def dataflow(self) -> Iterator[None]:
@@ -288,6 +289,11 @@ class Builder:
         self.scope.outputs.append((inner, handle))
         return handle
 
+    def order_outputs(self, wanted: Sequence[Expr | None]) -> None:
+        """Put the outputs of the dataflow block that is being built into an order; others stay behind them."""
+        position = {id(handle): i for i, handle in enumerate(wanted)}
+        self.scope.outputs.sort(key=lambda output: position.get(id(output[1]), len(position)))
+
     def match_cast(self, value: Any, struct_info: Any, name_hint: str = "") -> Var:
         """Check at run time that a value is of `struct_info`, which may bind new symbolic variables."""
         op = relax.MatchCastOp(self.place(to_expr(value)), type_of(struct_info))
@@ -311,6 +317,8 @@ class Builder:
                 self._output(made, lambda: name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
             )
         if in_dataflow and not isinstance(binding.var, DataflowVar):
+            if isinstance(binding.var.ssa.owner, relax.BindOp) and isinstance(value, Var):
+                value = Var.on(self._bind(value, lambda: name))
             return self._output(value, lambda: name)
         named = name_of(binding.var.ssa) is not None
         return cast(Var, expr_of(self._bind(value, lambda: name if named else None)))
@@ -379,6 +387,8 @@ class Builder:
         op = cast(OpResult, expr.ssa).op
         if op.parent is not None:
             op = self._copy(op)
+        elif op.regions:
+            self._resolve_inside(op)
         self._place_operands(op)
         return self._insert(op, name())
 
@@ -386,6 +396,15 @@ class Builder:
         """A copy of an op; what its regions use from outside is what stands for it here."""
         inside = (v for inner in op.walk() if inner is not op for v in inner.operands)
         return op.clone({v: new for v in inside if (new := self._resolve(v)) is not v})
+
+    def _resolve_inside(self, op: Operation) -> None:
+        """Let the ops in the regions of a detached op use what stands for their operands here."""
+        for inner in op.walk():
+            if inner is not op:
+                for i, v in enumerate(inner.operands):
+                    new = self._resolve(v)
+                    if new is not v:
+                        inner.operands[i] = new
 
     def _local_function(self, func: Function) -> relax.ClosureOp:
         op = func.op if func.op.parent is None and func.is_local else self._copy(func.op)
@@ -510,10 +529,26 @@ def build_function(
             last.detach()
             last.drop_all_references()
         return finish_function(name, body.block, value, ret, pure, attrs, private)
+    if isinstance(body, SeqExpr):
+        block, value = _copy_sequence(body, params)
+        return finish_function(name, block, value, ret, pure, attrs, private)
     builder = Builder()
     with builder.begin_scope(params) as block:
         value = builder.place(body)
     return finish_function(name, block, value, ret, pure, attrs, private)
+
+
+def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue]:
+    """A copy of the bindings of a body, in a block whose arguments stand for `params`; and of its value."""
+    block = Block(arg_types=[p.ssa.type for p in params])
+    copies: dict[SSAValue, SSAValue] = {}
+    for var, arg in zip(params, block.args, strict=True):
+        set_name(arg, name_of(var.ssa))
+        copies[var.ssa] = arg
+    for op in seq.block.ops:
+        if op is not seq.block.last_op:
+            block.add_op(op.clone(copies))
+    return block, copies.get(seq.ssa, seq.ssa)
 
 
 def build_branch(body: Expr) -> Block:
@@ -521,7 +556,9 @@ def build_branch(body: Expr) -> Block:
     if isinstance(body, SeqExpr):
         if body.block.parent is None:
             return body.block
-        raise TiraxError("the branch belongs to another if already")
+        block, value = _copy_sequence(body, ())
+        block.add_op(relax.YieldOp(value))
+        return block
     builder = Builder()
     with builder.begin_scope() as block:
         block.add_op(relax.YieldOp(builder.place(body)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, Region, SSAValue
 
 from ..diagnostics import TiraxError
@@ -214,6 +215,7 @@ class PyExprMutator:
             return Function.on(_closure(func, body, ret.type if keeps else body.ssa.type))
         new = Function(params, body, ret if keeps else None, func.is_pure, dict(func.attrs))
         new.op.sym_name = func.op.sym_name
+        new.op.location = func.op.location
         return new
 
     def visit_with_new_scope(self, expr: Any, params: list[Var] | None = None) -> SeqExpr:
@@ -254,6 +256,7 @@ class PyExprMutator:
         self.builder_._begin_dataflow_block()  # pyright: ignore[reportPrivateUsage]
         for binding in block.bindings:
             self.visit_binding(binding)
+        self.builder_.order_outputs([self.builder_.get_remap(outer) for outer in block.op.outputs])
         return self.builder_._end_block()  # pyright: ignore[reportPrivateUsage]
 
     def _reemit_block(self, block: BindingBlock) -> None:
@@ -285,6 +288,7 @@ class PyExprMutator:
             new = self.builder_.emit_binding(binding, self._local(new_value))
         else:
             new = self.builder_.emit_binding(binding, new_value)
+        _keep_location(binding.var.ssa, new.ssa)
         self.set_var_remap(binding.var.vid, new)
 
     def _local(self, value: Expr) -> Expr:
@@ -344,6 +348,13 @@ def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValu
     if retyped:
         infer_again(copy)
     return copy.results[0]
+
+
+def _keep_location(old: SSAValue, new: SSAValue) -> None:
+    """What stands for a binding was written where the binding was, unless it says otherwise."""
+    source, made = old.owner, new.owner
+    if isinstance(source, Operation) and isinstance(made, Operation) and isinstance(made.location, UnknownLoc):
+        made.location = source.location
 
 
 def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:

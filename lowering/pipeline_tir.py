@@ -1,4 +1,5 @@
-"""The way of a tir function from its schedule to loops and vectors: a list of passes, applied function by function."""
+"""The way of a tir function from its schedule to loops and vectors: a list of passes, applied function by
+function."""
 
 from __future__ import annotations
 
@@ -23,15 +24,14 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         from ..schedule.cpu.default_schedule import DefaultSchedule
 
         first.append(DefaultSchedule(target.text))
-    return [
-        *first, LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify(), ConvertTirToScf(target.text), OutlineParallel(),
-    ]  # fmt: skip
+    to_loops: list[ModulePass] = [LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify()]
+    return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel()]
 
 
 def lower_tir(module: ModuleOp, target: Target | None = None, *, schedule: bool = True) -> ModuleOp:
-    """A module of kernels (func, scf, memref, arith, math, vector) of the tir functions of `module`, which stays as it is.
+    """A module of kernels (func, scf, memref, arith, math, vector) of the tir functions of `module`.
 
-    Other functions of `module` are left out. How a kernel is called is said in `lowering.tir_to_scf`.
+    `module` stays as it is; its other functions are left out. How a kernel is called: see `lowering.tir_to_scf`.
     """
     out = ModuleOp([op.clone() for op in module.body.block.ops if isinstance(op, tir.FuncOp)])
     context = new_context()

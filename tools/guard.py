@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -45,11 +46,15 @@ class ArgumentParser(argparse.ArgumentParser):
         if rest:
             known = list(self._option_string_actions)
             hints = [h for h in (suggestion(r.partition("=")[0], known) for r in rest if r.startswith("-")) if h]
-            self.error(f"unrecognized arguments: {' '.join(rest)}" + "".join(f" ({h})" for h in hints[:1]))
+            raise UsageError(
+                f"unknown option or argument: {' '.join(rest)}", hint=(hints or [f"{self.prog} --help"])[0]
+            )
         return parsed
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"{self.prog} --help")
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        hint = suggestion(choice[1], re.findall(r"'(.*?)'", choice[2])) if choice else None
+        raise UsageError(message, hint=hint or f"{self.prog} --help")
 
 
 def report(error: BaseException | str) -> None:

@@ -90,7 +90,8 @@ def instantiate(cls: type[_T], given: Mapping[str, ParameterListType], what: str
 def _unknown_option(what: str, written: str, options: Mapping[str, Any]) -> UsageError:
     if not options:
         return UsageError(f"{what} has no options", found=written)
-    return as_usage(unknown_name(f"option of {what}", written, options))
+    error = unknown_name("option", written, options)
+    return UsageError(f"{error.message} of {what}", hint=error.hint)
 
 
 def option_fields(cls: type[Any]) -> list[dataclasses.Field[Any]]:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from ..diagnostics import TiraxError
 
@@ -94,17 +93,19 @@ class Dumps:
 
     def _text(self, module: ModuleOp) -> tuple[str, str]:
         """TVMScript where it is wanted and can hold the module, else MLIR."""
-        if self.script and _is_script(module):
+        if self.script and is_high_level(module):
             from ..script.printer import print_script
 
             return print_script(module), "py"
         return str(module), "mlir"
 
 
-def _is_script(module: ModuleOp) -> bool:
-    from ..dialects import relax, tir
+_HIGH_LEVEL = ("builtin", "relax", "tir", "sym")
 
-    return all(isinstance(op, relax.FuncOp | tir.FuncOp) for op in module.body.block.ops)
+
+def is_high_level(module: ModuleOp) -> bool:
+    """Whether a module holds nothing below relax and tir: what TVMScript can say and the reference interpreter can run."""
+    return all(op.name.partition(".")[0] in _HIGH_LEVEL for op in module.walk())
 
 
 class MeaningChangedError(TiraxError):
@@ -131,16 +132,14 @@ class MeaningCheck:
 
 
 def _comparable(before: ModuleOp, after: ModuleOp) -> bool:
-    """Whether a public function is in both, with as many parameters."""
+    """Whether a public function is in both, with as many parameters, and can be interpreted."""
     from ..dialects import relax, tir
+
+    if not (is_high_level(before) and is_high_level(after)):
+        return False
 
     def parameters(module: ModuleOp) -> dict[str, int]:
         kinds = relax.FuncOp | tir.FuncOp
         return {f.sym_name.data: len(f.params) for f in module.body.block.ops if isinstance(f, kinds) and not f.private}
 
     return bool(parameters(before).items() & parameters(after).items())
-
-
-def pass_name(p: ModulePass) -> str:
-    """The name of a pass as the command line has it."""
-    return p.name

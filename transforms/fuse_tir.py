@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TupleType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
-from ..dialects.relax import PrimType, ShapeType
+from ..dialects.relax import PrimType, ShapeType, TensorType
 from ..dialects.sym.expr import SymExpr
 from ..ir.functions import functions, ops_of_type, relax_functions
 from ..ir.substitute import erase_unused
@@ -57,20 +57,41 @@ def _fuse_functions(module: ModuleOp) -> dict[str, FusedFunction]:
     """Replace the primitive functions of a module; what they became, by name."""
     table = functions(module)
     values = {r.callee.root_reference.data for r in ops_of_type(module, relax.FunctionRefOp)}
+    calls: dict[str, list[relax.CallOp]] = {}
+    for call in ops_of_type(module, relax.CallOp):
+        calls.setdefault(call.callee_name, []).append(call)
     fused: dict[str, FusedFunction] = {}
     for func in [f for f in relax_functions(module) if is_primitive(f)]:
         name = func.sym_name.data
         try:
             if name in values:
                 raise NotFusable("it is used as a value")
+            if not all(map(_is_static, calls.get(name, ()))):
+                raise NotFusable("a call of it passes or gives a value of unknown shape")
             fused[name] = fuse_function(func, table.get)
         except NotFusable as reason:
             _note(func, str(reason))
             continue
+        fused[name].func.location = func.location
         module.body.block.insert_op_before(fused[name].func, func)
         func.detach()
         func.erase()
     return fused
+
+
+def _is_static(call: relax.CallOp) -> bool:
+    """Whether `call_tir` can do what the call does: the shapes and dtypes of arguments and results are known."""
+    return all(_is_known(t) for t in (call.result.type, *(a.type for a in call.call_args)))
+
+
+def _is_known(t: Attribute) -> bool:
+    if isinstance(t, TupleType):
+        return all(map(_is_known, t.types))
+    if isinstance(t, TensorType):
+        return t.dims is not None and t.element is not None
+    if isinstance(t, ShapeType):
+        return t.dims is not None
+    return isinstance(t, PrimType) and t.expr is not None
 
 
 def _note(func: relax.FuncOp, reason: str) -> None:
@@ -89,6 +110,7 @@ def _replace_call(call: relax.CallOp, fused: FusedFunction) -> None:
         new = relax.CallTIRInplaceOp(name, args, fused.inplace, result, scalars or None)
     else:
         new = relax.CallTIROp(name, args, result, scalars or None)
+    new.location = call.location
     block = call.parent
     assert block is not None
     block.insert_op_before(new, call)

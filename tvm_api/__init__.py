@@ -21,7 +21,7 @@ from ..runtime import (
 
 if TYPE_CHECKING:
     from . import error, ir, nd, relax, runtime, script, target, te, testing, tir, topi, transform
-    from .build import build, compile
+    from .compilation import build, compile
 
 __tirax_script_dialect__ = "tvm"
 __version__ = "0.20.0"
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name in ("build", "compile"):
-        module = import_module(".build", __name__)
+        module = import_module(".compilation", __name__)
         globals().update(build=module.build, compile=module.compile)
         return globals()[name]
     if name == "arith":

@@ -3,4 +3,5 @@
 from .. import te as _te
 from ..te import *  # noqa: F403
 
-__all__ = list(_te.__all__)
+__all__: list[str] = []
+__all__ += _te.__all__

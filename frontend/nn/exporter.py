@@ -10,7 +10,7 @@ from ...dialects.sym.expr import Var as SymVar
 from ...ir.expr import Expr, Tuple, Var
 from ...ir.module import IRModule
 from ...ir.relax_ops import to_expr
-from ...ir.struct_info import PrimStructInfo, TupleStructInfo
+from ...ir.struct_info import ShapeStructInfo, TupleStructInfo
 from ..block_builder import BlockBuilder
 from .core import Parameter, Tensor
 from .spec import Int, MethodSpec, Spec
@@ -55,7 +55,7 @@ def _export_method(
 
 def _input_var(name: str, spec: Spec) -> Var:
     if isinstance(spec, Int):
-        return Var(name, PrimStructInfo(spec.dtype, SymVar(name)))
+        return Var(name, ShapeStructInfo([SymVar(name)]))
     return Var(name, spec.struct_info())
 
 

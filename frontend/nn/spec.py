@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...diagnostics import TiraxError, unknown_name
-from ...ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ...ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Int:
-    """A symbolic integer, named by its argument."""
+    """A symbolic integer, named by its argument; it is passed as a shape of one extent, as in TVM."""
 
     dtype: str = "int64"
 
     def struct_info(self) -> StructInfo:
-        return PrimStructInfo(self.dtype)
+        return ShapeStructInfo(ndim=1)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from .values import (
     as_object,
     as_result,
     constant,
+    flat_fields,
     load_trusted,
     new_array,
 )
@@ -47,29 +48,41 @@ class Body:
 
     def block(self, block: Block) -> None:
         """All ops of a block. Errors get the location of the op that they are about."""
+        last_uses = _last_uses(block)
+        variables: dict[Operation, list[SSAValue]] = {}
         for group in _runs(block, self.f.module.signatures):
-            op = group[0]
-            try:
-                if isinstance(op, host.KernelOp):
-                    self._kernels(group)
-                else:
-                    _RULES[type(op)](self, op)
-            except TiraxError as error:
-                error.location = error.location or location_of(op)
-                raise
+            before = len(self.f.owned)
+            self._group(group)
+            variables[group[0]] = self.f.owned[before:]
+            for op in group:
+                for maker in last_uses.get(op, ()):
+                    self.f.release(variables[maker])
 
-    def value(self, v: SSAValue) -> Value:
-        return self.values[v]
+    def _group(self, group: Sequence[Operation]) -> None:
+        op = group[0]
+        try:
+            if isinstance(op, host.KernelOp):
+                self._kernels(group)
+            else:
+                _RULES[type(op)](self, op)
+        except TiraxError as error:
+            error.location = error.location or location_of(op)
+            raise
 
     def objects(self, values: Sequence[SSAValue]) -> list[SSAValue]:
         """Values as Python objects."""
         return [as_object(self.f, self.values[v]) for v in values]
 
     def _kernels(self, ops: Sequence[Any]) -> None:
-        calls = [
-            prepare_kernel(self.f, op.callee_name, [self.values[a] for a in op.call_args], op.scalars) for op in ops
-        ]
+        calls = [prepare_kernel(self.f, op.callee_name, self._flat(op.call_args), op.scalars) for op in ops]
         run_kernels(self.f, calls)
+
+    def _flat(self, args: Sequence[SSAValue]) -> list[Value]:
+        """The values of arguments in destination passing form: of a tuple its fields."""
+        flat: list[Value] = []
+        for value in [self.values[a] for a in args]:
+            flat += flat_fields(value)
+        return flat
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
@@ -91,7 +104,7 @@ class Body:
 
     def call_dps(self, op: host.CallDPSOp) -> None:
         function = self.code.slot(self.f.module.slot("packed", op.func.data))
-        result = self.f.vectorcall(function, self.objects(op.call_args))
+        result = self.f.vectorcall(function, [as_object(self.f, v) for v in self._flat(op.call_args)])
         self.f.check(result)
         self.code.call("Py_DecRef", [result], None)
 
@@ -285,6 +298,23 @@ def _runs(block: Block, signatures: Any) -> Iterator[list[Operation]]:
         yield kernels
 
 
+def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
+    """The ops whose results are needed no more after an op of the block, where nothing else may borrow from them."""
+    found: dict[Operation, list[Operation]] = {}
+    users = {op: i for i, op in enumerate(block.ops) if isinstance(op, _CONSUMERS)}
+    for op in block.ops:
+        if not isinstance(op, _MAKERS):
+            continue
+        uses = [use.operation for use in op.results[0].uses]
+        if uses and all(user in users for user in uses):
+            found.setdefault(max(uses, key=users.__getitem__), []).append(op)
+    return found
+
+
+_CONSUMERS = (host.KernelOp, host.CallDPSOp, relax.CallPackedOp, relax.CallPurePackedOp, relax.CallOp)
+"""Ops that need their operands while they run, and whose results borrow nothing from them."""
+_MAKERS = (host.TensorOp, relax.CallPackedOp, relax.CallPurePackedOp, relax.CallOp)
+"""Ops whose results are objects that the function owns."""
 _BETWEEN = (host.TensorOp, relax.TupleOp, *relax.LEAVES)
 _RULES: dict[type[Operation], Callable[[Body, Any], None]] = {
     host.ArenaOp: Body.arena,

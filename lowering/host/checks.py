@@ -61,7 +61,7 @@ class Check:
     def finish(self) -> None:
         """Compare all extents that did not bind a variable, as far as their variables are known."""
         scope, code = self.f.scope, self.code
-        before, scope.zero_division = scope.zero_division, self.failed
+        before, scope.zero_division = scope.zero_division, lambda: self.failed
         known = [(scope.emit(e), value) for e, value in self._pending if scope.knows(e)]
         scope.zero_division = before
         self._all([code.compare("eq", expected, value) for expected, value in known])

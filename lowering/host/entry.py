@@ -21,7 +21,7 @@ from .checks import Check, is_native
 from .function import HostFunction, HostModule
 from .info import buffer_accesses, function_info, param_struct_info
 from .kernels import prepare_kernel, run_kernels
-from .values import Fields, Tensor, Value
+from .values import Tensor, Value, flat_fields
 
 
 def relax_entry(module: HostModule, op: relax.FuncOp) -> llvm.FuncOp:
@@ -91,7 +91,7 @@ def _entry(
     normalised = f.own(code.call("PyObject_Vectorcall", arguments))
     code.jump(head, code.address(normalised, abi.TUPLE_ITEMS), normalised)
     code.at(after)
-    f.scope.zero_division = f.failing_block("shape", f"'{f.name}': an extent is divided by zero")
+    f.scope.zero_division = lambda: f.failing_block("shape", f"'{f.name}': an extent is divided by zero")
     run(values)
     return f.finish()
 
@@ -107,12 +107,6 @@ def _checked_arguments(
     values = check.objects(objects, types, written)
     check.finish()
     if any(written):
-        flat = [t for v, w in zip(values, written, strict=True) for t in _tensors(v, w)]
-        check.disjoint(flat)
+        pairs = [(t, w) for v, w in zip(values, written, strict=True) for t in flat_fields(v)]
+        check.disjoint([(t, w) for t, w in pairs if isinstance(t, Tensor)])
     return values
-
-
-def _tensors(value: Value, written: bool) -> list[tuple[Tensor, bool]]:
-    if isinstance(value, Fields):
-        return [t for each in value.fields for t in _tensors(each, written)]
-    return [(value, written)] if isinstance(value, Tensor) else []

@@ -70,7 +70,8 @@ class HostFunction:
         self.arena: SSAValue | None = None
         self.heap: SSAValue | None = None
         """The variable that holds the arena where it is not on the stack."""
-        self._owned: list[SSAValue] = []
+        self.owned: list[SSAValue] = []
+        """The variables that hold objects of the function, in the order in which they were made."""
 
     @property
     def args(self) -> SSAValue:
@@ -85,7 +86,7 @@ class HostFunction:
         code = self.code
         code.region.add_block(self.cleanup)
         code.at(self.cleanup)
-        for variable in self._owned:
+        for variable in self.owned:
             code.call("Py_DecRef", [code.load(variable)], None)
         if self.heap is not None:
             code.call("free", [code.load(self.heap)], None)
@@ -104,8 +105,15 @@ class HostFunction:
         self.check(obj)
         variable = self.variable()
         self.code.store(obj, variable)
-        self._owned.append(variable)
+        self.owned.append(variable)
         return obj
+
+    def release(self, variables: Sequence[SSAValue]) -> None:
+        """Drop what owned variables hold before the function ends."""
+        for variable in variables:
+            obj = self.code.load(variable)
+            self.code.store(self.code.null, variable)
+            self.code.call("Py_DecRef", [obj], None)
 
     def check(self, pointer: SSAValue) -> None:
         """End the function where `pointer` is null."""

@@ -17,6 +17,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
 from ..tir_to_scf.signature import KernelSignature, scalar_type
 from .function import HostFunction
+from .symbolic import is_non_negative
 from .values import Prim, Tensor, Value
 
 RELEASE_GIL_ABOVE = 200_000
@@ -183,8 +184,9 @@ def _op_iterations(op: Operation) -> SymExpr:
     extent = op.extent
     if not isinstance(extent, SymExpr) or not all(isinstance(v.name, str) for v in extent.free_vars()):
         return inner * 16
-    known = extent.constant
-    return inner * (known if known is not None else maximum(extent, Const(0)) if "-" in str(extent) else extent)
+    if extent.constant is not None:
+        return inner * extent.constant
+    return inner * (extent if is_non_negative(extent) else maximum(extent, Const(0)))
 
 
 def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:

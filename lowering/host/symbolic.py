@@ -24,8 +24,8 @@ class Scope:
         self.code = code
         self.values: dict[str, SSAValue] = dict(parent.values) if parent else {}
         self._memo: dict[SymExpr, SSAValue] = dict(parent._memo) if parent else {}
-        self.zero_division: Block | None = parent.zero_division if parent else None
-        """Where to go when a divisor is zero; takes no arguments."""
+        self.zero_division: Callable[[], Block] | None = parent.zero_division if parent else None
+        """Gives the block, without arguments, to go to when a divisor is zero."""
 
     def child(self) -> Scope:
         """A scope with what is known here, to which more may be added without effect here."""
@@ -83,7 +83,7 @@ class Scope:
 
     def _check_divisor(self, divisor: SymExpr, value: SSAValue) -> None:
         if divisor.constant is None and self.zero_division is not None:
-            self.code.when(self.code.compare("eq", value, self.code.integer(0)), self.zero_division)
+            self.code.when(self.code.compare("eq", value, self.code.integer(0)), self.zero_division())
 
 
 def _floor_mod(code: Code, a: SSAValue, b: SSAValue) -> SSAValue:

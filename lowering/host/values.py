@@ -71,6 +71,11 @@ class Object:
 Value = Tensor | Shape | Prim | Fields | Object
 
 
+def flat_fields(value: Value) -> list[Value]:
+    """The fields of a tuple, those of tuples in it included; the value itself where it is none."""
+    return [v for each in value.fields for v in flat_fields(each)] if isinstance(value, Fields) else [value]
+
+
 def ssa(value: SSAValue) -> Var:
     """An i64 as a symbolic expression."""
     return Var(value, I64)

@@ -2,14 +2,15 @@
 
 **How a kernel is called.** `tir.func @f` becomes `func.func @f` with these parameters:
 
-1. one for each parameter of the tir function, in order: a buffer is a bare pointer to its first element (`memref<?xf32>`;
-   unsigned types are signless, a bool is a byte), a handle is `!llvm.ptr`, a scalar is itself (signless);
-2. then one i64 for each symbolic variable that the types of the buffers mention, in order of first occurrence; a variable
-   that has the name of a scalar parameter is that parameter, and not passed again.
+1. one for each parameter of the tir function, in order: a buffer is a bare pointer to its first element
+   (`memref<?xf32>`; unsigned types are signless, a bool is a byte), a handle is `!llvm.ptr`, a scalar is itself;
+2. then one i64 for each symbolic variable that the types of the buffers mention, in order of first occurrence; a
+   variable that has the name of a scalar parameter is that parameter, and not passed again.
 
 It returns the tir function's scalar result where it has one. A function with assertions returns an i32 instead: 0, or
-the 1-based number of the assertion that did not hold (`KernelSignature.assertions` has the messages). With `tir.noalias`
-(the default of what tirax makes) no two buffers overlap. `kernel_signature(func)` gives all this for a tir function.
+the 1-based number of the assertion that did not hold (`KernelSignature.assertions` has the messages). With
+`tir.noalias` (the default of what tirax makes) no two buffers overlap. `kernel_signature(func)` gives all this for a
+tir function.
 """
 
 from .convert import ConvertTirToScf

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.transform import Pass
@@ -62,6 +63,10 @@ def lower_function(op: tir.FuncOp, vector_bits: int, externs: dict[str, func.Fun
     statements.externs = externs
     if signature.assertions:
         _begin_status(statements)
+    if signature.assertions and signature.result is not None:
+        raise UnsupportedError(
+            f"@{signature.name} has both assertions and a result", hint="store the result in a buffer"
+        )
     statements.block(op.body.block)
     _return(op, statements)
     kernel = _make_function(op, signature, inputs, entry)

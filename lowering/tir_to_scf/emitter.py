@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -46,9 +46,19 @@ def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
     return VectorType(element, [lanes])
 
 
+def is_vector(value: SSAValue) -> bool:
+    """Whether a value has lanes."""
+    return isinstance(value.type, VectorType)
+
+
+def lane_count(type: Attribute) -> int:
+    """The lanes of a vector type."""
+    return cast("VectorType[Attribute]", type).get_shape()[0]
+
+
 def like(type: Attribute, element: Attribute) -> Attribute:
     """`element`, or as long a vector of it as `type` is."""
-    return vector_type(element, type.get_shape()[0]) if isinstance(type, VectorType) else element
+    return vector_type(element, lane_count(cast(Attribute, type))) if isinstance(type, VectorType) else element
 
 
 @dataclass
@@ -72,7 +82,7 @@ class Emitter:
         self.parallel_body: Block | None = None
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Append to `block`, of a region inside of the current one."""
         outer = self.block
         self.block = block
@@ -205,13 +215,12 @@ class Emitter:
     def select(self, cond: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         if a is b:
             return a
-        cls = extras.SelectOp if isinstance(a.type, VectorType) else arith.SelectOp
+        cls = extras.SelectOp if is_vector(a) else arith.SelectOp
         return self.pure(cls, (cond, a, b), a.type)
 
     def convert(self, scalar: type[Operation], many: type[Operation], value: SSAValue, target: Attribute) -> SSAValue:
         """A conversion to elements of `target`: `scalar` on scalars, `many` on vectors."""
-        is_vector = isinstance(value.type, VectorType)
-        return self.pure(many if is_vector else scalar, (value,), like(value.type, target))
+        return self.pure(many if is_vector(value) else scalar, (value,), like(value.type, target))
 
     def to_index(self, value: SSAValue) -> SSAValue:
         """An integer as an index."""
@@ -262,7 +271,7 @@ def _constant_attr(value: int | float, type: Attribute) -> Attribute:
     if isinstance(type, VectorType):
         return DenseIntOrFPElementsAttr.from_list(cast("VectorType[Any]", type), [value])
     if isinstance(type, IntegerType | IndexType):
-        if isinstance(type, IntegerType):
-            return IntegerAttr(int(value), type, truncate_bits=True)
-        return IntegerAttr(int(value), type)
+        if isinstance(type, IndexType):
+            return IntegerAttr(int(value), type)
+        return IntegerAttr(int(value), cast(IntegerType, type), truncate_bits=True)
     return FloatAttr(float(value), cast(Any, type))

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType, VectorType, i1
+from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.dtypes import bit_width, is_float, is_unsigned
 from ...dialects.xdsl_extras.arith_extras import element_type
 from .casts import convert
 from .emitter import NO_FLAGS, Emitter
@@ -55,10 +55,8 @@ def _fold(emit: Emitter, cls: _Cls, args: Sequence[SSAValue]) -> SSAValue | None
     rule = _FOLDS.get(cls)
     if a is None or b is None or rule is None:
         return None
-    value, width = rule(a, b), element_type(args[0].type)
-    assert isinstance(width, IntegerType)
-    half = 1 << (width.width.data - 1)
-    return emit.constant((value + half) % (2 * half) - half, width)
+    half = 1 << (bit_width(args[0].type) - 1)
+    return emit.constant((rule(a, b) + half) % (2 * half) - half, args[0].type)
 
 
 def _compare(float_predicate: str, signed: str, unsigned: str) -> Builder:

@@ -6,12 +6,11 @@ import math as pymath
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import unknown_name
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_unsigned
+from ...dialects.dtypes import is_float, is_unsigned
 from ...dialects.xdsl_extras.arith_extras import element_type
 from .emitter import NO_FLAGS, REASSOC, Emitter, like
 from .signature import scalar_type
@@ -216,5 +215,4 @@ def reinterpret(emit: Emitter, value: SSAValue, target: Attribute) -> SSAValue:
     if element == element_type(value.type):
         return value
     wanted = like(value.type, element)
-    assert not isinstance(element, IntegerType) or bit_width(element) > 1
     return emit.pure(arith.BitcastOp, (value,), wanted)

@@ -24,6 +24,7 @@ class Memory:
         self.values = values
         self.noalias = noalias
         self.private: set[SSAValue] = set()
+        self.vector_accesses = 0
 
     def load(self, op: tir.LoadOp) -> SSAValue:
         """The value of a load: a vector where its place varies with the lanes."""
@@ -34,6 +35,7 @@ class Memory:
         at = self.values.index(index)
         if lanes is None or lanes.plan.slope(index) == 0:
             return self.emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
+        self.vector_accesses += 1
         wanted = vector_type(element_of(buffer), lanes.count)
         if lanes.mask is None or self._may_overrun(buffer, at, lanes.count):
             return self.emit.load(vector.LoadOp, (buffer, at), wanted)
@@ -51,6 +53,7 @@ class Memory:
         if lanes is None:
             self._append(memref.StoreOp.create(operands=(self.values.value(op.value), buffer, at)), buffer)
             return
+        self.vector_accesses += 1
         value = self.values.vector(op.value)
         if lanes.mask is None:
             self._append(_vector_store(value, buffer, at), buffer)

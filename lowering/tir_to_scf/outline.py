@@ -1,11 +1,12 @@
-"""`outline-parallel`: the body of a parallel loop becomes a function `(context, begin, end)`, as a pool of threads runs it.
+"""`outline-parallel`: the body of a parallel loop becomes a function `(context, begin, end)`, as a pool of threads
+runs it.
 
     scf.parallel (%i) = (%a) to (%b) {S(%i, captured)}
       -> context[…] = captured;  call @f_parallel_0(context, %a, %b)
 
-`@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in each 64-bit
-slot (a buffer as its address), and calls `@f_parallel_0_body(captured…, %begin, %end)`, which has the loop; so the buffers keep
-what is known of their aliasing. For now the whole range is run by one direct call.
+`@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in
+each 64-bit slot (a buffer as its address), and calls `@f_parallel_0_body(captured…, %begin, %end)`, which has the
+loop; so the buffers keep what is known of their aliasing. For now the whole range is run by one direct call.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _from_word(block: Block, word: SSAValue, type: Attribute) -> SSAValue:
     """What a 64-bit slot holds, as `type`."""
     if isinstance(type, MemRefType):
         pointer = _add(block, llvm.IntToPtrOp(word))
-        return _add(block, UnrealizedConversionCastOp.get([pointer], [type]))
+        return _add(block, UnrealizedConversionCastOp.get([pointer], [cast(Attribute, type)]))
     if type == POINTER:
         return _add(block, llvm.IntToPtrOp(word))
     if isinstance(type, IndexType):

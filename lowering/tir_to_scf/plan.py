@@ -1,10 +1,10 @@
 """Which loops can become vectors, and of how many lanes.
 
-In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop becomes vectors where every
-access is of one place (uniform) or of neighbouring places (its index grows by one with the loop variable), every store is
-of neighbouring places, and nothing varying decides how often something runs; where a varying condition decides whether
-something runs there are no uniform loads (which would run though no lane does). Any other loop stays a loop of scalars,
-which means the same.
+In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop becomes vectors where
+every access is of one place (uniform) or of neighbouring places (its index grows by one with the loop variable),
+every store is of neighbouring places, and nothing varying decides how often something runs; where a varying condition
+decides whether something runs there are no uniform loads (which would run though no lane does). Any other loop stays
+a loop of scalars, which means the same.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
+from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
 from .expressions import BUILDERS
 
 _PURE = (*BUILDERS, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp)
+_ONCE = (*_PURE, tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.DeclBufferOp, ValueOp)
+"""What may be done once for all lanes where it does not vary; calls with effects may not."""
 
 
 @dataclass
@@ -83,15 +86,22 @@ def _operation(op: Operation, plan: VectorPlan) -> bool:
         return False
     if varies:
         plan.varying.update(op.results)
-    return not varies or isinstance(op, _PURE)
+    return isinstance(op, _PURE if varies else _ONCE)
 
 
-def _branches(op: Operation, plan: VectorPlan, varies: bool) -> bool:
+def _branches(op: tir.IfOp | tir.IfThenElseOp, plan: VectorPlan, varies: bool) -> bool:
+    if isinstance(op, tir.IfThenElseOp) and not varies and _is_uniform(op, plan):
+        return not plan.masked
     outer, plan.masked = plan.masked, plan.masked or varies or isinstance(op, tir.IfThenElseOp)
     fits = _regions(op, plan)
     plan.masked = outer
     plan.varying.update(op.results)
     return fits
+
+
+def _is_uniform(op: tir.IfThenElseOp, plan: VectorPlan) -> bool:
+    """Whether nothing in a lazy expression varies: then it is one branch for all lanes."""
+    return not any(o in plan.varying for inner in op.walk() for o in inner.operands)
 
 
 def _access(op: Operation, buffer: SSAValue, index: SSAValue, plan: VectorPlan, varies: bool) -> bool:

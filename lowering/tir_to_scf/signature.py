@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, i32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType, i32
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
 from ...dialects import tir
+from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.tir import BufferType, HandleType
 
@@ -47,8 +48,7 @@ def kernel_signature(func: tir.FuncOp) -> KernelSignature:
     for buffer in func.buffer_params:
         for expr in cast(BufferType, buffer.type).exprs():
             found |= {v.name: None for v in expr.free_vars() if isinstance(v.name, str) and v.name not in scalars}
-    attrs = func.func_attrs.data if func.func_attrs is not None else {}
-    noalias = attrs.get("tir.noalias")
+    noalias = None if func.func_attrs is None else func.func_attrs.data.get("tir.noalias")
     return KernelSignature(
         name=func.sym_name.data,
         params=tuple(p.type for p in func.params),
@@ -56,7 +56,7 @@ def kernel_signature(func: tir.FuncOp) -> KernelSignature:
         symbolic_vars=tuple(found),
         assertions=tuple(op.message.data for op in func.walk() if isinstance(op, tir.AssertOp)),
         result=func.ret_type,
-        noalias=noalias is not None and str(noalias) in ("true", "1", "1 : i1", "1 : i64", "-1 : i1"),
+        noalias=isinstance(noalias, IntegerAttr) and bool(noalias.value.data),
     )
 
 
@@ -67,7 +67,8 @@ def scalar_type(dtype: Attribute) -> Attribute:
     """The type of a value of `dtype` below tir: integers are signless."""
     found = _scalars.get(dtype)
     if found is None:
-        found = _scalars[dtype] = IntegerType(dtype.width.data) if isinstance(dtype, IntegerType) else dtype
+        found = IntegerType(bit_width(cast(Attribute, dtype))) if isinstance(dtype, IntegerType) else dtype
+        _scalars[cast(Attribute, dtype)] = found
     return found
 
 

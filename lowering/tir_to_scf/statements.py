@@ -1,8 +1,8 @@
 """tir's statements as scf, memref and vector.
 
-Loops are `scf.for` on index; unrolled ones are written out; vectorized ones become vectors by the plan of `plan.py`, with a
-mask for the lanes of the last vector that do not run; parallel ones `scf.parallel`, which `outline-parallel` makes
-functions of. After an assertion that did not hold nothing more runs.
+Loops are `scf.for` on index; unrolled ones are written out; vectorized ones become vectors by the plan of `plan.py`,
+with a mask for the lanes of the last vector that do not run; parallel ones `scf.parallel`, which `outline-parallel`
+makes functions of. After an assertion that did not hold nothing more runs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BytesAttr,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     IntegerAttr,
     MemRefType,
     StringAttr,
@@ -34,8 +35,8 @@ from ...dialects.dtypes import byte_size
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
-from ...dialects.tir import BufferType, ForKind
-from .emitter import Emitter
+from ...dialects.tir import ForKind
+from .emitter import Emitter, element_of
 from .expressions import BUILDERS
 from .memory import Memory, both, neither, static_size
 from .plan import VectorPlan, vector_plan
@@ -47,6 +48,9 @@ STACK_BYTES = 16384
 _UNROLL_LIMIT = 256
 _WRITTEN_OUT = 8
 """A vectorized loop of up to so many vectors is written out."""
+LOOP_ANNOTATION = "loop_annotation"
+_AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
+"""Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
 _LAZY = (
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
     tir.StringImmOp, ValueOp,
@@ -121,7 +125,7 @@ class Statements:
             block = self._region(build)
             block.add_op(scf.YieldOp())
             regions.append(Region(block))
-        self.emit.append(scf.IfOp(cond, [], *regions))
+        self.emit.append(scf.IfOp(cond, [], regions[0], regions[1]))
         self.emit.forget_loads(None)
 
     # loops
@@ -158,15 +162,16 @@ class Statements:
     def _loop(
         self, first: SSAValue, end: SSAValue, step: int, name: str | None, body: Callable[[SSAValue], None]
     ) -> None:
-        def build(block: Block) -> None:
-            set_name(block.args[0], name)
-            with self.emit.inside(block), self.values.scope():
-                body(block.args[0])
-            block.add_op(scf.YieldOp())
-
         block = Block(arg_types=[first.type])
-        build(block)
-        self.emit.append(scf.ForOp(first, end, self.emit.index(step), [], Region(block)))
+        set_name(block.args[0], name)
+        before = self.memory.vector_accesses
+        with self.emit.inside(block), self.values.scope():
+            body(block.args[0])
+        block.add_op(scf.YieldOp())
+        loop = scf.ForOp(first, end, self.emit.index(step), [], Region(block))
+        if self.memory.vector_accesses > before:
+            loop.attributes[LOOP_ANNOTATION] = _AS_IT_IS
+        self.emit.append(loop)
         self.emit.forget_loads(None)
 
     def _serial(self, op: tir.ForOp, first: SSAValue, extent: SSAValue) -> None:
@@ -270,7 +275,7 @@ class Statements:
 
     def if_then_else(self, op: tir.IfThenElseOp) -> None:
         lanes = self.values.lanes
-        if lanes is not None:
+        if lanes is not None and op.result in lanes.plan.varying:
             cond, outer = self.values.vector(op.cond), lanes.mask
             then = self._masked_value(both(self.emit, outer, cond), op.then_region)
             other = self._masked_value(neither(self.emit, outer, cond), op.else_region)
@@ -278,7 +283,7 @@ class Statements:
             return
         cond = self.values.value(op.cond)
         regions = [self._yielding(region) for region in (op.then_region, op.else_region)]
-        branch = scf.IfOp(cond, [scalar_type(op.result.type)], *regions)
+        branch = scf.IfOp(cond, [scalar_type(op.result.type)], regions[0], regions[1])
         self.values.bind(op.result, self.emit.append(branch).results[0])
 
     def _yielding(self, region: Region) -> Region:
@@ -313,7 +318,7 @@ class Statements:
 
     def alloc(self, op: tir.AllocBufferOp) -> None:
         """On the stack where the size is a small constant, else from the heap until the end of the block."""
-        t = cast(BufferType, op.result.type)
+        t = op.result.type
         size = static_size(t)
         element = scalar_type(t.dtype)
         small = size is not None and size * byte_size(t.dtype) <= min(STACK_BYTES, self._stack_left)
@@ -331,7 +336,7 @@ class Statements:
         self.values.bind(op.result, buffer)
 
     def alloc_const(self, op: tir.AllocConstOp) -> None:
-        t = cast(BufferType, op.result.type)
+        t = op.result.type
         element, array = scalar_type(t.dtype), op.value.data
         if element == i1:
             raise UnsupportedError("a constant buffer of bools in a kernel")
@@ -352,10 +357,11 @@ class Statements:
 
     def decl_buffer(self, op: tir.DeclBufferOp) -> None:
         source = self.values.value(op.data)
-        wanted = memref_of(cast(BufferType, op.result.type).dtype)
-        if isinstance(source.type, MemRefType) and source.type.element_type == wanted.element_type:
+        wanted = memref_of(op.result.type.dtype)
+        if isinstance(source.type, MemRefType) and element_of(source) == wanted.element_type:
             self.values.bind(op.result, source)
             return
+        self.memory.noalias = False  # one memory is seen as elements of two types from here on
         pointer = self._pointer(source)
         self.values.bind(op.result, self.emit.append(UnrealizedConversionCastOp.get([pointer], [wanted])).results[0])
 

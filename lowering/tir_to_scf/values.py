@@ -6,7 +6,7 @@ addresses and bounds, computed as if nothing overflowed; in a vectorized loop th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,10 +17,10 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.dtypes import bit_width, is_float, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
-from .emitter import Emitter, vector_type
+from .emitter import Emitter, is_vector, lane_count, vector_type
 from .expressions import BUILDERS, DIVISIONS
 from .intrinsics import build_intrinsic, reinterpret
 from .plan import VectorPlan
@@ -49,7 +49,7 @@ class Values:
         self._nonnegative: set[SSAValue] = set()
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         """What is lowered inside is forgotten afterwards."""
         self._env.append({})
         self._indices.append({})
@@ -118,13 +118,14 @@ class Values:
     def _safe_division(self, args: list[SSAValue]) -> list[SSAValue]:
         """Lanes that do not run divide by one."""
         mask = None if self.lanes is None else self.lanes.mask
-        if mask is None or not isinstance(args[1].type, VectorType):
+        if mask is None or not is_vector(args[1]):
             return args
-        return [args[0], self.emit.select(mask, args[1], self.emit.constant(1, args[1].type))]
+        one = self.emit.constant(1, args[1].type)
+        return [args[0], self.emit.select(mask, args[1], one)]
 
     def same_shape(self, args: list[SSAValue]) -> list[SSAValue]:
         """Scalars become vectors where there is a vector among them."""
-        count = next((a.type.get_shape()[0] for a in args if isinstance(a.type, VectorType)), None)
+        count = next((lane_count(a.type) for a in args if is_vector(a)), None)
         if count is None:
             return args
         return [a if isinstance(a.type, VectorType) else self.emit.broadcast(a, count) for a in args]
@@ -159,9 +160,8 @@ class Values:
             return self.emit.index(int(op.py_value))
         if isinstance(op, ValueOp):
             return self.symbolic(op.expr.data)
-        rule = _INDEX_RULES.get(type(op)) if isinstance(op, Operation) else None
-        if rule is not None and isinstance(v.type, IntegerType) and not is_unsigned(v.type):
-            return rule(self, op)
+        if isinstance(op, Operation) and type(op) in _INDEX_RULES and not (is_float(v.type) or is_unsigned(v.type)):
+            return _INDEX_RULES[type(op)](self, op)
         if isinstance(op, tir.CastOp) and _keeps_value(op):
             return self.index(op.value)
         return self.emit.to_index(self._widened(v))
@@ -269,7 +269,8 @@ def _keeps_value(op: tir.CastOp) -> bool:
     source, target = op.value.type, op.result.type
     if not (isinstance(source, IntegerType) and isinstance(target, IntegerType)) or i1 in (source, target):
         return False
-    return not is_unsigned(source) and target.width.data >= source.width.data
+    narrow, wide = cast(IntegerType, source), cast(IntegerType, target)
+    return not is_unsigned(narrow) and bit_width(wide) >= bit_width(narrow)
 
 
 def _index_binary(build: Callable[[Emitter, SSAValue, SSAValue], SSAValue]) -> Callable[[Values, Operation], SSAValue]:

@@ -1,11 +1,11 @@
 """`default-schedule`: what makes a tir function fast without tuning, on one thread.
 
 The function is read as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers of
-reductions become their epilogues (`epilogue`); then the first rule of `RULES` that fits writes the loops of a stage. What
-no rule fits, and what is not a stage, stays as it is.
+reductions become their epilogues (`epilogue`); then the first rule of `RULES` that fits writes the loops of a stage.
+What no rule fits, and what is not a stage, stays as it is.
 
-Floating-point sums along contiguous memory (`lanes`) are taken in another order than tir's, as every BLAS does; those of
-`tiles` keep their order. Multiplications and additions may be contracted.
+Floating-point sums along contiguous memory (`lanes`) are taken in another order than tir's, as every BLAS does; those
+of `tiles` keep their order. Multiplications and additions may be contracted.
 """
 
 from __future__ import annotations

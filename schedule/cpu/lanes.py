@@ -1,7 +1,7 @@
 """The rule for reductions along contiguous memory: sums of rows, products with a transposed matrix, dot products.
 
-Vectors run along the reduction, so that partial results stand in the lanes and are combined at the end; floats are added in
-another order than tir's. A tile of `rows` x `columns` elements shares its loads:
+Vectors run along the reduction, so that partial results stand in the lanes and are combined at the end; floats are
+added in another order than tir's. A tile of `rows` x `columns` elements shares its loads:
 
     for i in M / rows: for j in N / columns:
         acc[rows, columns, width] = 0
@@ -39,7 +39,7 @@ _REDUCTIONS: dict[type[Operation], tuple[str, str, str]] = {
 
 @dataclass
 class LanePlan:
-    """Along which iterator the vectors lie, and the tile: its iterators with their sizes, and vectors for each element."""
+    """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
 
     update: Update
     finish: Finish

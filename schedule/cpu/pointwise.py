@@ -1,4 +1,5 @@
-"""The rule for stages without reduction: loops in their order, with vectors along the iterator that is stored contiguously."""
+"""The rule for stages without reduction: loops in their order, with vectors along the iterator that is stored
+contiguously."""
 
 from __future__ import annotations
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import set_name
-from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.expr import Const, SymExpr, as_expr
 from ...dialects.tir import ForKind
 from ...ir.affine import Materializer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Insert = Callable[[Operation], object]
 
@@ -53,9 +49,7 @@ class Cloner:
         if not isinstance(value, OpResult) or isinstance(value.op, tir.AllocBufferOp):
             return value
         op = value.op
-        for used in _captured(op):
-            self._map[used] = self(used)
-        new = op.clone(dict(self._map))
+        new = op.clone({used: self(used) for used in _captured(op)})
         self.insert(new)
         self._map[value] = new.results[value.index]
         return self._map[value]
@@ -87,7 +81,7 @@ class Loops:
         return op.results[0]
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Append to another block meanwhile."""
         outer = self.block, self.build
         self.block, self.build = block, Materializer(self.insert)
@@ -106,8 +100,6 @@ class Loops:
         name: str | None = None,
     ) -> None:
         """A loop from 0; one that runs once is its body, one that never runs is nothing."""
-        from ...dialects.sym.expr import Const, as_expr
-
         count = as_expr(extent, dtype)
         if count.constant == 0:
             return
@@ -130,8 +122,3 @@ class Loops:
     def cloner(self) -> Cloner:
         """Copies of expressions, appended here."""
         return Cloner(lambda op: self.insert(op))
-
-
-def as_int(dtype: Attribute) -> IntegerType:
-    """A type that is known to be an integer's."""
-    return cast(IntegerType, dtype)

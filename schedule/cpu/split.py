@@ -7,7 +7,7 @@ from typing import cast
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...transforms.tir.walk import erase_with_tree
+from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .stages import tree
 
 
@@ -72,8 +72,6 @@ def _split(root: Operation, stores: list[tir.StoreOp]) -> None:
 
 def _keep_only(root: Operation, buffer: SSAValue) -> None:
     """Remove what a nest stores into other buffers than `buffer`, and what only these stores need."""
-    from ...transforms.tir.walk import remove_dead
-
     for op in list(root.walk()):
         if isinstance(op, tir.StoreOp | tir.WritesOp) and op.buffer is not buffer:
             erase_with_tree(op)

@@ -1,7 +1,7 @@
 """What a tir function does, stage by stage: a nest of loops around one block that stores one element.
 
-A stage is what `te` makes: iterators bound to loops from 0, a body that is one expression, stored once. Whatever is not of
-this form (several stores, branches, loops with annotations, …) is left as it stands.
+A stage is what `te` makes: iterators bound to loops from 0, a body that is one expression, stored once. Whatever is
+not of this form (several stores, branches, loops with annotations, …) is left as it stands.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """The rule for reductions into rows of neighbouring elements: matrix products, convolutions, sums over leading axes.
 
-A tile of `rows` x `width` elements is accumulated in registers while the reduction runs, then finished and stored; each
-element is summed in its own order, as the tir says. Vectors run along an iterator in which the result and the operands
-are contiguous; rows run along another one, in which one of the vectors is reused:
+A tile of `rows` x `width` elements is accumulated in registers while the reduction runs, then finished and stored;
+each element is summed in its own order, as the tir says. Vectors run along an iterator in which the result and the
+operands are contiguous; rows run along another one, in which one of the vectors is reused:
 
     for j in N / width: for i in M / rows:
-        acc[rows, width] = init; for k: acc[r, c] = acc[r, c] + A[i * rows + r, k] * B[k, j * width + c]; C = finish(acc)
+        acc[rows, width] = init
+        for k: acc[r, c] = acc[r, c] + A[i * rows + r, k] * B[k, j * width + c]
+        C[i * rows + r, j * width + c] = finish(acc[r, c])
 
 What is left of M and N is done by smaller tiles.
 """
@@ -21,6 +23,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
+from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish, Guard, hoist_uniform
@@ -130,14 +133,8 @@ def outer_loops(
         first.extent,
         lambda v: outer_loops(loops, iters[1:], {**where, first: v}, body),
         dtype=first.dtype,
-        name=_name(first),
+        name=name_of(first.var),
     )
-
-
-def _name(it: Iter) -> str | None:
-    from ...dialects.names import name_of
-
-    return name_of(it.var)
 
 
 Where = dict[Iter, SSAValue]
@@ -168,7 +165,7 @@ def _strips(
         first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
         _Strip(loops, plan, where, loops.value(first, lane.dtype), width, masked).rows()
 
-    loops.loop(count, strip, dtype=lane.dtype, name=f"{_name(lane) or 'j'}_tile")
+    loops.loop(count, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_tile")
 
 
 @dataclass
@@ -206,7 +203,7 @@ class _Strip:
             first = add(start, mul(Var(v, row.dtype), Const(rows, row.dtype)))
             self.tile(rows, self.loops.value(first, row.dtype))
 
-        self.loops.loop(count, tile, dtype=row.dtype, name=f"{_name(row) or 'i'}_tile")
+        self.loops.loop(count, tile, dtype=row.dtype, name=f"{name_of(row.var) or 'i'}_tile")
 
     def tile(self, rows: int, first_row: SSAValue | None) -> None:
         """Accumulate and finish one tile."""
@@ -292,4 +289,6 @@ class _Strip:
 
 
 def sum_of(loops: Loops, a: SSAValue, b: SSAValue) -> SSAValue:
-    return loops.value(add(Var(a, cast(IntegerType, a.type)), Var(b, cast(IntegerType, b.type))), a.type)  # pyright: ignore
+    """a + b, of one integer type."""
+    dtype = cast(IntegerType, a.type)
+    return loops.value(add(Var(a, dtype), Var(b, cast(IntegerType, b.type))), dtype)

@@ -196,7 +196,7 @@ class Evaluator:
         return self._plain_attribute(value, node)
 
     def _member(self, module: ModuleType, node: ast.Attribute) -> Any:
-        found = vars(module).get(node.attr)
+        found = getattr(module, node.attr, None)  # a module may load its parts when they are first named
         if found is None:
             raise self.error(
                 node, f"'{module.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(module))

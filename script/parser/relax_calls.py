@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import FloatAttr, TupleType, f32, f64, i1
 from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import suggestion
 from ...dialects import relax
@@ -214,7 +215,13 @@ def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
 
 def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
     value, sinfo = site.bind("value struct_info")
-    return p.emit(relax.MatchCastOp(p.value(value, site.node), p.as_struct_info(sinfo, site.node)), site.node)
+    given, wanted = p.value(value, site.node), p.as_struct_info(sinfo, site.node)
+    op = relax.MatchCastOp(given, wanted)
+    try:
+        op.verify_()
+    except VerifyException:
+        raise site.error("this can never hold", expected=wanted, found=given.type) from None
+    return p.emit(op, site.node)
 
 
 # Operators
@@ -376,7 +383,7 @@ def call_relax(p: RelaxParser, target: Ref, site: CallSite) -> Any:
     name = f"relax.{target.path}"
     if name not in OPERATORS:
         known = [*CALLS, *STRUCT_INFO_CALLS, *p.statements, *(n.removeprefix("relax.") for n in OPERATORS)]
-        raise site.error(f"R has no '{target.path}'", hint=suggestion(target.path, known))
+        raise p.error(site.node, f"R has no '{target.path}'", hint=suggestion(target.path, known))
     return call_operator(p, name, site.args, site.kwargs, site)
 
 

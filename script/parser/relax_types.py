@@ -135,7 +135,7 @@ def _tuple(p: StructInfoEvaluator, site: CallSite) -> Attribute:
 
 def tuple_type(fields: Sequence[Attribute]) -> TupleType:
     """The struct info of a tuple."""
-    return TupleType(cast("list[Any]", list(fields)))
+    return TupleType(cast("tuple[Any, ...]", tuple(fields)))
 
 
 def _prim(p: StructInfoEvaluator, site: CallSite) -> Attribute:
@@ -198,7 +198,7 @@ def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
         return FreshVar(dtype)
     if dtype is None:
         hint = suggestion(target.path, [*_SYMBOLIC_CALLS, "int64", "float32"])
-        raise site.error(f"T.{target.path} may not be used in a Relax function", hint=hint)
+        raise p.error(site.node, f"T.{target.path} may not be used in a Relax function", hint=hint)
     (value,) = site.bind("expr=")
     if value is None:
         return FreshVar(dtype)

@@ -115,12 +115,14 @@ class Scope:
         return {n for frame in self._frames for n in frame}
 
 
-def check_names(source: Source, function: ast.FunctionDef, known: Iterable[str], annotations: bool = True) -> None:
-    """Raise a `ScriptError` that lists every name in `function` that nothing defines."""
+def check_names(source: Source, function: ast.FunctionDef, known: Iterable[str], symbolic: Iterable[str] = ()) -> None:
+    """Raise a `ScriptError` that lists every name in `function` that nothing defines.
+
+    `symbolic` are the symbolic variables of the signature, which the body has to declare before it uses them.
+    """
     parts: list[ast.AST] = [*function.body]
-    if annotations:
-        parts += [a.annotation for a in function.args.args if a.annotation is not None]
-        parts += [function.returns] if function.returns is not None else []
+    parts += [a.annotation for a in function.args.args if a.annotation is not None]
+    parts += [function.returns] if function.returns is not None else []
     bound = set(known) | _bound_names(function)
     missing: dict[str, ast.Name] = {}
     for part in parts:
@@ -128,13 +130,14 @@ def check_names(source: Source, function: ast.FunctionDef, known: Iterable[str],
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
                 missing.setdefault(node.id, node)
     if missing:
-        raise _undefined(source, list(missing.values()), sorted(bound - set(BUILTINS) - set(dir(builtins))))
+        visible = sorted(bound - set(BUILTINS) - set(dir(builtins)))
+        raise _undefined(source, list(missing.values()), visible, set(symbolic))
 
 
-def _undefined(source: Source, nodes: list[ast.Name], known: list[str]) -> ScriptError:
+def _undefined(source: Source, nodes: list[ast.Name], known: list[str], symbolic: set[str]) -> ScriptError:
     nodes.sort(key=lambda n: (n.lineno, n.col_offset))
     names = [f"'{n.id}'" for n in nodes]
-    hints = [(n.id, suggestion(n.id, known)) for n in nodes]
+    hints = [(n.id, f"declare it: {n.id} = T.int64()" if n.id in symbolic else suggestion(n.id, known)) for n in nodes]
     hint = "; ".join(f"'{name}': {text}" if len(nodes) > 1 else text for name, text in hints if text) or None
     message = f"undefined name {names[0]}" if len(names) == 1 else f"undefined names {', '.join(names)}"
     notes = [source.place(n).render() for n in nodes[1:]]

@@ -9,12 +9,13 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerType, VectorType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ...diagnostics import suggestion
+from ...diagnostics import UnsupportedError, suggestion
 from ...dialects import tir
 from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigned, ui32
 from ...dialects.sym.expr import SymExpr, i32
 from ...dialects.tir.types import HANDLE
 from .folding import as_sym, fold_symbolic
+from .source import Source
 from .tir_expr import TirEvaluator, convert, element, promote
 from .values import Access, CallSite, FreshVar, Imm, Ref, describe
 
@@ -50,6 +51,11 @@ def _binary(intrinsic: str) -> Builder:
         return p.emit(tir.CallIntrinOp(intrinsic, [a, b], a.type), site.node)
 
     return build
+
+
+def _fma(p: TirCalls, site: CallSite) -> SSAValue:
+    values = p.match(site.bind("x y z"), site.node)
+    return p.emit(tir.CallIntrinOp("fma", values, values[0].type), site.node)
 
 
 def _operator(kind: str) -> Builder:
@@ -318,6 +324,7 @@ CALLS: dict[str, Builder] = {
     **{name: _unary(name, i1) for name in ("isnan", "isinf", "isfinite")},
     **{name: _binary(name) for name in _INTRINSIC_BINARY},
     **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
+    "fma": _fma,
     "any": _reduce("or"),
     "all": _reduce("and"),
     "Not": _not,
@@ -350,6 +357,25 @@ CALLS: dict[str, Builder] = {
 """The expressions of `T` by name."""
 
 
+_UNSUPPORTED = {
+    "allocate": "use T.alloc_buffer",
+    "realize": "use T.alloc_buffer",
+    "launch_thread": "use T.thread_binding",
+    "env_thread": "use T.thread_binding",
+    "comm_reducer": "write the reduction as a block with T.init",
+    "Let": "use T.LetStmt",
+    "Shuffle": None,
+    "macro": None,
+}
+
+
+def unsupported(site: Source, node: ast.AST, name: str) -> UnsupportedError | None:
+    """The error for what TVM has and tirax does not; None for any other name."""
+    if name not in _UNSUPPORTED:
+        return None
+    return UnsupportedError(f"T.{name} is not supported", location=site.place(node), hint=_UNSUPPORTED[name])
+
+
 class TirCalls(TirEvaluator):
     """The evaluator with the functions of `T`."""
 
@@ -363,6 +389,9 @@ class TirCalls(TirEvaluator):
             return builder(self, site)
         dtype = dtype_by_name(target.path)
         if dtype is None:
+            known = unsupported(self.source, site.node, target.path)
+            if known is not None:
+                raise known
             hint = suggestion(target.path, [*CALLS, *DTYPES, *self.statements])
             if target.path in self.statements:
                 raise site.error("this is a statement, not an expression")

@@ -26,7 +26,7 @@ from .folding import OPERATORS, as_sym, is_constant
 from .scope import Environment, Scope, check_names
 from .source import Source
 from .tir_buffers import BUFFER_CALLS
-from .tir_calls import TirCalls, dtype_by_name
+from .tir_calls import TirCalls, dtype_by_name, unsupported
 from .tir_expr import element, lanes
 from .values import Access, Builtin, CallSite, FreshVar, ModuleRef, Ref, describe
 
@@ -486,6 +486,9 @@ class TirParser(TirCalls):
         target = self.visit(call.func) if isinstance(call, ast.Call) else None
         enter = self.contexts.get(target.path) if isinstance(target, Ref) and target.dialect == "tir" else None
         if enter is None or not isinstance(call, ast.Call):
+            missing = unsupported(self.source, call, target.path) if isinstance(target, Ref) else None
+            if missing is not None:
+                raise missing
             known = ", ".join(f"T.{n}" for n in self.contexts)
             raise self.error(call, "'with' cannot be used so", expected=known, found=describe(target))
         with enter(self, call, items[0].optional_vars):
@@ -711,7 +714,8 @@ class TirParser(TirCalls):
         return self.emit(tir.LetOp(self.expr(site.bind("value")[0], site.node)), site.node)
 
     def _assert_statement(self, site: CallSite) -> None:
-        self._emit_assert(*site.bind("condition message"), site.node)
+        cond, message = site.bind("condition message")
+        self._emit_assert(cond, message, site.node)
 
     def _ret(self, site: CallSite) -> None:
         self.emit_return(site.bind("value")[0], site.node)

@@ -102,7 +102,7 @@ def test_a_tensor_function(module):
     a, b, s = func.params
     assert (a.dtype, b.dtype, s.dtype) == ("handle", "handle", "float32")
     assert func.buffer_map[func.params[0]].dtype == "float16" and func.params[2] not in func.buffer_map
-    assert func.handle_names == ["a", "B", "s"] and s.name == "s"
+    assert func.handle_names == ["a", "var_B", "s"] and s.name == "s"
     assert func.private and "global_symbol" not in func.attrs and func.ret_type == ""
     assert [p.dtype for p in func.struct_info.params[:2]] == ["float16", "float32"]
     (loop,) = func.body

@@ -47,7 +47,9 @@ def test_others():
 
 
 def test_views_are_equal_where_their_types_are():
-    assert TensorStructInfo((4,), "float32") == StructInfo.of(relax.TensorType.of([4], type_of(TensorStructInfo()).dtype))
+    assert TensorStructInfo((4,), "float32") == StructInfo.of(
+        relax.TensorType.of([4], type_of(TensorStructInfo()).dtype)
+    )
     assert TensorStructInfo((4,)) != TensorStructInfo((5,))
     assert TensorStructInfo((4,)) != "float32"
     assert len({TensorStructInfo((4,)), TensorStructInfo((4,)), ObjectStructInfo()}) == 2

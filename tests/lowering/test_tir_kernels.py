@@ -1,5 +1,6 @@
 """Kernels by meaning: tir text compiled with and without the default schedule, compared with numpy in float64."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tir_kernels import Kernel, alloc, function, nest
@@ -75,10 +76,11 @@ def test_batched_matmul(schedule):
         close(c, a.astype("float64") @ b)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "int8"])
+@pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "int8", "float16", "bfloat16"])
 @SCHEDULES
 def test_matmul_dtypes(dtype, schedule):
-    mlir = {"float64": "f64", "int32": "i32", "int64": "i64", "int8": "i8"}[dtype]
+    mlir = {"float64": "f64", "int32": "i32", "int64": "i64", "int8": "i8", "float16": "f16"}.get(dtype, "bf16")
+    dtype = ml_dtypes.bfloat16 if mlir == "bf16" else dtype
     text = product("i:n j:21 k:40r", "%vi, %vj", "%vi, %vk", "%vk, %vj", dtype=mlir).replace(
         "0.0 :", "0 :" if mlir[0] == "i" else "0.0 :"
     )
@@ -89,7 +91,7 @@ def test_matmul_dtypes(dtype, schedule):
     if mlir[0] == "i":
         np.testing.assert_array_equal(c, a @ b)
     else:
-        close(c, a @ b, 1e-12)
+        close(c, a.astype("float64") @ b.astype("float64"), {"f64": 1e-12, "f16": 1e-2, "bf16": 0.1}[mlir])
 
 
 def elementwise(block, iters, out, index, lines):
@@ -165,6 +167,9 @@ def test_softmax(m, schedule):
         close(y, e / e.sum(axis=1, keepdims=True))
 
 
+SQUARE = "%y = tir.load %A[%vi, %vj] : f32\n%x = tir.mul %y, %y : f32"
+
+
 @SCHEDULES
 def test_layer_norm(schedule):
     text = function(
@@ -172,7 +177,7 @@ def test_layer_norm(schedule):
         alloc("S", "n"),
         alloc("Q", "n"),
         reduce_rows("add", "S", "%vi", "%x = tir.load %A[%vi, %vj] : f32", "i:n j:77r", "0.0"),
-        reduce_rows("add", "Q", "%vi", "%y = tir.load %A[%vi, %vj] : f32\n%x = tir.mul %y, %y : f32", "i:n j:77r", "0.0"),
+        reduce_rows("add", "Q", "%vi", SQUARE, "i:n j:77r", "0.0"),
         elementwise("Y", "i:n j:77", "Y", "%vi, %vj", """%x = tir.load %A[%vi, %vj] : f32
 %s = tir.load %S[%vi] : f32
 %q = tir.load %Q[%vi] : f32

@@ -235,6 +235,46 @@ tir.for vectorized %i = 0 to 20 {
     np.testing.assert_allclose(s[0], a[::2].astype("float64").sum(), rtol=1e-5)
 
 
+def test_what_runs_for_each_lane_runs_for_each_lane():
+    """A while loop and a call with effects in a vectorized loop are not done once for all lanes."""
+    text = function("Y:40:i64 N:1:i64", """%zero = tir.const 0 : i64
+tir.for vectorized %i = 0 to 40 {
+  tir.while {
+    %y = tir.load %Y[%i] : i64
+    %c = tir.lt %y, %i : i64
+    tir.yield %c : i1
+  } do {
+    %y = tir.load %Y[%i] : i64
+    %one = tir.const 1 : i64
+    %y1 = tir.add %y, %one : i64
+    tir.store %y1, %Y[%i]
+    %n = tir.load %N[%zero] : i64
+    %n1 = tir.add %n, %one : i64
+    tir.store %n1, %N[%zero]
+  }
+}""")  # fmt: skip
+    y, n = np.zeros(40, "int64"), np.zeros(1, "int64")
+    Kernel(text)(y, n)
+    np.testing.assert_array_equal(y, np.arange(40))
+    assert n[0] == y.sum()
+
+
+def test_one_memory_as_elements_of_two_types():
+    text = function("A:4:f32 Y:4:i32", """%p = tir.buffer_data %A
+%I = tir.decl_buffer %p : !tir.buffer<[4], i32>
+%one = tir.const 1.0 : f32
+tir.for %i = 0 to 4 {
+  %before = tir.load %I[%i] : i32
+  tir.store %one, %A[%i]
+  %after = tir.load %I[%i] : i32
+  %d = tir.sub %after, %before : i32
+  tir.store %d, %Y[%i]
+}""")  # fmt: skip
+    y = np.zeros(4, "int32")
+    Kernel(text)(np.zeros(4, "float32"), y)
+    np.testing.assert_array_equal(y, np.float32(1).view("int32"))
+
+
 def test_branches_in_vectors():
     text = function("A:n:i32 Y:n:i32", """tir.for vectorized %i = 0 to n {
   %a = tir.load %A[%i] : i32

@@ -89,7 +89,7 @@ def nest(block, iters, body, init=None, kinds=None):
 
 
 def function(params, *parts, attrs="tir.noalias = true", name="f"):
-    """A tir function as text; `params` is "A:n,64:f32 B:64:f32 x:i64" (a name, extents, dtype; a scalar has no extents)."""
+    """A tir function as text; `params` is "A:n,64:f32 x:i64": names, extents, dtypes; a scalar has no extents."""
     rows = []
     for item in params.split():
         pname, *shape, dtype = item.split(":")

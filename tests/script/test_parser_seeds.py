@@ -8,9 +8,9 @@ import pytest
 from tirax.script import ScriptError, parse_source, print_script
 
 LISTINGS = Path(__file__).parent / "listings"
-ALL = sorted(p.name for p in LISTINGS.glob("seed_*.py"))
-UNDEFINED = "seed_001_0.py"
-PRINTED = {"seed_000_0.py", "seed_000_1.py", "seed_000_2.py", "seed_000_3.py", "seed_003_5.py"}
+ALL = sorted(p.name for p in LISTINGS.glob("seed_*.txt"))
+UNDEFINED = "seed_001_0.txt"
+PRINTED = {"seed_000_0.txt", "seed_000_1.txt", "seed_000_2.txt", "seed_000_3.txt", "seed_003_5.txt"}
 """Those that a program printed, so that parsing and printing gives the text back."""
 METADATA = {
     "relax.expr.Constant": [np.ones(shape, "float32") for shape in ((128, 784), (128,), (10, 128), (10,))],
@@ -54,7 +54,7 @@ def test_undefined_names_are_all_named() -> None:
 
 
 FUNCTIONS = {
-    "shapes of signature": '''
+    "shapes of signature": """
 @R.function
 def relax_mlp(
     data: R.Tensor(("n", 784), dtype="float32"),
@@ -69,7 +69,7 @@ def relax_mlp(
         lv2 = R.matmul(lv1, w1) + b1
         R.output(lv2)
     return lv2
-''',
+""",
     "unknown dtype": """
 @R.function(private=True)
 def before(

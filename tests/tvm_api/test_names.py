@@ -17,23 +17,100 @@ from tirax.tvm_api.script import tir as T
 
 @pytest.mark.parametrize(
     "path",
-    """
-    IRModule TVMError build compile cpu cuda device get_global_func register_func nd.array nd.empty nd.NDArray
-    runtime.NDArray runtime.load_module runtime.ndarray.array target.Target testing.assert_allclose error.TVMError
-    ir.Op ir.GlobalVar ir.IRModule ir.assert_structural_equal ir.structural_equal ir.structural_hash
-    ir.transform.Sequential ir.transform.PassContext ir.transform.module_pass ir.instrument.PassInstrument
-    transform.Sequential transform.PassContext transform.module_pass script.ir_module script.from_source
-    relax.Var relax.DataflowVar relax.Constant relax.Call relax.Tuple relax.TupleGetItem relax.ShapeExpr relax.PrimValue
-    relax.StringImm relax.DataTypeImm relax.If relax.SeqExpr relax.BindingBlock relax.DataflowBlock relax.VarBinding
-    relax.MatchCast relax.ExternFunc relax.Function relax.GlobalVar relax.BlockBuilder relax.build relax.VirtualMachine
-    relax.const relax.TensorStructInfo relax.ShapeStructInfo relax.TupleStructInfo relax.ObjectStructInfo
-    relax.PrimStructInfo relax.FuncStructInfo relax.get_pipeline relax.expr.Var relax.struct_info.StructInfo
-    relax.expr_functor.PyExprMutator relax.expr_functor.PyExprVisitor relax.expr_functor.mutator relax.frontend.nn.Module
-    relax.frontend.nn.spec.Tensor relax.analysis.well_formed relax.analysis.get_var2val relax.analysis.free_vars
-    relax.transform.LegalizeOps relax.transform.FuseOps relax.transform.FuseTIR relax.transform.BindParams
-    relax.transform.AnnotateTIROpPattern relax.transform.function_pass relax.op.add relax.op.nn.relu relax.op.call_tir
-    te.placeholder te.compute te.create_prim_func topi.add topi.nn.relu tir.PrimFunc tir.Buffer tir.Var tir.IntImm tir.exp
-    """.split(),
+    [
+        "IRModule",
+        "TVMError",
+        "build",
+        "compile",
+        "cpu",
+        "cuda",
+        "device",
+        "get_global_func",
+        "register_func",
+        "nd.array",
+        "nd.empty",
+        "nd.NDArray",
+        "runtime.NDArray",
+        "runtime.load_module",
+        "runtime.ndarray.array",
+        "target.Target",
+        "testing.assert_allclose",
+        "error.TVMError",
+        "ir.Op",
+        "ir.GlobalVar",
+        "ir.IRModule",
+        "ir.assert_structural_equal",
+        "ir.structural_equal",
+        "ir.structural_hash",
+        "ir.transform.Sequential",
+        "ir.transform.PassContext",
+        "ir.transform.module_pass",
+        "ir.instrument.PassInstrument",
+        "transform.Sequential",
+        "transform.PassContext",
+        "transform.module_pass",
+        "script.ir_module",
+        "script.from_source",
+        "relax.Var",
+        "relax.DataflowVar",
+        "relax.Constant",
+        "relax.Call",
+        "relax.Tuple",
+        "relax.TupleGetItem",
+        "relax.ShapeExpr",
+        "relax.PrimValue",
+        "relax.StringImm",
+        "relax.DataTypeImm",
+        "relax.If",
+        "relax.SeqExpr",
+        "relax.BindingBlock",
+        "relax.DataflowBlock",
+        "relax.VarBinding",
+        "relax.MatchCast",
+        "relax.ExternFunc",
+        "relax.Function",
+        "relax.GlobalVar",
+        "relax.BlockBuilder",
+        "relax.build",
+        "relax.VirtualMachine",
+        "relax.const",
+        "relax.TensorStructInfo",
+        "relax.ShapeStructInfo",
+        "relax.TupleStructInfo",
+        "relax.ObjectStructInfo",
+        "relax.PrimStructInfo",
+        "relax.FuncStructInfo",
+        "relax.get_pipeline",
+        "relax.expr.Var",
+        "relax.struct_info.StructInfo",
+        "relax.expr_functor.PyExprMutator",
+        "relax.expr_functor.PyExprVisitor",
+        "relax.expr_functor.mutator",
+        "relax.frontend.nn.Module",
+        "relax.frontend.nn.spec.Tensor",
+        "relax.analysis.well_formed",
+        "relax.analysis.get_var2val",
+        "relax.analysis.free_vars",
+        "relax.transform.LegalizeOps",
+        "relax.transform.FuseOps",
+        "relax.transform.FuseTIR",
+        "relax.transform.BindParams",
+        "relax.transform.AnnotateTIROpPattern",
+        "relax.transform.function_pass",
+        "relax.op.add",
+        "relax.op.nn.relu",
+        "relax.op.call_tir",
+        "te.placeholder",
+        "te.compute",
+        "te.create_prim_func",
+        "topi.add",
+        "topi.nn.relu",
+        "tir.PrimFunc",
+        "tir.Buffer",
+        "tir.Var",
+        "tir.IntImm",
+        "tir.exp",
+    ],
 )
 def test_the_name_is_there(path):
     found = tvm
@@ -115,6 +192,13 @@ def test_from_source_gives_a_module_or_a_function():
     module = tvm.script.from_source(tvm.IRModule({"f": function}).script())
     assert isinstance(module, tvm.IRModule)
     tvm.ir.assert_structural_equal(module["f"], function)
+
+
+def test_names_stay_what_they_are_in_any_order():
+    for first, second in (("tvm.relax.build", "tvm.build"), ("tvm.build", "tvm.relax.build")):
+        code = f"import tirax.tvm_api as tvm; {first}; {second}; print(all(map(callable, ({first}, {second}))))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "True"
 
 
 def test_prim_func_outside_of_a_module():

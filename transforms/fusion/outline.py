@@ -103,7 +103,9 @@ class Outliner:
                 args.append(self._name(writer.add(field_of), "lv"))
         if group.free:
             args.append(writer.add(relax.ShapeOp(group.free)))
-        result = writer.add(relax.CallOp(name, args, group.func.ret_type))
+        call = relax.CallOp(name, args, group.func.ret_type)
+        call.location = group.func.location
+        result = writer.add(call)
         if len(group.outputs) == 1:
             self._take_over(dataflow, group.outputs[0], result, writer)
             return
@@ -308,6 +310,7 @@ def build_function(
         value = joined.result
     outer.add_op(relax.ReturnOp(value))
     func = relax.FuncOp("fused", Region(outer), value.type, private=True, attrs={PRIMITIVE: 1})
+    func.location = ops[-1].location
     make_unique(func)
     return func, free
 

@@ -66,7 +66,8 @@ def _size(t: BufferType) -> SymExpr:
 
 
 def _flatten(func: tir.FuncOp, buffer: SSAValue, t: BufferType) -> None:
-    accesses = [use.operation for use in buffer.uses if isinstance(use.operation, tir.LoadOp | tir.StoreOp)]
+    users = [use.operation for use in buffer.uses]  # one without a block was built and never placed
+    accesses = [op for op in users if isinstance(op, tir.LoadOp | tir.StoreOp) and op.parent is not None]
     flat = _flat_value(func, buffer, t)
     set_name(flat, name_of(buffer))
     for access in accesses:

@@ -1,7 +1,8 @@
 """`lower-blocks`: blocks become what they do.
 
-Iterators are replaced by what they are bound to, a predicate becomes `tir.if`, regions of buffers (`match_buffer`) become
-accesses of the buffers themselves; what a block reads and writes is forgotten. `alloc_buffer` stays where it stands.
+Iterators are replaced by what they are bound to, a predicate becomes `tir.if`, regions of buffers (`match_buffer`)
+become accesses of the buffers themselves; what a block reads and writes is forgotten. `alloc_buffer` stays where it
+stands.
 """
 
 from __future__ import annotations

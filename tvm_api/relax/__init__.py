@@ -48,7 +48,7 @@ from ...ir.relax_ops import (
 from ...runtime import Executable, VirtualMachine
 
 if TYPE_CHECKING:
-    from ..build import build_relax as build
+    from ..compilation import build_relax as build
     from . import analysis, expr, expr_functor, frontend, op, struct_info, transform
 
 _MODULES = frozenset(("analysis", "expr", "expr_functor", "frontend", "op", "struct_info", "transform"))
@@ -58,14 +58,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
     if name == "build":
-        build = globals()["build"] = import_module("..build", __name__).build_relax
+        build = globals()["build"] = import_module("..compilation", __name__).build_relax
         return build
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def get_pipeline(name: str = "zero") -> Any:
     """A named pipeline of passes."""
-    from ..build import get_pipeline as found
+    from ..compilation import get_pipeline as found
 
     return found(name)
 

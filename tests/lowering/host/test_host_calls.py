@@ -401,3 +401,111 @@ def test_functions_that_are_tir_functions(host):
     c.flags.writeable = False
     with pytest.raises(TypeError, match="read-only"):
         ex["sub"](a, b, c, 2.0)
+
+
+def test_arrays_are_freed_after_their_last_use(host, packed):
+    import weakref
+
+    alive = []
+
+    def step(x, out):
+        alive.append(weakref.ref(out))
+        np.copyto(out, x + 1)
+
+    def count(x):
+        return [ref() is not None for ref in alive]
+
+    packed("test.step", step)
+    packed("test.count", count)
+    ex = host.build("""
+    relax.func @main(%x: !T) -> !relax.object impure {
+      %a = relax.call_dps_packed "test.step"(%x) : !T
+      %b = relax.call_dps_packed "test.step"(%a) : !T
+      %c = relax.call_dps_packed "test.step"(%b) : !T
+      %r = relax.call_packed "test.count"(%c) : !relax.object
+      relax.return %r : !relax.object
+    }""")
+    assert ex["main"](ramp(3)) == [False, False, True]
+    assert [ref() for ref in alive] == [None] * 3
+
+
+def test_assertions_of_kernels(host):
+    ex = host.build("""
+    tir.func @positive(%A: !tir.buffer<[n], f32>, %B: !tir.buffer<[n], f32>) attributes {tir.noalias = true} {
+      tir.for %i = 0 for n {
+        %a = tir.load %A[%i] : f32
+        %z = tir.const 0.0 : f32
+        %ok = tir.ge %a, %z : f32
+        tir.assert %ok, "all elements are positive"
+        tir.store %a, %B[%i]
+      }
+    }
+    relax.func @main(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+      %a = relax.call_tir @positive(%x) : !relax.tensor<[n], f32>
+      %b = relax.call_tir @positive(%a) : !relax.tensor<[n], f32>
+      relax.return %b : !relax.tensor<[n], f32>
+    }""")
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(ex["main"](x), x)
+    for call in (lambda: ex["main"](-x), lambda: ex["positive"](-x, x.copy())):
+        with pytest.raises(TypeError, match="all elements are positive"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "good", "bad"),
+    [
+        ("i64", "int64", [0, -1, 2**63 - 1, np.int32(4)], [2**63, 1.0, True, None]),
+        ("i32", "int32", [-1, 2**31 - 1], [2**31, "1"]),
+        ("i8", "int8", [-128, 127, -1], [128, -129]),
+        ("ui8", "uint8", [0, 255], [256, -1]),
+        ("ui64", "uint64", [0, 2**64 - 1], [2**64, -1]),
+        ("f32", "float32", [1.5, 2, np.float64(0.25)], ["1", None]),
+        ("f64", "float64", [0.1], [[]]),
+        ("i1", "bool", [True, np.bool_(False)], [1, 0.0]),
+    ],
+)
+def test_numbers(host, packed, kind, dtype, good, bad):
+    packed("test.same", lambda x: x)
+    store = "tir.store %k, %A[]"
+    ex = host.build(f"""
+    tir.func @store(%k: {kind}, %A: !tir.buffer<[], {kind}>) {{ {store} }}
+    relax.func @main(%k: !relax.prim<{kind}>) -> !relax.object impure {{
+      %r = relax.call_packed "test.same"(%k) : !relax.object
+      relax.return %r : !relax.object
+    }}""")
+    for value in good:
+        out = np.zeros((), dtype)
+        ex["store"](value, out)
+        assert out == np.dtype(dtype).type(value)
+        assert ex["main"](value) == value
+    for value in bad:
+        with pytest.raises(TypeError):
+            ex["store"](value, np.zeros((), dtype))
+        with pytest.raises(TypeError):
+            ex["main"](value)
+
+
+def test_a_tuple_parameter_as_the_arguments_of_a_kernel(host, packed):
+    packed("test.sum", lambda x, y, out: np.add(x, y, out=out))
+    ex = host.build("""
+    relax.func @main(%t: tuple<!T, !T>) -> tuple<!T, !T> {
+      %a = relax.call_tir @add(%t) : !T
+      %b = relax.call_dps_packed "test.sum"(%t) : !T
+      %u = relax.tuple(%a, %b)
+      relax.return %u : tuple<!T, !T>
+    }""")
+    for result in ex["main"]((ramp(3), ramp(3) * 2)):
+        np.testing.assert_array_equal(result, ramp(3) * 3)
+
+
+def test_a_callable_parameter(host):
+    ex = host.build("""
+    relax.func @main(%f: !relax.callable<(!T) -> !T, impure>, %x: !T) -> !T impure {
+      %a = relax.call_value %f(%x) : !T
+      %b = relax.call_tir @inc(%a) : !T
+      relax.return %b : !T
+    }""")
+    np.testing.assert_array_equal(ex["main"](lambda x: x * 2, ramp(3)), ramp(3) * 2 + 1)
+    with pytest.raises(TypeError, match="callable"):
+        ex["main"](3, ramp(3))

@@ -102,7 +102,7 @@ def test_kernel_that_does_not_fit_is_refused_when_compiling(host):
         ("%a = relax.call_tir @add(%x, %y) : !T", f"%x: !T, %y: {narrow}", ShapeError, "dimension 1, of the kernel"),
         ("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.tensor<[n, 4], f64>", DTypeError, "expected: float32"),
         ("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.tensor<[n], f32>", ShapeError, "number of dimensions"),
-        ("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.tensor<ndim = 2>", DTypeError, "match_cast"),
+        ("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.tensor<ndim = 2>, %y: !T", DTypeError, "match_cast"),
         ("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.tensor<[m, 4], f32>", ShapeError, "'n' has no value"),
         ("%a = relax.nn.relu %x : !T", "%x: !T", UnsupportedError, "legalize-ops"),
     ]

@@ -42,8 +42,9 @@ def patterns(module: ModuleOp) -> list[int | None]:
     return [declared_pattern(f) for f in module.body.block.ops if isinstance(f, tir.FuncOp)]
 
 
-@pytest.mark.parametrize(("params", "body", "result", "kind"), [c[1:] for c in OPERATORS], ids=[c[0] for c in OPERATORS])
-def test_legalized_operators(program: Program, params: str, body: str, result: str, kind: int):
+@pytest.mark.parametrize("case", OPERATORS, ids=lambda c: c[0])
+def test_legalized_operators(program: Program, case: tuple[str, str, str, str, int]):
+    _, params, body, result, kind = case
     assert patterns(program(params, f"{body} : {result}", f"o: {result}")) == [kind]
 
 
@@ -101,17 +102,23 @@ REDUCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("buffers", "dims", "value", "kind"), [c[1:] for c in REDUCTIONS], ids=[c[0] for c in REDUCTIONS])
-def test_reductions(parse: Callable[[str], ModuleOp], buffers: str, dims: str, value: str, kind: int):
-    value = value or """%c = tir.load %C[%vi] : f32
+@pytest.mark.parametrize("case", REDUCTIONS, ids=lambda c: c[0])
+def test_reductions(parse: Callable[[str], ModuleOp], case: tuple[str, str, str, str, int]):
+    _, buffers, dims, value, kind = case
+    value = (
+        value
+        or """%c = tir.load %C[%vi] : f32
 %x = tir.load %A[%vk, %vi] : f32
 %s = tir.add %c, %x : f32
 tir.store %s, %C[%vi]"""
+    )
     assert patterns(AnnotateTIROpPattern()(parse(reduction(buffers, dims, value)))) == [kind]
 
 
 def single(body: str, a: str = "8", kind: str = "spatial") -> str:
-    return f"""tir.func private @f(%A: !tir.buffer<[{a}], f32>, %I: !tir.buffer<[8], i64>, %C: !tir.buffer<[16], f32>) {{
+    return f"""tir.func private @f(
+  %A: !tir.buffer<[{a}], f32>, %I: !tir.buffer<[8], i64>, %C: !tir.buffer<[16], f32>
+) {{
   tir.for %i = 0 to 8 {{
     tir.block "c" (%v = {kind}(%i, 8)) {{
       {body}
@@ -126,7 +133,11 @@ BLOCKS = [
     ("gather", "%j = tir.load %I[%v] : i64 %x = tir.load %A[%j] : f32 tir.store %x, %C[%v]", 8),
     ("scatter", "%j = tir.load %I[%v] : i64 %x = tir.load %A[%v] : f32 tir.store %x, %C[%j]", 8),
     ("strided store", "%x = tir.load %A[%v] : f32 %j = tir.add %v, %v : i64 tir.store %x, %C[%j]", 8),
-    ("by a symbolic extent", "%n = sym.value n : i64 %j = tir.sub %n, %v : i64 %x = tir.load %A[%j] : f32 tir.store %x, %C[%v]", 8),
+    (
+        "by a symbolic extent",
+        "%n = sym.value n : i64 %j = tir.sub %n, %v : i64 %x = tir.load %A[%j] : f32 tir.store %x, %C[%v]",
+        8,
+    ),
     (
         "lazy choice",
         """%c = tir.const 4 : i64 %p = tir.lt %v, %c : i64
@@ -162,7 +173,8 @@ def test_what_is_not_a_block_is_opaque(parse: Callable[[str], ModuleOp]):
 
 
 def test_an_attribute_that_is_there_stays(parse: Callable[[str], ModuleOp]):
-    source = single("%x = tir.load %A[%v] : f32 tir.store %x, %C[%v]").replace(") {\n", ") attributes {op_pattern = 5 : i64} {\n", 1)
+    source = single("%x = tir.load %A[%v] : f32 tir.store %x, %C[%v]")
+    source = source.replace("\n) {", "\n) attributes {op_pattern = 5 : i64} {")
     before = parse(source)
     after = AnnotateTIROpPattern()(before)
     assert patterns(after) == [5]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Block
 
 from tirax.dialects import relax, tir
-from tirax.dialects.names import name_of
+from tirax.dialects.names import name_of, set_name
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.transform import PassContext
 from tirax.transforms.annotate_tir_op_pattern import AnnotateTIROpPattern
@@ -22,6 +22,7 @@ from tirax.transforms.fusion.outline import Outliner
 from tirax.transforms.fusion.pattern import OpPattern
 
 Program = Callable[[str, str, str], ModuleOp]
+Parse = Callable[[str], ModuleOp]
 Shape = Callable[[ModuleOp], dict[str, list[str]]]
 
 SQUARE = "x: f32[8, 8]; w: f32[8, 8]"
@@ -87,7 +88,10 @@ CASES: list[tuple[str, str, str, str, dict[str, list[str]]]] = [
         %c = relax.tanh %a : f32[8, 8]
         %o = relax.add %b, %c : f32[8, 8]""",
         "o: f32[8, 8]",
-        {"main": ["fused_tir_exp_relu_tir_tanh_add"], "fused_tir_exp_relu_tir_tanh_add": ["tir_exp", "relu", "tir_tanh", "add"]},
+        {
+            "main": ["fused_tir_exp_relu_tir_tanh_add"],
+            "fused_tir_exp_relu_tir_tanh_add": ["tir_exp", "relu", "tir_tanh", "add"],
+        },
     ),
     (
         "diamond below matmul",
@@ -97,7 +101,10 @@ CASES: list[tuple[str, str, str, str, dict[str, list[str]]]] = [
         %c = relax.tanh %a : f32[8, 8]
         %o = relax.add %b, %c : f32[8, 8]""",
         "o: f32[8, 8]",
-        {"main": ["fused_matmul_relu_tir_tanh_add"], "fused_matmul_relu_tir_tanh_add": ["matmul", "relu", "tir_tanh", "add"]},
+        {
+            "main": ["fused_matmul_relu_tir_tanh_add"],
+            "fused_matmul_relu_tir_tanh_add": ["matmul", "relu", "tir_tanh", "add"],
+        },
     ),
     (
         "matmul not into a transposition",
@@ -156,7 +163,10 @@ CASES: list[tuple[str, str, str, str, dict[str, list[str]]]] = [
         %t = relax.tanh %e : f32[8, 8]
         %o = relax.add %t, %m : f32[8, 8]""",
         "o: f32[8, 8]",
-        {"main": ["call_dps_packed", "fused_tir_exp_tir_tanh_add"], "fused_tir_exp_tir_tanh_add": ["tir_exp", "tir_tanh", "add"]},
+        {
+            "main": ["call_dps_packed", "fused_tir_exp_tir_tanh_add"],
+            "fused_tir_exp_tir_tanh_add": ["tir_exp", "tir_tanh", "add"],
+        },
     ),
     (
         "one field of a split",
@@ -174,7 +184,10 @@ CASES: list[tuple[str, str, str, str, dict[str, list[str]]]] = [
         %r = relax.nn.relu %a : f32[8, 4]
         %o = relax.add %r, %b : f32[8, 4]""",
         "o: f32[8, 4]",
-        {"main": ["fused_split_relu_add"], "fused_split_relu_add": ["split", "tuple_get_item", "tuple_get_item", "relu", "add"]},
+        {
+            "main": ["fused_split_relu_add"],
+            "fused_split_relu_add": ["split", "tuple_get_item", "tuple_get_item", "relu", "add"],
+        },
     ),
     (
         "fields of a split that part: passed one by one",
@@ -317,9 +330,13 @@ def test_names(program: Program):
     assert fused.func_attrs.data["Primitive"] == IntegerAttr(1, 64)
 
 
-def test_an_output_of_another_name_keeps_it(parse: Callable[[str], ModuleOp], program: Program):
+def test_an_output_of_another_name_keeps_it(parse: Parse, program: Program):
     text = str(program(SQUARE, "%a = relax.exp %x : f32[8, 8] %o = relax.exp %a : f32[8, 8]", "o: f32[8, 8]"))
-    after = functions(FuseOps()(parse(text.replace("%o = relax.dataflow", "%out = relax.dataflow").replace("return %o", "return %out"))))
+    after = functions(
+        FuseOps()(
+            parse(text.replace("%o = relax.dataflow", "%out = relax.dataflow").replace("return %o", "return %out"))
+        )
+    )
     dataflow = dataflow_of(after["main"])
     assert names(dataflow.body.block.ops) == ["lv"]
     assert names([dataflow]) == ["out"]
@@ -342,7 +359,7 @@ def test_names_that_clash_get_suffixes(program: Program):
     assert names(dataflow_of(after["main"]).body.block.ops) == ["lv", "a", "lv_1", "gv_1"]
 
 
-def test_variables_are_numbered_through_the_module(parse: Callable[[str], ModuleOp], program: Program):
+def test_variables_are_numbered_through_the_module(parse: Parse, program: Program):
     text = str(program(SQUARE, "%a = relax.exp %x : f32[8, 8] %o = relax.exp %a : f32[8, 8]", "o: f32[8, 8]"))
     text = text.removeprefix("builtin.module {").rstrip().removesuffix("}").replace("return %o", "return %out")
     text = text.replace("%o = relax.dataflow", "%out = relax.dataflow")
@@ -353,7 +370,7 @@ def test_variables_are_numbered_through_the_module(parse: Callable[[str], Module
     assert sorted(n for n in after if n.startswith("fused")) == ["fused_tir_exp_tir_exp"]
 
 
-def test_function_names_that_are_taken(parse: Callable[[str], ModuleOp], program: Program, shape_of_fusion: Shape):
+def test_function_names_that_are_taken(parse: Parse, program: Program, shape_of_fusion: Shape):
     text = str(program(SQUARE, "%a = relax.exp %x : f32[8, 8] %o = relax.exp %a : f32[8, 8]", "o: f32[8, 8]"))
     other = "relax.func @fused_tir_exp_tir_exp(%x: f32[4]) -> f32[4] { relax.return %x : f32[4] }"
     after = FuseOps()(parse(other + text.removeprefix("builtin.module {").rstrip().removesuffix("}")))
@@ -405,7 +422,7 @@ def test_groups_equal_up_to_symbolic_variables_share(program: Program, shape_of_
     check_meaning(before, FuseTIR()(after))
 
 
-def test_each_dataflow_block_for_itself(parse: Callable[[str], ModuleOp], program: Program, shape_of_fusion: Shape):
+def test_each_dataflow_block_for_itself(parse: Parse, program: Program, shape_of_fusion: Shape):
     source = str(program(SQUARE, "%a = relax.exp %x : f32[8, 8] %o = relax.exp %a : f32[8, 8]", "o: f32[8, 8]"))
     split = source.replace(
         "%o_1 = relax.call_tir @tir_exp(%a)",
@@ -432,25 +449,18 @@ def test_what_a_match_cast_binds_is_used_after_it(program: Program, shape_of_fus
     assert_same_meaning(before, after, packed=packed)
 
 
-def chain(length: int) -> ModuleOp:
+def chain(parse: Parse, length: int) -> ModuleOp:
     """exp, length times."""
-    exp = """tir.func private @e(%A: !tir.buffer<[4], f32>, %C: !tir.buffer<[4], f32>) attributes {op_pattern = 0 : i64} {
+    exp = """tir.func private @e(%A: !tir.buffer<[4], f32>, %C: !tir.buffer<[4], f32>)
+      attributes {op_pattern = 0 : i64} {
       tir.for %i = 0 to 4 { tir.block "c" (%v = spatial(%i, 4)) { tir.reads %A[%v] tir.writes %C[%v]
         %x = tir.load %A[%v] : f32 %y = tir.call_intrin "sin"(%x) : f32 tir.store %y, %C[%v] } } }"""
     lines = [f"%x{i + 1} = relax.call_tir @e(%x{i}) : f32[4]" for i in range(length)]
     body = "\n".join(lines)
-    return PARSE(
+    return parse(
         f"{exp}\nrelax.func @main(%x0: f32[4]) -> f32[4] {{ %x{length} = relax.dataflow {{ {body}\n"
         f"relax.output %x{length} : f32[4] }} relax.return %x{length} : f32[4] }}"
     )
-
-
-PARSE: Callable[[str], ModuleOp]
-
-
-@pytest.fixture(autouse=True)
-def _parser(parse: Callable[[str], ModuleOp]) -> None:
-    globals()["PARSE"] = parse
 
 
 @pytest.mark.parametrize(
@@ -465,22 +475,24 @@ def _parser(parse: Callable[[str], ModuleOp]) -> None:
         (10, {"fuse_opt_level": 1}, [10]),
     ],
 )
-def test_the_size_of_groups(shape_of_fusion: Shape, length: int, options: dict[str, int], sizes: list[int]):
-    """Equal groups share a function: 601 are 256, 256 and 89. (Sizes with TVM 0.27: the same.)"""
-    after = shape_of_fusion(FuseOps(**options)(chain(length)))
+def test_the_size_of_groups(
+    parse: Parse, shape_of_fusion: Shape, length: int, options: dict[str, int], sizes: list[int]
+):
+    """Equal groups share a function: 601 are 256, 256 and 89. The same with TVM 0.27."""
+    after = shape_of_fusion(FuseOps(**options)(chain(parse, length)))
     assert sorted(len(ops) for name, ops in after.items() if name != "main") == sizes
 
 
-def test_the_context_sets_level_and_depth(shape_of_fusion: Shape):
+def test_the_context_sets_level_and_depth(parse: Parse, shape_of_fusion: Shape):
     with PassContext(opt_level=0):
-        assert len(shape_of_fusion(FuseOps()(chain(4)))) == 1
+        assert len(shape_of_fusion(FuseOps()(chain(parse, 4)))) == 1
     with PassContext(config={"relax.FuseOps.max_depth": 2}):
-        after = shape_of_fusion(FuseOps()(chain(4)))
+        after = shape_of_fusion(FuseOps()(chain(parse, 4)))
     assert sorted(map(len, after.values())) == [2, 2]
 
 
-def test_a_long_chain_keeps_its_meaning():
-    before = chain(40)
+def test_a_long_chain_keeps_its_meaning(parse: Parse):
+    before = chain(parse, 40)
     check_meaning(before, FuseTIR()(FuseOps(max_depth=16)(before)))
 
 
@@ -498,14 +510,8 @@ def test_primitive_and_foreign_functions_stay(program: Program):
     before = program(SQUARE, "%a = relax.exp %x : f32[8, 8] %o = relax.exp %a : f32[8, 8]", "o: f32[8, 8]")
     main = functions(before)["main"]
     for attrs in ({"Primitive": IntegerAttr(1, 64)}, {"Codegen": StringAttr("x")}):
-        main.func_attrs = type(functions(FuseOps()(before))["main"].func_attrs or _dictionary())(attrs)
+        main.func_attrs = DictionaryAttr(attrs)
         assert str(FuseOps()(before)) == str(before)
-
-
-def _dictionary() -> Any:
-    from xdsl.dialects.builtin import DictionaryAttr
-
-    return DictionaryAttr({})
 
 
 def test_without_annotations_nothing_is_fused(program: Program):
@@ -538,14 +544,17 @@ def test_groups_with_several_results(program: Program, shape_of_fusion: Shape):
     check_meaning(before, FuseTIR()(after))
 
 
-class _Graph(BindingGraph):
-    """A graph from edges alone."""
-
-    def __init__(self, n: int, edges: list[tuple[int, int]]):  # pyright: ignore
-        self.ops: list[Operation] = [relax.StringOp("") for _ in range(n)]
-        self.producers = [[a for a, b in edges if b == i] for i in range(n)]
-        self.consumers = [[b for a, b in edges if a == i] for i in range(n)]
-        self.external = {n - 1}
+def graph_of(n: int, edges: list[tuple[int, int]]) -> BindingGraph:
+    """A graph of n bindings with these edges; the last one leaves the block."""
+    ops = [relax.StringOp("") for _ in range(n)]
+    for op in ops:
+        set_name(op.result, "s")
+    graph = BindingGraph(Block(ops))
+    for a, b in edges:
+        graph.producers[b].append(a)
+        graph.consumers[a].append(b)
+    graph.external.add(n - 1)
+    return graph
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -557,7 +566,7 @@ def test_post_dominators_against_the_definition(seed: int):
     n = 14
     edges = [(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.25]
     patterns = [OpPattern(rng.choice([0, 1, 2, 3, 4, 8])) for _ in range(n)]
-    graph = _Graph(n, edges)
+    graph = graph_of(n, edges)
     tree = PostDominators(graph, patterns)
 
     def reaches_exit(i: int, without: int | None) -> bool:
@@ -580,7 +589,7 @@ def test_post_dominators_against_the_definition(seed: int):
 def test_a_wide_and_deep_graph_is_grouped_without_search():
     """4000 bindings that all lead to one: the ways are not walked beyond the size of a group."""
     n = 4000
-    graph = _Graph(n, [(i, i + 1) for i in range(n - 1)] + [(i, n - 1) for i in range(n - 2)])
+    graph = graph_of(n, [(i, i + 1) for i in range(n - 1)] + [(i, n - 1) for i in range(n - 2)])
     groups = Groups(graph, [OpPattern.ELEMWISE] * n, 256).members()
     assert max(map(len, groups)) <= 256
     assert sum(map(len, groups)) == n

@@ -3,4 +3,5 @@
 from ....frontend import nn as _nn
 from ....frontend.nn import *  # noqa: F403
 
-__all__ = list(_nn.__all__)
+__all__: list[str] = []
+__all__ += _nn.__all__

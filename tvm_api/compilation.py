@@ -37,8 +37,8 @@ def build_relax(
 ) -> Executable:
     """Compile a module (or a function alone) to an executable; errors are those of `tirax.lowering.build`.
 
-    `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode` and
-    `system_lib` are accepted for TVM's sake.
+    `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode`
+    and `system_lib` are accepted for TVM's sake.
     """
     chosen = relax_pipeline if pipeline is None else pipeline
     return _build(_module(mod), target, params, _pipeline(chosen), exec_mode)

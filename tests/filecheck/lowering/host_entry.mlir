@@ -1,0 +1,25 @@
+// RUN: tirax-opt %s -p convert-host-to-llvm | filecheck %s
+
+// The table of slots, and one entry point for each function; a kernel is called by a name that no C function has.
+// CHECK:      builtin.module attributes {
+// CHECK-SAME: host.functions = ["{\22name\22: \22main\22
+// CHECK-SAME: host.slots = [{{.*}}"[\22explain\22, \22main\22]"
+// CHECK-SAME: host.constants = []
+// CHECK: llvm.mlir.global external @tirax_table
+// CHECK: llvm.mlir.global external constant @tirax_abi
+// CHECK:     llvm.func @entry_main(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64) -> !llvm.ptr
+// CHECK:       llvm.mlir.addressof @kernel.relu
+// CHECK:       llvm.call @Py_IncRef
+// CHECK:     llvm.func @entry_relu(
+// CHECK:     llvm.func @PyObject_Vectorcall(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr
+tir.func @relu(%A: !tir.buffer<[n], f32>, %B: !tir.buffer<[n], f32>) attributes {tir.noalias = true} {
+  tir.for %i = 0 for n {
+    %0 = tir.load %A[%i] : f32
+    tir.store %0, %B[%i]
+  }
+}
+relax.func @main(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  %y = host.tensor : !relax.tensor<[n], f32>
+  host.kernel @relu(%x, %y)
+  relax.return %y : !relax.tensor<[n], f32>
+}

@@ -1,0 +1,22 @@
+// Passes run in the order of the command line, whatever way they are named.
+// RUN: tirax-opt %S/Inputs/mlp.mlir -p dead-code-elimination | filecheck %s
+// RUN: tirax-opt %S/Inputs/mlp.mlir -p 'normalize,dead_code_elimination{entry-functions=main}' | filecheck %s
+// RUN: tirax-opt -p dead-code-elimination < %S/Inputs/mlp.mlir | filecheck %s
+// RUN: tirax-opt %S/Inputs/mlp.mlir -p dead-code-elimination -o %t.mlir
+// RUN: tirax-opt %t.mlir | filecheck %s
+// RUN: tirax-opt %S/Inputs/mlp.mlir -p dead-code-elimination --print-op-generic | tirax-opt | filecheck %s
+
+// CHECK-LABEL: relax.func @main
+// CHECK:         relax.matmul
+// CHECK-NOT:     relax.exp
+// CHECK:         relax.nn.relu
+
+// RUN: tirax-opt %S/Inputs/mlp.mlir -p legalize --pipeline optimize -p 'fuse-ops{fuse_opt_level=0}' --timing -o %t.mlir 2>&1 | filecheck %s --check-prefix=ORDER
+
+// ORDER:      parse
+// ORDER:      1. legalize-ops
+// ORDER:      2. normalize
+// ORDER:      fuse-tir
+// ORDER:      dead-code-elimination
+// ORDER-NEXT: fuse-ops
+// ORDER:      total

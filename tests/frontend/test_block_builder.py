@@ -1,0 +1,287 @@
+"""`BlockBuilder`: names, scopes, placing of detached ops, tensor expressions, what is refused."""
+
+import numpy as np
+import pytest
+
+from tirax import te, topi
+from tirax.diagnostics import TiraxError, VerifyError
+from tirax.frontend.block_builder import BlockBuilder
+from tirax.ir import relax_expr as rx
+from tirax.ir.relax_ops import call_operator, call_packed
+from tirax.ir.verify import verify_module
+
+
+def tensor(*shape):
+    return rx.TensorStructInfo(shape, "float32")
+
+
+def variables(count=2, *shape):
+    return [rx.Var(name, tensor(*(shape or (4, 4)))) for name in "xyzw"[:count]]
+
+
+def finished(bb):
+    mod = bb.get()
+    verify_module(mod.op)
+    return mod
+
+
+def names(func):
+    return [b.var.name_hint for block in func.body.blocks for b in block.bindings]
+
+
+def relu(x):
+    return call_operator("relax.nn.relu", x)
+
+
+def te_matmul(A, B):
+    k = te.reduce_axis((0, A.shape[1]), name="k")
+    return te.compute((A.shape[0], B.shape[1]), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="matmul")
+
+
+def te_relu(A):
+    return te.compute(A.shape, lambda i, j: te.max(A[i, j], 0), name="relu")
+
+
+@pytest.mark.parametrize("params_first", [True, False])
+def test_the_tutorial_of_seed_003(golden, params_first):
+    A, B = rx.Var("A", tensor(128, 128)), rx.Var("B", tensor(128, 128))
+    bb = BlockBuilder()
+    with bb.function("main", params=[A, B] if params_first else None):
+        with bb.dataflow():
+            C = bb.emit_te(te_matmul, A, B)
+            D = bb.emit_te(te_relu, C)
+            R = bb.emit_output(D)
+        bb.emit_func_output(R, params=None if params_first else [A, B])
+    assert type(C) is rx.DataflowVar and isinstance(C, rx.Var)
+    golden("script/te_matmul_relu.txt", finished(bb).script())
+
+
+def test_names_as_in_tvm():
+    x, y = variables()
+    bb = BlockBuilder()
+    with bb.function("main", [x, y]):
+        outside = bb.emit(x + y)
+        with bb.dataflow():
+            a = bb.emit(outside * y)
+            b = bb.emit(relu(a * y))
+            c = bb.emit(b, "named")
+            d = bb.emit(c + x, "named")
+            out = bb.emit_output(d)
+        last = bb.emit(out + x)
+        bb.emit_func_output(last)
+    mod = finished(bb)
+    assert names(mod["main"]) == ["gv", "lv", "lv1", "lv2", "named", "named1", "gv1", "gv2"]
+    assert [v.name_hint for v in (outside, a, b, c, d, out, last)] == [
+        "gv", "lv", "lv2", "named", "named1", "gv1", "gv2",
+    ]  # fmt: skip
+
+
+def test_variables_and_functions_share_a_supply_of_names():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            bb.emit(relu(x), "add")
+            call = bb.call_te(topi.add, x, x)
+            out = bb.emit_output(call)
+        bb.emit_func_output(out)
+    assert call.args[0] == rx.GlobalVar("add1") and "add1" in finished(bb)
+    assert bb.get_unique_name("main") == "main1"
+
+
+def test_equal_tensor_functions_are_shared():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            a = bb.emit_te(te_relu, x)
+            b = bb.emit_te(te_relu, a)
+            c = bb.emit_te(te_matmul, a, b, primfunc_name_hint="mm", primfunc_attrs={"note": 1})
+            out = bb.emit_output(c)
+        bb.emit_func_output(out)
+    mod = finished(bb)
+    assert set(mod.names) == {"te_relu", "mm", "main"} and mod["mm"].attrs["note"] == 1
+
+
+def test_what_is_output_is_visible_after_the_block():
+    x, y = variables()
+    bb = BlockBuilder()
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            inner = bb.emit(x + y)
+            out = bb.emit_output(inner)
+            both = bb.emit_output((inner, out), "pair")
+        # TVM's tutorials return the inner variable, too
+        bb.emit_func_output(rx.Tuple([inner, out, both]))
+    func = finished(bb)["main"]
+    assert func.ret_struct_info.fields[0] == tensor(4, 4) and len(func.ret_struct_info.fields) == 3
+
+
+def test_a_local_variable_is_not_visible_after_its_block():
+    x, y = variables()
+    bb = BlockBuilder()
+    with pytest.raises(VerifyError, match="lv where it is not defined"), bb.function("main", [x, y]):
+        with bb.dataflow():
+            local = bb.emit(x + y)
+            bb.emit_output(local * y)
+        bb.emit_func_output(relu(local))
+
+
+def test_constants_and_shapes_are_copied_to_each_use():
+    x, y = variables()
+    one, shape = rx.const(np.ones((4, 4), "float32")), rx.ShapeExpr([16])
+    bb = BlockBuilder()
+    for name in ("first", "second"):
+        with bb.function(name, [x, y]):
+            with bb.dataflow():
+                a = bb.emit(call_operator("relax.reshape", x + one, shape))
+                b = bb.emit(call_operator("relax.reshape", y + one, shape))
+                out = bb.emit_output(a * b)
+            bb.emit_func_output(out)
+    mod = finished(bb)
+    assert mod["first"].params[0] != mod["second"].params[0] and x == mod["second"].params[0]
+    assert names(mod["first"]) == ["lv", "lv1", "lv2", "lv3", "gv"]
+
+
+def test_a_shared_call_is_bound_once():
+    x, y = variables()
+    total = x + y
+    bb = BlockBuilder()
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            out = bb.emit_output(total * total)
+        bb.emit_func_output(out)
+    assert names(finished(bb)["main"]) == ["lv", "gv"]
+
+
+def test_deep_expressions_need_no_deep_stack():
+    (x,) = variables(1)
+    deep = x
+    for _ in range(3000):
+        deep = relu(deep)
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(deep)
+    assert len(names(finished(bb)["main"])) == 3000
+
+
+def test_lookup_normalize_and_emit_normalized():
+    x, y = variables()
+    bb = BlockBuilder()
+    with bb.function("main", [x, y]):
+        with bb.dataflow():
+            a = bb.emit(x + y)
+            assert bb.lookup_binding(a).op.name == "relax.add" and bb.lookup_binding(x) is None
+            call = bb.normalize(relu(a * a))
+            assert bb.lookup_binding(call.args[0]).op.name == "relax.multiply"
+            mine = rx.DataflowVar("mine", tensor(4, 4))
+            bb.emit_normalized(rx.VarBinding(mine, call))
+            out = bb.emit_output(mine + x)
+        assert bb.lookup_binding(out).op.name == "relax.add"
+        bb.emit_func_output(out)
+    assert names(finished(bb)["main"]) == ["lv", "lv1", "mine", "gv"]
+
+
+def test_match_cast_binds_symbolic_variables():
+    x = rx.Var("x", rx.TensorStructInfo(ndim=2))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        y = bb.match_cast(x, tensor("n", 4))
+        bb.emit_func_output(bb.emit(relu(y)))
+    func = finished(bb)["main"]
+    # no parameter binds n, so a caller knows only the rank
+    assert func.ret_struct_info == rx.TensorStructInfo(ndim=2) and str(y.struct_info.shape[0]) == "n"
+
+
+def test_attributes_purity_and_privacy():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with bb.function("main", x, attrs={"num_input": 1}, pure=False, private=True):
+        bb.emit_func_output(bb.emit(call_packed("f", x, sinfo_args=tensor(4, 4))))
+    func = finished(bb)["main"]
+    assert func.attrs == {"num_input": 1} and not func.is_pure and func.private
+
+
+def test_building_into_a_module():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(bb.emit(relu(x)))
+    first = bb.get()
+    more = BlockBuilder(first)
+    with more.function("main", [x]):
+        more.emit_func_output(more.emit(first.get_global_var("main")(x)))
+    assert first.names == ["main"] and more.get().names == ["main", "main1"]
+    assert more.get()["main1"].ret_struct_info == tensor(4, 4)
+    with bb.function("other", [x]):
+        bb.emit_func_output(x)
+    assert first.names == ["main"] and bb.get().names == ["main", "other"]
+
+
+def test_an_if_is_built_of_branches():
+    x, c = rx.Var("x", tensor(4)), rx.Var("c", rx.TensorStructInfo((), "bool"))
+    bb = BlockBuilder()
+    with bb.function("main", [x, c]):
+        value = bb.emit(rx.If(c, relu(x), x + x))
+        bb.emit_func_output(value)
+    assert "if c:" in finished(bb).script()
+
+
+def test_local_functions_are_bound():
+    (x,) = variables(1)
+    a = rx.Var("a", tensor(4, 4))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        f = bb.emit(rx.Function([a], relu(a)), "f")
+        bb.emit_func_output(bb.emit(f(x)))
+    assert names(finished(bb)["main"]) == ["f", "gv"]
+
+
+def test_symbolic_shapes_reach_tensor_functions():
+    x = rx.Var("x", tensor("n", 4))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(bb.emit_te(topi.nn.relu, x))
+        bb.emit_func_output(out)
+    func = finished(bb)["main"]
+    assert str(func.ret_struct_info) == "!relax.tensor<[n, 4], f32>"
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda bb, x: bb.emit_output(x + x), "stands in a dataflow block"),
+        (lambda bb, x: bb.emit_func_output(x, [x]), "given already"),
+        (lambda bb, x: None, "has no result"),
+        (lambda bb, x: bb.emit_te(lambda a: 3, x), "must return tensors"),
+        (lambda bb, x: bb.emit(object()), "not an expression"),
+        (lambda bb, x: bb.begin_scope([x, x]).__enter__(), "given twice"),
+    ],
+)
+def test_what_is_refused_in_a_function(build, message):
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with pytest.raises(TiraxError, match=message), bb.function("main", [x]):
+        build(bb, x)
+    assert BlockBuilder.current() is None
+    with bb.function("main", [x]):
+        assert BlockBuilder.current() is bb
+        bb.emit_func_output(x)
+
+
+def test_what_is_refused_elsewhere():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with pytest.raises(TiraxError, match="no function to build in"):
+        bb.emit(x)
+    with pytest.raises(TiraxError, match="stands in a function"):
+        bb.emit_func_output(x)
+    with pytest.raises(TiraxError, match="never given"), bb.function("main"):
+        bb.emit_func_output(x)
+    with pytest.raises(TiraxError, match="a parameter is a variable"), bb.function("main", [3]):
+        pass
+    with pytest.raises(TiraxError, match="outside of the dataflow"), bb.function("main", [x]), bb.dataflow():
+        bb.emit_func_output(x)
+    with pytest.raises(TiraxError, match="do not nest"), bb.function("main", [x]), bb.dataflow(), bb.dataflow():
+        pass

@@ -1,0 +1,260 @@
+"""Visitors and mutators: what they visit, what they build, and that what they build means the same."""
+
+import pytest
+
+from tirax.diagnostics import TiraxError
+from tirax.frontend.block_builder import BlockBuilder
+from tirax.interpreter import assert_same_meaning
+from tirax.ir import relax_expr as rx
+from tirax.ir.equality import assert_structural_equal, structural_equal
+from tirax.ir.functor import PyExprMutator, PyExprVisitor, mutator, post_order_visit, visitor
+from tirax.ir.module import IRModule
+from tirax.ir.relax_ops import call_operator
+from tirax.ir.verify import location_of, verify_module
+from tirax.script import parse_source
+
+SOURCE = """
+@R.function(private=True)
+def helper(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+    n = T.int64()
+    with R.dataflow():
+        gv = R.nn.relu(x)
+        R.output(gv)
+    return gv
+
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), c: R.Tensor((), "bool"), w: R.Tensor((4, 4), "float32")):
+    n = T.int64()
+    R.func_attr({"num_input": 2})
+    with R.dataflow():
+        a = R.nn.relu(x)
+        t = (a, w)
+        s = R.shape([n, 4])
+        b = R.add(t[0], R.const(1.0, "float32"))
+        d = R.reshape(b, s)
+        lv = R.matmul(d, w)
+        gv = lv
+        gv1 = R.concat((lv, a), axis=0)
+        R.output(gv, gv1)
+    m = R.match_cast(gv1, R.Tensor(("k", 4), "float32"))
+    if c:
+        y0 = R.nn.relu(gv)
+        y = R.negative(y0)
+    else:
+        y = R.add(gv, gv)
+    return (y, m)
+"""
+
+
+@pytest.fixture
+def module():
+    return IRModule(parse_source(SOURCE))
+
+
+def rewrite(mod, cls, *args):
+    rewriter = cls(mod, *args)
+    for gv, func in mod.functions_items():
+        rewriter.builder_.update_func(gv, rewriter.visit_expr(func))
+    new = rewriter.builder_.get()
+    verify_module(new.op)
+    return new
+
+
+def op_names(func):
+    names = []
+    post_order_visit(func, lambda e: names.append(getattr(e.op, "name", "")) if isinstance(e, rx.Call) else None)
+    return names
+
+
+def test_a_mutator_that_changes_nothing(module):
+    before = module.script()
+    new = rewrite(module, PyExprMutator)
+    assert new.script() == before == module.script()
+    assert_structural_equal(new.op, module.op)
+    assert new["main"].op is not module["main"].op
+
+
+@mutator
+class ReluToGelu(PyExprMutator):
+    def visit_call_(self, call):
+        if call.op == rx.Op.get("relax.nn.relu"):
+            return call_operator("relax.nn.gelu", call.args[0])
+        return super().visit_call_(call)
+
+
+def test_calls_are_replaced_everywhere(module):
+    new = rewrite(module, ReluToGelu)
+    assert new.script() == module.script().replace("R.nn.relu", "R.nn.gelu")
+    assert "gelu" not in module.script()
+
+
+def test_places_in_the_source_are_kept(module):
+    (relu,) = [b for b in rewrite(module, ReluToGelu)["main"].body.blocks[0].bindings if b.var.name_hint == "a"]
+    location = location_of(relu.value.op_handle)
+    assert (
+        relu.value.op.name == "relax.nn.gelu"
+        and location.line == SOURCE.split("\n").index("        a = R.nn.relu(x)") + 1
+    )
+
+
+def test_a_new_call_may_need_bindings_of_its_own(module):
+    class Expand(PyExprMutator):
+        def visit_call_(self, call):
+            if call.op.name == "relax.matmul":
+                doubled = call.args[0] + call.args[0]
+                emitted = self.builder_.emit(call_operator("relax.exp", doubled), "e")
+                return call_operator("relax.matmul", emitted, call.args[1])
+            return call
+
+    new = rewrite(module, Expand)
+    text = new.script()
+    assert "= R.add(d, d)" in text and "e: R.Tensor((n, 4)" in text and "R.matmul(e, w" in text
+
+
+def test_struct_info_follows(module):
+    """An argument that becomes another tensor changes what is inferred from it."""
+
+    class Half(PyExprMutator):
+        def visit_var_binding_(self, binding):
+            super().visit_var_binding_(binding)
+            if binding.var.name_hint == "b":
+                short = call_operator("relax.concat", [binding.var, binding.var], axis=0)
+                self.set_var_remap(binding.var.vid, self.builder_.emit(short, "wide"))
+
+    x = rx.Var("x", rx.TensorStructInfo(("n", 4), "float32"))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            b = bb.emit(x + x, "b")
+            gv = bb.emit_output(call_operator("relax.nn.relu", bb.emit(b * b, "c")))
+        bb.emit_func_output(gv)
+    new = rewrite(bb.get(), Half)
+    assert str(new["main"].ret_struct_info) == "!relax.tensor<[n * 2, 4], f32>"
+    assert "c: R.Tensor((n * 2, 4)" in new.script()
+
+
+def test_parameters_may_change():
+    class Cast(PyExprMutator):
+        def visit_var_def_(self, var):
+            return self.with_struct_info(var, rx.TensorStructInfo(("n", 4), "float16"))
+
+    x = rx.Var("x", rx.TensorStructInfo(("n", 4), "float32"))
+    mod = IRModule({"main": rx.Function([x], x * x, attrs={"global_symbol": "main"})})
+    func = rewrite(mod, Cast)["main"]
+    assert func.params[0].struct_info.dtype == "float16" and func.ret_struct_info.dtype == "float16"
+
+
+def test_bindings_may_be_left_out_and_blocks_kept(module):
+    class Drop(PyExprMutator):
+        def visit_binding_block_(self, block):
+            return block
+
+        def visit_var_binding_(self, binding):
+            if binding.var.name_hint == "b":
+                value = self.lookup_binding(binding.value.args[0])
+                assert isinstance(value, rx.TupleGetItem)
+                self.set_var_remap(binding.var.vid, self.visit_expr(binding.value.args[0]))
+                return
+            super().visit_var_binding_(binding)
+
+    new = rewrite(module, Drop)
+    assert "R.add(lv" not in new.script() and "if c:" in new.script()
+
+
+def test_post_order(module):
+    class Tuples(PyExprMutator):
+        def visit_call_(self, call):
+            seen.append([type(a).__name__ for a in call.args])
+            return self.visit_expr_post_order(call)
+
+    seen = []
+    new = rewrite(module, Tuples)
+    assert ["Tuple"] in seen and structural_equal(new.op, module.op)
+
+
+def test_local_functions_are_rewritten():
+    source = """
+@R.function
+def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+    @R.function
+    def inner(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        b = R.nn.relu(a)
+        r = R.add(b, y)
+        return r
+    z = inner(x)
+    return z
+"""
+    mod = IRModule(parse_source(source))
+    assert op_names(mod["main"])[:2] == ["relax.nn.relu", "relax.add"]
+    assert rewrite(mod, PyExprMutator).script() == mod.script()
+    assert rewrite(mod, ReluToGelu).script() == mod.script().replace("relu", "gelu")
+
+
+def test_a_visitor_sees_everything(module):
+    @visitor
+    class Count(PyExprVisitor):
+        def __init__(self):
+            self.seen = []
+
+        def visit_call_(self, call):
+            self.seen.append(call.op.name)
+            super().visit_call_(call)
+
+        def visit_constant_(self, const):
+            self.seen.append("constant")
+
+        def visit_var_def_(self, var):
+            self.seen.append(f"def {var.name_hint}")
+
+        def visit_dataflow_var_def_(self, var):
+            self.seen.append(f"local {var.name_hint}")
+
+        def visit_match_cast_(self, binding):
+            self.seen.append("match_cast")
+            super().visit_match_cast_(binding)
+
+        def visit_shape_expr_(self, shape):
+            self.seen.append("shape")
+
+    count = Count()
+    count.visit_expr(module["main"])
+    assert count.seen[:5] == ["def x", "def c", "def w", "relax.nn.relu", "local a"]
+    assert {"constant", "match_cast", "def gv", "def gv1", "local lv", "shape", "relax.negative"} <= set(count.seen)
+    assert count.seen.count("relax.nn.relu") == 2
+
+
+def test_post_order_visit_comes_to_parts_first_and_once():
+    x = rx.Var("x", rx.TensorStructInfo((4,), "float32"))
+    seen = []
+    post_order_visit(x + x, seen.append)
+    assert [type(e).__name__ for e in seen] == ["Op", "Var", "Call"] and seen[1] == x
+
+
+def test_unknown_things_are_refused(module):
+    with pytest.raises(TiraxError, match="nothing to visit"):
+        PyExprVisitor().visit_expr(3)
+
+
+def test_the_meaning_stays(module):
+    assert_same_meaning(module.op, rewrite(module, PyExprMutator).op)
+
+
+def test_the_meaning_of_a_rewrite():
+    """exp(x) * exp(x) -> exp(x + x)"""
+
+    class Exponents(PyExprMutator):
+        def visit_call_(self, call):
+            if call.op.name != "relax.multiply":
+                return call
+            a, b = (self.lookup_binding(arg) for arg in call.args)
+            return call_operator("relax.exp", a.args[0] + b.args[0])
+
+    x = rx.Var("x", rx.TensorStructInfo(("n", 4), "float32"))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            gv = bb.emit_output(call_operator("relax.exp", x) * call_operator("relax.exp", x))
+        bb.emit_func_output(gv)
+    new = rewrite(bb.get(), Exponents)
+    assert "R.add(x, x)" in new.script()
+    assert_same_meaning(bb.get().op, new.op)

@@ -1,0 +1,119 @@
+"""What has to hold of every program: nothing that is done to it changes its meaning."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from tirax.interpreter import InterpreterError, assert_same_meaning, interpret, random_inputs, symbolic_sizes
+from tirax.interpreter.compare import same_values
+from tirax.ir.equality import assert_structural_equal
+from tirax.ir.functions import functions
+from tirax.ir.transform import new_context
+from tirax.ir.verify import verify_module
+from tirax.lowering.build import build
+from tirax.lowering.pipelines import make_passes
+from tirax.script import parse_source, print_script
+
+BINDING_PASSES = (
+    "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
+)  # fmt: skip
+OPTIMIZE = (
+    "normalize", "legalize-ops", "annotate-tir-op-pattern", "fold-constant", "fuse-ops", "fuse-tir",
+    "dead-code-elimination",
+)  # fmt: skip
+
+
+def passes_keep_meaning(module: ModuleOp, passes: Sequence[str]) -> ModuleOp:
+    """Run passes one after the other; each gives a verified module of the same meaning. Gives the last one."""
+    verify_module(module)
+    for p in make_passes(passes):
+        before = str(module)
+        after = p(module)
+        assert str(module) == before, f"{p.name} changed its input"
+        assert_same_meaning(module, after)
+        module = after
+    return module
+
+
+def binding_passes(module: ModuleOp) -> None:
+    """Each of the passes on bindings alone, and what it gives passed through it again."""
+    for name in BINDING_PASSES:
+        once = passes_keep_meaning(module, [name])
+        assert_structural_equal(once, make_passes([name])[0](once))
+
+
+def optimize(module: ModuleOp) -> None:
+    """Legalization and fusion; then the functions that came of it scheduled and lowered within tir."""
+    passes_keep_meaning(module, OPTIMIZE)
+
+
+def tir_passes(module: ModuleOp) -> None:
+    """The tir functions of the optimized module, scheduled, then lowered to loops."""
+    for p in make_passes(OPTIMIZE):
+        module = p(module)
+    passes_keep_meaning(module, ("default-schedule", "lower-init-block", "lower-blocks", "flatten-buffers", "tir-simplify"))
+
+
+def mlir_text(module: ModuleOp, generic: bool) -> str:
+    stream = io.StringIO()
+    Printer(stream, print_generic_format=generic).print_op(module)
+    return stream.getvalue()
+
+
+def texts(module: ModuleOp) -> None:
+    """MLIR text, generic and custom, and TVMScript: each read back is the same program, and prints the same."""
+    for generic in (False, True):
+        text = mlir_text(module, generic)
+        again = Parser(new_context(), text).parse_module()
+        assert_structural_equal(module, again)
+        assert mlir_text(again, generic) == text
+    script_round_trip(module)
+
+
+def script_round_trip(module: ModuleOp) -> None:
+    text = print_script(module, show_meta=True)
+    again = parse_source(text)
+    verify_module(again)
+    assert print_script(again, show_meta=True) == text
+    assert_structural_equal(module, again)
+
+
+def all_texts(module: ModuleOp) -> None:
+    """The texts of the program after each pass."""
+    texts(module)
+    for p in make_passes(OPTIMIZE):
+        module = p(module)
+        texts(module)
+
+
+def _copied(value: Any) -> Any:
+    return tuple(map(_copied, value)) if isinstance(value, tuple) else np.array(value) if isinstance(value, np.ndarray) else value
+
+
+def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> None:
+    """The executable computes what the interpreter does, and leaves its inputs alone."""
+    run = build(module, pipeline=pipeline, opt_level=1)["main"]
+    func = functions(module)["main"]
+    for n, chosen in enumerate(symbolic_sizes(func, sizes)):
+        values = random_inputs(func, chosen, n)
+        try:
+            random.seed(0)
+            expected = interpret(module, "main", [_copied(v) for v in values])
+        except InterpreterError:
+            continue
+        given = [_copied(v) for v in values]
+        found = run(*given)
+        assert all(map(_identical, given, values)), f"an input was written at {chosen}"
+        assert same_values(expected, found), f"at {chosen}\ninputs {values}\nexpected {expected}\nfound {found}"
+
+
+def _identical(a: Any, b: Any) -> bool:
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)

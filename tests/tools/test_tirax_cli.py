@@ -1,0 +1,134 @@
+"""`tirax`: programs run from the shell compute what numpy computes, and what is wrong is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+SCRIPT = """
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def double(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "int32")
+        B = T.match_buffer(b, (n,), "int32")
+        for i in range(n):
+            with T.block("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] * 2
+
+    @R.function
+    def main(x: R.Tensor(("n", 6), "float32"), w: R.Tensor((6, 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        n = T.int64()
+        with R.dataflow():
+            lv = R.matmul(x, w)
+            gv = R.nn.relu(lv)
+            R.output(gv)
+        return gv
+"""
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "model.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_run_computes_what_numpy_computes(cli, model, tmp_path, rows):
+    rng = np.random.default_rng(rows)
+    x, w = rng.standard_normal((rows, 6), np.float32), rng.standard_normal((6, 4), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "w.npy", w)
+    inputs = ["--input", f"x={tmp_path / 'x.npy'}", "--input", f"w={tmp_path / 'w.npy'}"]
+    result = cli("run", model, *inputs, "--output", tmp_path / "r.npz")
+    assert (result.code, result.err) == (0, "")
+    assert f"n = {rows}" in result.out
+    found = np.load(tmp_path / "r.npz")["result0"]
+    np.testing.assert_allclose(found, np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
+
+
+def test_made_up_inputs_follow_the_signature(cli, model):
+    result = cli("run", model, "--input", "x=ones", "--input", "w=ones", "--sizes", "n=3", "--time")
+    assert result.code == 0
+    assert "result 0: float32[3, 4] min 6 mean 6 max 6" in result.out
+    assert "time: median" in result.out
+
+
+def test_sizes_that_nothing_says_are_assumed(cli, model):
+    assert "n = 4 (assumed" in cli("run", model).out
+
+
+def test_a_function_that_writes_shows_what_it_wrote(cli, model):
+    result = cli("run", model, "--func", "double", "--input", "A=arange", "--sizes", "n=3")
+    assert result.code == 0, result.err
+    assert "[0, 2, 4]" in result.out
+
+
+def test_built_file_runs_and_says_what_it_is(cli, model, tmp_path):
+    exe = tmp_path / "model.tirax"
+    assert cli("build", model, "-o", exe).code == 0
+    shown = cli("inspect", exe)
+    assert "main(x: Tensor((n, 6), float32), w: Tensor((6, 4), float32)) -> Tensor((n, 4), float32)" in shown.out
+    assert "result 0: float32[2, 4] min 6" in cli("run", exe, "--input", "x=ones:2x6", "--input", "w=ones").out
+
+
+def test_env_and_cache(cli, model):
+    assert "xdsl 0.74" in cli("env").out
+    assert cli("run", model).code == 0
+    assert " 1 objects" in cli("cache", "show").out
+    assert cli("cache", "clear").code == 0
+    assert " 0 objects" in cli("cache", "show").out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        ([], 2, "COMMAND"),
+        (["bild"], 2, "did you mean 'build'?"),
+        (["run"], 2, "file"),
+        (["run", "MODEL", "--func", "mian"], 2, "did you mean 'main'?"),
+        (["run", "MODEL", "--input", "y=ones"], 2, "unknown parameter 'y' of 'main'"),
+        (["run", "MODEL", "--input", "x"], 2, "expected: name=value"),
+        (["run", "MODEL", "--input", "x=ones", "--input", "x=ones"], 2, "names 'x' twice"),
+        (["run", "MODEL", "--input", "x=onse"], 1, "or one of random, zeros, ones"),
+        (["run", "MODEL", "--input", "x=ones:3xa"], 2, "a shape is wrong"),
+        (["run", "MODEL", "--input", "x=ones:3x5"], 1, "expected: 6\n  found: 5"),
+        (["run", "MODEL", "--sizes", "n=-1"], 2, "integers of at least 0"),
+        (["run", "MODEL", "--pipeline", "defualt-cpu"], 1, "did you mean 'default-cpu'"),
+        (["run", "MODEL", "--target", "lllvm"], 1, "error:"),
+        (["run", "absent.py"], 1, "cannot read 'absent.py'"),
+        (["inspect", "MODEL"], 1, "is not an executable of tirax"),
+        (["inspect", "absent.tirax"], 1, "cannot read 'absent.tirax'"),
+        (["build", "MODEL", "-o", "/absent/x"], 1, "cannot write '/absent/x'"),
+        (["run", "MODEL", "--output", "/absent/x"], 1, "cannot write '/absent/x'"),
+        (["cache", "cleer"], 2, "did you mean 'clear'?"),
+    ],
+)
+def test_what_is_wrong_is_said(cli, model, args, code, message):
+    result = cli(*(model if a == "MODEL" else a for a in args))
+    assert result.code == code
+    assert message in result.err
+
+
+def test_damaged_executable(cli, model, tmp_path):
+    exe = tmp_path / "model.tirax"
+    cli("build", model, "-o", exe)
+    exe.write_bytes(exe.read_bytes()[:-9] + b"123456789")
+    result = cli("run", exe)
+    assert result.code == 1
+    assert "damaged" in result.err
+
+
+def test_files_with_pickles_are_refused(cli, model, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{}], dtype=object), allow_pickle=True)
+    result = cli("run", model, "--input", f"x={tmp_path / 'x.npy'}")
+    assert result.code == 1
+    assert "cannot read" in result.err

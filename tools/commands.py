@@ -1,0 +1,172 @@
+"""What the commands of `tirax` do."""
+
+from __future__ import annotations
+
+import platform
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics import TiraxError, unknown_name
+from ..runtime import Executable, ObjectCache
+from ..runtime.container import MAGIC
+from .arguments import Arguments, named, sizes_of
+from .guard import OK, as_usage, report
+from .source import read_program
+from .versions import version_of
+
+_SHOWN = 8
+
+
+def run(options: Namespace) -> int:
+    """Compile (or load) and call a function on inputs that are given or made up; print what comes out."""
+    executable = _load(options.file) if _is_executable(options.file) else _compile(options)
+    if options.func not in executable.functions:
+        raise as_usage(unknown_name("function", options.func, executable.functions))
+    info = executable.functions[options.func]
+    arguments = Arguments(info, named(options.input, "--input"), sizes_of(options.sizes), options.seed)
+    values = arguments.values()
+    print(info)
+    for name, size in sorted(arguments.sizes.items()):
+        print(f"  {name} = {size}{' (assumed; --sizes says otherwise)' if name in arguments.assumed else ''}")
+    result = executable[options.func](*values)
+    # A function that writes into its arguments returns nothing: those are its results.
+    written = [v for p, v in zip(info.params, values, strict=True) if p.access != "read"]
+    results = _flat(result) if result is not None else written
+    for number, value in enumerate(results):
+        print(f"result {number}: {_summary(value)}")
+    if options.output is not None:
+        _save(options.output, results)
+    if options.time:
+        print(f"time: {_time(executable, options.func, values)}")
+    return OK
+
+
+def build(options: Namespace) -> int:
+    """Compile to a file."""
+    executable = _compile(options)
+    try:
+        executable.save(options.output)
+    except OSError as error:
+        raise TiraxError(f"cannot write '{options.output}': {error.strerror}") from error
+    print(f"{options.output}: {', '.join(executable.functions)}")
+    return OK
+
+
+def inspect(options: Namespace) -> int:
+    """Print what an executable contains."""
+    executable = _load(options.file)
+    target = executable.target
+    print(f"target: {target.text} ({target.triple}, {target.cpu})")
+    print(f"code: {len(executable.code)} bytes")
+    constants = executable.constants
+    print(f"constants: {len(constants)}, {sum(c.nbytes for c in constants)} bytes")
+    print(f"packed functions: {', '.join(executable.packed_functions) or '-'}")
+    print("functions:")
+    for info in executable.functions.values():
+        print(f"  {info} -> {info.result}")
+    return OK
+
+
+def env(_options: Namespace) -> int:
+    """Print versions, the target and the cache."""
+    from ..lowering.target import Target
+
+    for package in ("tirax", "xdsl", "llvmlite", "numpy", "ml_dtypes"):
+        print(f"{package} {version_of(package)}")
+    print(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")
+    target = Target.host()
+    print(f"target: {target} ({target.triple}, {target.cpu})")
+    print(f"cache: {_cache_text()}")
+    return OK
+
+
+def cache(options: Namespace) -> int:
+    """Show or empty the object cache."""
+    if options.action == "clear":
+        before = _cache_text()
+        ObjectCache().clear()
+        print(f"removed: {before}")
+    else:
+        print(_cache_text())
+    return OK
+
+
+def _cache_text() -> str:
+    directory = ObjectCache().directory
+    sizes = [path.stat().st_size for path in directory.glob("*.o")]
+    return f"{directory}, {len(sizes)} objects, {sum(sizes) / 2**20:.1f} MiB"
+
+
+def _compile(options: Namespace) -> Executable:
+    from ..ir.transform import new_context
+    from ..lowering.build import Timings
+    from ..lowering.build import build as build_executable
+
+    timings = Timings()
+    try:
+        with timings:
+            module = read_program(options.file).parse(new_context())
+            return build_executable(module, options.target, pipeline=options.pipeline)
+    finally:
+        if options.timing:
+            report(str(timings))
+
+
+def _is_executable(path: str) -> bool:
+    """Whether a file starts as executables do; one that cannot be read is reported when it is read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def _load(path: str) -> Executable:
+    try:
+        return Executable.load(path)
+    except OSError as error:
+        raise TiraxError(f"cannot read '{path}': {error.strerror}") from error
+
+
+def _flat(value: Any) -> list[Any]:
+    return [leaf for each in value for leaf in _flat(each)] if isinstance(value, tuple | list) else [value]
+
+
+def _summary(value: Any) -> str:
+    """Type, shape and some contents of a result."""
+    if not hasattr(value, "shape"):
+        return repr(value)
+    data = np.asarray(value)
+    head = f"{data.dtype}{list(data.shape)}"
+    if data.size == 0:
+        return head
+    wide = data.astype(np.float64)
+    some = ", ".join(f"{x:.6g}" for x in wide.reshape(-1)[:_SHOWN])
+    more = ", …" if data.size > _SHOWN else ""
+    return f"{head} min {wide.min():.6g} mean {wide.mean():.6g} max {wide.max():.6g} [{some}{more}]"
+
+
+def _save(path: str, results: list[Any]) -> None:
+    try:
+        with open(path, "wb") as file:
+            np.savez(file, **{f"result{i}": np.asarray(value) for i, value in enumerate(results)})
+    except OSError as error:
+        raise TiraxError(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _time(executable: Executable, name: str, values: list[Any]) -> str:
+    result = executable.jit().time_evaluator(name, number=10, repeat=10)(*values)
+    return f"median {result.median * 1e6:.2f} us, min {result.min * 1e6:.2f} us"
+
+
+COMMANDS: dict[str, Callable[[Namespace], int]] = {
+    "run": run,
+    "build": build,
+    "inspect": inspect,
+    "env": env,
+    "cache": cache,
+}
+"""Name of a command -> what does it."""

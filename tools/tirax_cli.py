@@ -1,0 +1,66 @@
+"""`tirax`: compiles programs, runs them, and says what is in an executable and on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from .guard import ArgumentParser, run_guarded
+
+_EPILOG = """\
+examples:
+  tirax run model.py --sizes n=8
+  tirax run model.mlir --input x=images.npy --input w=random --time
+  tirax build model.py -o model.tirax && tirax run model.tirax
+"""
+
+
+def command_line() -> argparse.ArgumentParser:
+    """The commands of `tirax` and their options."""
+    parser = ArgumentParser(
+        prog="tirax",
+        description="Compile and run programs of the relax and tir dialects.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    run = commands.add_parser("run", help="compile a program, call a function and show the result")
+    _add_compile_options(run, "a .py (TVMScript) or .mlir file, or an executable")
+    add = run.add_argument
+    add("--func", default="main", metavar="NAME", help="the function to call (main)")
+    add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
+    add("--sizes", action="append", default=[], metavar="N=4,M=8", help="what symbolic sizes are (4)")
+    add("--seed", type=int, default=0, help="of random inputs (0)")
+    add("--output", metavar="FILE.npz", help="write the results to a file")
+    add("--time", action="store_true", help="measure how long a call takes")
+
+    build = commands.add_parser("build", help="compile a program to a file")
+    _add_compile_options(build, "a .py (TVMScript) or .mlir file")
+    build.add_argument("-o", "--output", required=True, metavar="FILE", help="the executable to write")
+
+    inspect = commands.add_parser("inspect", help="what is in an executable")
+    inspect.add_argument("file", help="an executable that build or Executable.save wrote")
+    commands.add_parser("env", help="versions, the target of this machine, the object cache")
+    cache = commands.add_parser("cache", help="the cache of compiled objects")
+    cache.add_argument("action", choices=["show", "clear"], help="where it is and its size; or remove all objects")
+    return parser
+
+
+def _add_compile_options(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("file", help=what)
+    parser.add_argument("--target", metavar="TARGET", help="what to compile for (this machine)")
+    parser.add_argument("--pipeline", default="default-cpu", metavar="NAME", help="see tirax-opt --list-pipelines")
+    parser.add_argument("--timing", action="store_true", help="print how long each stage took")
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run `tirax` and return its exit code."""
+
+    def program() -> int:
+        options: Any = command_line().parse_args(args)
+        from .commands import COMMANDS
+
+        return COMMANDS[options.command](options)
+
+    return run_guarded(program)
