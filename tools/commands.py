@@ -150,9 +150,10 @@ def _summary(value: Any) -> str:
 
 
 def _save(path: str, results: list[Any]) -> None:
+    arrays: dict[str, Any] = {f"result{i}": np.asarray(value) for i, value in enumerate(results)}
     try:
         with open(path, "wb") as file:
-            np.savez(file, **{f"result{i}": np.asarray(value) for i, value in enumerate(results)})
+            np.savez(file, **arrays)
     except OSError as error:
         raise TiraxError(f"cannot write '{path}': {error.strerror}") from error
 

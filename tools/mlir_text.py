@@ -16,7 +16,6 @@ from xdsl.utils.lexer import Span
 
 from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
 
-
 AnySpan: TypeAlias = "Span[str] | Span[bytes]"
 
 

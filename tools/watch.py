@@ -50,7 +50,7 @@ def _percent(part: float, whole: float) -> str:
 
 @dataclass(frozen=True)
 class Dumps:
-    """Where and when the IR is printed: before and after the named passes or all, to stderr; after each into a folder."""
+    """When the IR is printed: before and after named passes, or all, to stderr; after each into a folder."""
 
     before: Collection[str] = ()
     after: Collection[str] = ()
@@ -104,7 +104,7 @@ _HIGH_LEVEL = ("builtin", "relax", "tir", "sym")
 
 
 def is_high_level(module: ModuleOp) -> bool:
-    """Whether a module holds nothing below relax and tir: what TVMScript can say and the reference interpreter can run."""
+    """Whether a module holds nothing below relax and tir: what TVMScript can say and the interpreter can run."""
     return all(op.name.partition(".")[0] in _HIGH_LEVEL for op in module.walk())
 
 
@@ -139,7 +139,7 @@ def _comparable(before: ModuleOp, after: ModuleOp) -> bool:
         return False
 
     def parameters(module: ModuleOp) -> dict[str, int]:
-        kinds = relax.FuncOp | tir.FuncOp
-        return {f.sym_name.data: len(f.params) for f in module.body.block.ops if isinstance(f, kinds) and not f.private}
+        functions = [op for op in module.body.block.ops if isinstance(op, relax.FuncOp | tir.FuncOp)]
+        return {f.sym_name.data: len(f.params) for f in functions if not f.private}
 
     return bool(parameters(before).items() & parameters(after).items())

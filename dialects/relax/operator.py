@@ -60,6 +60,12 @@ class Attr:
     kind: Kind = Kind.VALUE
     default: Any = None
 
+    def stored(self, value: PyValue) -> Attribute | None:
+        """A value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
+        if self.kind is Kind.DTYPE and isinstance(value, str | StringAttr):
+            return as_dtype(value if isinstance(value, str) else value.data)
+        return to_attr(value)
+
 
 VALUE = Attr()
 DTYPE = Attr(Kind.DTYPE)
@@ -164,7 +170,7 @@ class Operator(IRDLOperation):
             if arg is None and not name.endswith("?"):
                 raise TiraxError(f"{cls.name}: argument {name.rstrip('*')} is missing")
             groups.append(() if arg is None else (arg,) if isinstance(arg, SSAValue) else tuple(arg))
-        values = {n: to_attr(attrs.get(n, s.default)) for n, s in cls.ATTR_SPECS.items()}
+        values = {n: s.stored(attrs.get(n, s.default)) for n, s in cls.ATTR_SPECS.items()}
         return cls(
             operands=groups,
             properties={n: v for n, v in values.items() if v is not None},

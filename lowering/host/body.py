@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import FloatAttr
@@ -19,7 +19,7 @@ from ...runtime.abi import Slot
 from .arena import make_arena
 from .builder import I1, I8, I32, PTR
 from .checks import Check
-from .function import HostFunction
+from .function import HostFunction, Kernel
 from .info import info_of
 from .kernels import ends_run, prepare_kernel, run_kernels
 from .values import (
@@ -50,7 +50,7 @@ class Body:
         """All ops of a block. Errors get the location of the op that they are about."""
         last_uses = _last_uses(block)
         variables: dict[Operation, list[SSAValue]] = {}
-        for group in _runs(block, self.f.module.signatures):
+        for group in _runs(block, self.f.module.kernels):
             before = len(self.f.owned)
             self._group(group)
             variables[group[0]] = self.f.owned[before:]
@@ -275,7 +275,7 @@ class Body:
             )
 
 
-def _runs(block: Block, signatures: Any) -> Iterator[list[Operation]]:
+def _runs(block: Block, kernels_by_name: Mapping[str, Kernel]) -> Iterator[list[Operation]]:
     """The ops of a block one by one, but kernels that follow each other together.
 
     What needs no kernel's result (new tensors, leaves) may stand between them: it comes first.
@@ -284,7 +284,7 @@ def _runs(block: Block, signatures: Any) -> Iterator[list[Operation]]:
     for op in block.ops:
         if isinstance(op, host.KernelOp):
             kernels.append(op)
-            if not ends_run(signatures[op.callee_name]):
+            if not ends_run(kernels_by_name[op.callee_name].signature):
                 continue
         elif isinstance(op, _BETWEEN):
             yield [op]
@@ -301,7 +301,7 @@ def _runs(block: Block, signatures: Any) -> Iterator[list[Operation]]:
 def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
     """The ops whose results are needed no more after an op of the block, where nothing else may borrow from them."""
     found: dict[Operation, list[Operation]] = {}
-    users = {op: i for i, op in enumerate(block.ops) if isinstance(op, _CONSUMERS)}
+    users: dict[Operation, int] = {op: i for i, op in enumerate(block.ops) if isinstance(op, _CONSUMERS)}
     for op in block.ops:
         if not isinstance(op, _MAKERS):
             continue

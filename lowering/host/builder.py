@@ -28,6 +28,7 @@ _ORDERING = {"ordering": IntegerAttr(0, I64)}
 _PREDICATES = {name: IntegerAttr(llvm.ICmpPredicateFlag(name).to_int(), I64) for name in ("eq", "ne", "slt", "sle")}
 _NO_OVERFLOW_FLAGS = {"overflowFlags": IntegerAttr(0, I32)}
 _DYNAMIC_INDEX = DenseArrayBase.from_list(I32, (llvm.GEP_USE_SSA_VAL,))
+_SEGMENTS: dict[tuple[int, int, int], DenseArrayBase[IntegerType]] = {}
 _GEP = {"noWrapFlags": IntegerAttr(0, I32), "inbounds": UnitAttr()}
 _NO_FASTMATH = {"fastmathFlags": llvm.FastMathAttr(None)}
 
@@ -199,7 +200,7 @@ class Code:
         return op.results[0] if op.results else self.null
 
     def jump(self, target: Block, *values: SSAValue) -> None:
-        self.add(llvm.BrOp(target, *values))
+        self.add(llvm.BrOp.create(operands=values, successors=(target,)))
 
     def branch(
         self,
@@ -209,7 +210,15 @@ class Code:
         then_values: Sequence[SSAValue] = (),
         other_values: Sequence[SSAValue] = (),
     ) -> None:
-        self.add(llvm.CondBrOp(condition, then, list(then_values), other, list(other_values)))
+        sizes = (1, len(then_values), len(other_values))
+        segments = _SEGMENTS.get(sizes) or _SEGMENTS.setdefault(sizes, DenseArrayBase.from_list(I32, sizes))
+        self.add(
+            llvm.CondBrOp.create(
+                operands=(condition, *then_values, *other_values),
+                properties={"operandSegmentSizes": segments},
+                successors=(then, other),
+            )
+        )
 
     def unless(self, condition: SSAValue, target: Block, *values: SSAValue) -> None:
         """Go to `target` where `condition` is false, else on in a new block."""

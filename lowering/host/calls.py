@@ -128,12 +128,6 @@ def _call_tir(op: relax.CallTIROp, block: Block, kernels: set[str]) -> None:
 def _call_tir_inplace(op: relax.CallTIRInplaceOp, block: Block, kernels: set[str]) -> None:
     args = _tuple_args(op.args)
     given = [args[i] if i >= 0 else None for i in op.indices]
-    for value in given:
-        if isinstance(value, OpResult) and isinstance(value.op, relax.ConstantOp):
-            hint = "call it with a tensor that it may overwrite, or use call_tir"
-            raise UnsupportedError(
-                f"@{op.callee_name} writes into a constant in place", location=location_of(op), hint=hint
-            )
     outputs = _outputs(op, block, given)
     made = [v for v, g in zip(outputs, given, strict=True) if g is None]
     _add(block, op, host.KernelOp(op.callee_name, [*args, *made], op.tir_vars))

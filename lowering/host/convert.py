@@ -28,11 +28,10 @@ from ...ir.transform import Pass
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
-from ..tir_to_scf.signature import kernel_signature
 from .builder import PTR
 from .entry import relax_entry, tir_entry
 from .function import HostModule
-from .kernels import KERNEL_PREFIX, kernel_symbol
+from .kernels import KERNEL_PREFIX, kernel_of, kernel_symbol
 
 FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"
 
@@ -46,8 +45,7 @@ class ConvertHostToLLVM(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp)}
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, relax.FuncOp)}
-        signatures = {name: kernel_signature(f) for name, f in kernels.items()}
-        module = HostModule(kernels, signatures, functions, recursive_functions(functions))
+        module = HostModule({name: kernel_of(f) for name, f in kernels.items()}, recursive_functions(functions))
         entries = [relax_entry(module, f) for f in functions.values()]
         entries += [tir_entry(module, f) for f in kernels.values() if not f.private]
         block = op.body.block

@@ -19,7 +19,7 @@ from .body import Body
 from .builder import PTR
 from .checks import Check, is_native
 from .function import HostFunction, HostModule
-from .info import buffer_accesses, function_info, param_struct_info
+from .info import function_info, param_struct_info
 from .kernels import prepare_kernel, run_kernels
 from .values import Tensor, Value, flat_fields
 
@@ -42,7 +42,7 @@ def relax_entry(module: HostModule, op: relax.FuncOp) -> llvm.FuncOp:
 def tir_entry(module: HostModule, op: tir.FuncOp) -> llvm.FuncOp:
     """The entry point of a tir function: inputs and outputs are arguments, the result is None."""
     name = op.sym_name.data
-    accesses = buffer_accesses(op)
+    accesses = module.kernels[name].accesses
     types = [param_struct_info(p) for p in op.params]
     params = list(zip(op.params, types, accesses, strict=True))
     module.infos.append(function_info(op, name, params, None))
@@ -62,7 +62,7 @@ def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
     written = dict.fromkeys(op.params, False)
     for inner in op.walk():
         if isinstance(inner, host.KernelOp):
-            accesses = buffer_accesses(module.kernels[inner.callee_name])
+            accesses = module.kernels[inner.callee_name].accesses
             for value, access in zip(inner.call_args, accesses, strict=False):
                 if value in written and access != "read":
                     written[value] = True

@@ -1,8 +1,8 @@
 """The state of one entry point that is being written: who owns what, and where errors go.
 
-Every object that the function owns lies in a variable of its stack frame, null at first. There is one way out, the
-block `cleanup`, which takes the result (null for an exception that is set), drops what the variables hold and frees the
-arena.
+Every object that the function owns lies in an array on its stack, null at first. There is one way out, the block
+`cleanup`, which takes the result (null for an exception that is set), drops what the array holds, in a loop, and frees
+the arena. (With a variable for each object LLVM takes a time that is cubic in their number.)
 """
 
 from __future__ import annotations
@@ -13,25 +13,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects import llvm
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, SSAValue
 
-from ...dialects import relax, tir
 from ...dialects.relax.data import TensorDataAttr
+from ...dialects.sym.expr import SymExpr
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
 from ..tir_to_scf.signature import KernelSignature
-from .builder import I64, PTR, Code, Declarations
+from .builder import I32, I64, PTR, Code, Declarations
 from .symbolic import Scope
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is known of a kernel."""
+
+    signature: KernelSignature
+    accesses: tuple[str, ...]
+    """For each parameter: read, write or readwrite."""
+    work: SymExpr
+    """About how many iterations its loops make."""
 
 
 @dataclass
 class HostModule:
     """What the entry points of a module share."""
 
-    kernels: Mapping[str, tir.FuncOp]
-    signatures: Mapping[str, KernelSignature]
-    functions: Mapping[str, relax.FuncOp]
+    kernels: Mapping[str, Kernel]
     recursive: frozenset[str] = frozenset()
     declarations: Declarations = field(default_factory=Declarations)
     slots: list[SlotSpec] = field(default_factory=list[SlotSpec])
@@ -71,7 +81,8 @@ class HostFunction:
         self.heap: SSAValue | None = None
         """The variable that holds the arena where it is not on the stack."""
         self.owned: list[SSAValue] = []
-        """The variables that hold objects of the function, in the order in which they were made."""
+        """The places that hold objects of the function, in the order in which they were made."""
+        self._places = llvm.AllocaOp(self.code.integer(0), PTR, 8)
 
     @property
     def args(self) -> SSAValue:
@@ -86,12 +97,30 @@ class HostFunction:
         code = self.code
         code.region.add_block(self.cleanup)
         code.at(self.cleanup)
-        for variable in self.owned:
-            code.call("Py_DecRef", [code.load(variable)], None)
+        if self.owned:
+            self._drop_owned()
         if self.heap is not None:
             code.call("free", [code.load(self.heap)], None)
         code.add(llvm.ReturnOp.create(operands=(self.cleanup.args[0],)))
         return code.finish(f"entry_{self.name}", PTR, "external")
+
+    def _drop_owned(self) -> None:
+        """Allocate and clear the array of owned objects at the head of the function, and drop what it holds here."""
+        code, count = self.code, llvm.ConstantOp(IntegerAttr(len(self.owned), I64), I64)
+        loop, done = code.new_block(I64), code.new_block()
+        code.jump(loop, code.integer(0))
+        code.at(loop)
+        index = loop.args[0]
+        code.call("Py_DecRef", [code.load(code.address(self._places.res, index, PTR))], None)
+        following = code.binary(llvm.AddOp, index, code.integer(1))
+        code.branch(code.compare("eq", following, count.result), done, loop, (), (following,))
+        code.at(code.head)
+        first = code.head.first_op
+        assert first is not None
+        self._places.operands[0] = count.result
+        code.head.insert_ops_before([count, self._places], first)
+        code.call("memset", [self._places.res, code.integer(0, I32), code.integer(8 * len(self.owned))])
+        code.at(done)
 
     def variable(self) -> SSAValue:
         """A pointer variable of the stack frame, null at first."""
@@ -103,14 +132,22 @@ class HostFunction:
     def own(self, obj: SSAValue) -> SSAValue:
         """Take a new reference, null where an exception is set: then the function ends."""
         self.check(obj)
-        variable = self.variable()
-        self.code.store(obj, variable)
-        self.owned.append(variable)
+        place = self._place(len(self.owned))
+        self.code.store(obj, place)
+        self.owned.append(place)
         return obj
 
-    def release(self, variables: Sequence[SSAValue]) -> None:
-        """Drop what owned variables hold before the function ends."""
-        for variable in variables:
+    def _place(self, number: int) -> SSAValue:
+        """The address of a place for an owned object, computed at the head of the function."""
+        code, before = self.code, self.code.block
+        code.at(code.head)
+        place = code.address(self._places.res, code.integer(number), PTR)
+        code.at(before)
+        return place
+
+    def release(self, places: Sequence[SSAValue]) -> None:
+        """Drop what places of owned objects hold before the function ends."""
+        for variable in places:
             obj = self.code.load(variable)
             self.code.store(self.code.null, variable)
             self.code.call("Py_DecRef", [obj], None)

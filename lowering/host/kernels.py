@@ -10,13 +10,14 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import BFloat16Type, IntegerType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...diagnostics import DTypeError, ShapeError
+from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, is_float
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
-from ..tir_to_scf.signature import KernelSignature, scalar_type
-from .function import HostFunction
+from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
+from .function import HostFunction, Kernel
+from .info import buffer_accesses
 from .symbolic import is_non_negative
 from .values import Prim, Tensor, Value
 
@@ -89,7 +90,8 @@ class _Binding:
 
 def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr]) -> KernelCall:
     """Check the arguments of a kernel and compute them. Raises `ShapeError`, `DTypeError`."""
-    signature = f.module.signatures[name]
+    kernel = f.module.kernels[name]
+    signature = kernel.signature
     binding = _Binding(f, name)
     given: list[Value | SymExpr] = [*values, *scalars]
     if len(given) != len(signature.params):
@@ -102,9 +104,24 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
         if isinstance(t, BufferType):
             _match_buffer(binding, param, t, value)
     binding.check()
+    _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
     args = [_argument(f, name, param, t, value) for param, t, value in params]
     args += [f.scope.emit(binding.translate(Var(v))) for v in signature.symbolic_vars]
-    return KernelCall(signature, args, _work(f, name, binding))
+    return KernelCall(signature, args, _work(kernel, binding))
+
+
+def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) -> None:
+    """Refuse to write to constants, and to what the kernel has as another argument, too."""
+    for i, (param, value, access) in enumerate(args):
+        if access == "read" or not isinstance(value, Tensor):
+            continue
+        if value.constant is not None:
+            hint = "call it with a tensor that it may overwrite"
+            raise UnsupportedError(f"the kernel '{name}' writes to '{param}', which is a constant", hint=hint)
+        for j, (other, also, _) in enumerate(args):
+            if i != j and isinstance(also, Tensor) and also.data is value.data:
+                message = f"the kernel '{name}' writes to '{param}', which is '{other}', too"
+                raise UnsupportedError(message, hint="pass another tensor, or use call_tir instead of call_tir_inplace")
 
 
 def _scalar_expr(kernel: str, param: str, value: Value | SymExpr) -> SymExpr:
@@ -157,11 +174,16 @@ def _narrow(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
     return f.code.cast(llvm.FPTruncOp, number, t)
 
 
-def _work(f: HostFunction, name: str, binding: _Binding) -> SymExpr:
+def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
     try:
-        return binding.translate(loop_iterations(f.module.kernels[name]))
+        return binding.translate(kernel.work)
     except ShapeError:
         return Const(RELEASE_GIL_ABOVE + 1)  # extents that only the kernel knows: taken as large
+
+
+def kernel_of(func: tir.FuncOp) -> Kernel:
+    """What is known of the kernel of a tir function."""
+    return Kernel(kernel_signature(func), tuple(buffer_accesses(func)), loop_iterations(func))
 
 
 def loop_iterations(root: Operation) -> SymExpr:

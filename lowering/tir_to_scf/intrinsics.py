@@ -12,6 +12,7 @@ from ...diagnostics import unknown_name
 from ...dialects import tir
 from ...dialects.dtypes import is_float, is_unsigned
 from ...dialects.xdsl_extras.arith_extras import element_type
+from ...ir.verify import location_of
 from .emitter import NO_FLAGS, REASSOC, Emitter, like
 from .signature import scalar_type
 
@@ -192,7 +193,8 @@ def build_intrinsic(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAVal
             return reduce_lanes(emit, VECTOR_REDUCTIONS[name], args)
     build = table.get(name)
     if build is None:
-        raise unknown_name("intrinsic", name, [*table, *(VECTOR_REDUCTIONS if table is LLVM_INTRINSICS else ())])
+        known = [*table, *(VECTOR_REDUCTIONS if table is LLVM_INTRINSICS else ())]
+        raise unknown_name("intrinsic", name, known, location_of(op))
     return build(emit, op, args)
 
 

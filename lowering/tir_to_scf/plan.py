@@ -23,8 +23,8 @@ from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
 from .expressions import BUILDERS
 
-_PURE = (*BUILDERS, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp)
-_ONCE = (*_PURE, tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.DeclBufferOp, ValueOp)
+_PURE = frozenset((*BUILDERS, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp))
+_ONCE = _PURE | {tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.DeclBufferOp, ValueOp}
 """What may be done once for all lanes where it does not vary; calls with effects may not."""
 
 
@@ -86,7 +86,7 @@ def _operation(op: Operation, plan: VectorPlan) -> bool:
         return False
     if varies:
         plan.varying.update(op.results)
-    return isinstance(op, _PURE if varies else _ONCE)
+    return type(op) in (_PURE if varies else _ONCE)
 
 
 def _branches(op: tir.IfOp | tir.IfThenElseOp, plan: VectorPlan, varies: bool) -> bool:

@@ -36,6 +36,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
+from ...ir.verify import location_of
 from .emitter import Emitter, element_of
 from .expressions import BUILDERS
 from .memory import Memory, both, neither, static_size
@@ -51,10 +52,10 @@ _WRITTEN_OUT = 8
 LOOP_ANNOTATION = "loop_annotation"
 _AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
 """Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
-_LAZY = (
+_LAZY = frozenset[type[Operation]]((
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
     tir.StringImmOp, ValueOp,
-)  # fmt: skip
+))  # fmt: skip
 
 
 class Statements:
@@ -89,7 +90,7 @@ class Statements:
     def _sequence(self, op: Operation | None) -> None:
         while op is not None:
             following = op.next_op
-            if not isinstance(op, _LAZY):
+            if type(op) not in _LAZY:
                 self._statement(op)
                 if self.status is not None and following is not None and _may_fail(op):
                     self._guarded(following)
@@ -99,7 +100,8 @@ class Statements:
     def _statement(self, op: Operation) -> None:
         rule = _RULES.get(type(op))
         if rule is None:
-            raise UnsupportedError(f"'{op.name}' cannot be lowered to loops", hint=_HINTS.get(type(op)))
+            where = location_of(op)
+            raise UnsupportedError(f"'{op.name}' cannot be lowered to loops", location=where, hint=_HINTS.get(type(op)))
         rule(self, op)
 
     def _guarded(self, following: Operation) -> None:

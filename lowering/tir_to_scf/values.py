@@ -20,6 +20,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...ir.verify import location_of
 from .emitter import Emitter, is_vector, lane_count, vector_type
 from .expressions import BUILDERS, DIVISIONS
 from .intrinsics import build_intrinsic, reinterpret
@@ -110,7 +111,7 @@ class Values:
             return build_intrinsic(self.emit, op, args)
         build = BUILDERS.get(type(op))
         if build is None:
-            raise UnsupportedError(f"'{op.name}' cannot be lowered here")
+            raise UnsupportedError(f"'{op.name}' cannot be lowered here", location=location_of(op))
         if isinstance(op, DIVISIONS) and not is_float(op.lhs.type):
             args = self._safe_division(args)
         return build(self.emit, op, args)

@@ -82,7 +82,7 @@ def _readers(stage: Stage, later: list[Stage]) -> list[tuple[Stage, tir.LoadOp]]
 
 def _pays(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
-    heavy = any(isinstance(op, _HEAVY) for op in stage.block.body.walk())
+    heavy = any(type(op) in _HEAVY for op in stage.block.body.walk())
     if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
         return False
     for reader, load in readers:

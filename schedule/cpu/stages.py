@@ -20,10 +20,10 @@ from ...dialects.tir import BufferType, ForKind, IterKind
 from ...ir.affine import expr_of
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
-_EXPRESSIONS = (
+_EXPRESSIONS = frozenset[type[Operation]]((
     *tir.BINARY.values(), tir.NotOp, tir.CastOp, tir.ReinterpretOp, tir.SelectOp, tir.IfThenElseOp, tir.CallIntrinOp,
     tir.ConstOp, tir.LoadOp, ValueOp, tir.YieldOp,
-)  # fmt: skip
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage 
 
 
 def _is_expression(ops: Iterable[Operation]) -> bool:
-    return all(isinstance(inner, _EXPRESSIONS) for op in ops for inner in op.walk())
+    return all(type(inner) in _EXPRESSIONS for op in ops for inner in op.walk())
 
 
 def _is_sound(stage: Stage) -> bool:

@@ -539,8 +539,7 @@ class RelaxParser(StructInfoEvaluator):
             raise self.error(
                 node, "the branches must end with a binding of one name", expected=f"'{name}'", found=f"'{other}'"
             )
-        values = [cast(relax.YieldOp, b.last_op).value for b in (first, second)]
-        result_type = least_common_ancestor(values[0].type, values[1].type)
+        result_type = least_common_ancestor(*(self._yield(b) for b in (first, second)))
         result = self.emit(relax.IfOp(cond, result_type, Region(first), Region(second)), node)
         set_name(result, name)
         self.scope.define(name, result)
@@ -557,6 +556,17 @@ class RelaxParser(StructInfoEvaluator):
             self.emit(relax.YieldOp(value), statements[-1])
         self._branch_depth -= 1
         return block, name
+
+    @staticmethod
+    def _yield(branch: Block) -> Attribute:
+        """The type that a branch declares for its value. A last `y = x` says that x is the value, and is no binding."""
+        last = cast(relax.YieldOp, branch.last_op)
+        declared, copy = last.value.type, last.value.owner
+        if isinstance(copy, relax.BindOp) and copy.next_op is last:
+            copy.result.replace_all_uses_with(copy.value)
+            copy.detach()
+            copy.erase()
+        return declared
 
     def _check_condition(self, cond: SSAValue, node: ast.AST) -> None:
         t = cond.type

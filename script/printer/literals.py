@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -40,6 +41,23 @@ def floating(value: float) -> str:
     return text if "." in text or "e" in text else text + ".0"
 
 
+_PACKED = {"float32": ("f", range(6, 10)), "float16": ("e", range(3, 6))}
+"""dtype -> how `struct` packs it, and the digits that may tell a value of it from its neighbours."""
+
+
+def shortest(value: float, dtype: str) -> float:
+    """The number with the fewest digits that rounds to `value` in `dtype`: what a program wrote as 1e-5.
+
+    TVM keeps a literal as a double; tirax keeps the value of its type.
+    """
+    code, digits = _PACKED.get(dtype, ("", range(0)))
+    for n in digits:
+        candidate = float(f"{value:.{n}g}")
+        if math.isfinite(value) and struct.unpack(code, struct.pack(code, candidate))[0] == value:
+            return candidate
+    return value
+
+
 def parenthesized(items: list[str]) -> str:
     """A tuple: `(a, b)`, `(a,)`, `()`."""
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
@@ -60,7 +78,7 @@ def tir_float(doc: Document, value: float, dtype: Attribute) -> Expr:
     name = dtype_name(dtype)
     if name == doc.config.float_dtype and not doc.config.verbose_expr and math.isfinite(value):
         return atom(floating(value))
-    return atom(f"{doc.tir(name)}({floating(value)})")
+    return atom(f"{doc.tir(name)}({floating(shortest(value, name))})")
 
 
 def relax_constant(doc: Document, value: TensorDataAttr) -> str:

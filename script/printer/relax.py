@@ -26,6 +26,16 @@ INLINE = (*relax.LEAVES, relax.TupleOp)
 _HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
 
 
+def _last_copies(block: Block) -> set[SSAValue]:
+    """The bindings `y = x` at the end of a region: read back, they would name a result, and be no bindings."""
+    found: set[SSAValue] = set()
+    op = block.last_op.prev_op if block.last_op is not None else None
+    while isinstance(op, relax.BindOp):
+        found.add(op.result)
+        op = op.prev_op
+    return found
+
+
 class RelaxPrinter:
     """Prints one Relax function, with the functions in it, into a document."""
 
@@ -210,8 +220,9 @@ class RelaxPrinter:
     def dataflow(self, op: relax.DataflowOp) -> None:
         pairs = list(zip(op.outputs, op.output_op.values_, strict=True))
         merged: set[SSAValue] = set()
+        copies = _last_copies(op.body.block)
         for result, source in pairs:
-            if self._merges(result, source, op.body.block):
+            if source not in copies and self._merges(result, source, op.body.block):
                 merged.add(result)
                 self._hints[source] = name_of(source) or name_of(result) or "gv"
         self.doc.line(f"with {self.doc.relax('dataflow')}():", op)
@@ -233,7 +244,7 @@ class RelaxPrinter:
         note = struct_info(self, op.result.type)
         heads = (f"if {self._values[op.cond]}:", "else:")
         for head, source, region in zip(heads, sources, (op.then_region, op.else_region), strict=True):
-            merged = self._merges(op.result, source, region.block)
+            merged = source not in _last_copies(region.block) and self._merges(op.result, source, region.block)
             if merged:
                 self._hints[source] = self._given[source] = name
             self.doc.line(head, op if region is op.then_region else None)

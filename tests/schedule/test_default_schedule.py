@@ -231,6 +231,29 @@ def test_a_convolution_that_pads_where_it_reads():
     np.testing.assert_allclose(c, sum(padded[p : p + 6] @ b[p] for p in range(3)), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [0, 1, 7, 20])
+def test_short_rows_become_one(n):
+    text = function("A:n,10:f32 Y:n,10:f32", stage("Y", "i:n j:10", "%vi, %vj", f"{LOAD}\n%r = tir.mul %x, %x : f32"))
+    assert "tir.for vectorized %vj = 0 to n * 10" in scheduled(text)
+    kernel = Kernel(text)
+    assert "arith.rem" not in kernel.loops.split("scf.for")[1].split("scf.yield")[0]
+    a, y = randn(n, 10), np.zeros((n, 10), "float32")
+    kernel(a, y, n=n)
+    np.testing.assert_array_equal(y, a * a)
+
+
+def test_rows_stay_where_the_column_matters():
+    text = function("A:6,10:f32 B:10:f32 Y:6,10:f32", stage("Y", "i:6 j:10", "%vi, %vj", f"""{LOAD}
+%b = tir.load %B[%vj] : f32
+%f = tir.cast %vi : i64 -> f32
+%t = tir.add %x, %b : f32
+%r = tir.add %t, %f : f32"""))  # fmt: skip
+    assert "tir.for vectorized %vj = 0 to 10 {" in scheduled(text)
+    a, b, y = randn(6, 10), randn(10), np.zeros((6, 10), "float32")
+    Kernel(text)(a, b, y)
+    np.testing.assert_array_equal(y, a + b + np.arange(6, dtype="float32")[:, None])
+
+
 def test_other_targets():
     """Narrower vectors and fewer registers; only the text is looked at, this machine need not run it."""
     text = function("A:n,64:f32 B:64,64:f32 C:n,64:f32", reduction("C", "i:n j:64 k:64r", "%vi, %vj",

@@ -343,7 +343,7 @@ def small_shapes(m: Maker) -> None:
     keep = {"bound": m.bound(x), "exact": m.exact(x)}
     name = m.choice(["expand_dims", "squeeze", "flatten", "broadcast_to"])
     if name == "expand_dims":
-        m.make(name, x, axis=m.number(0, t.rank), **keep)
+        m.make(name, x, axis=[m.number(0, t.rank)], **keep)
     elif name == "squeeze":
         y = m.make("expand_dims", x, axis=[t.rank], **keep)
         m.make(name, y, axis=[-1], **keep)

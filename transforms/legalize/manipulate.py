@@ -30,7 +30,8 @@ def broadcast_to(op: Operator) -> Emit:
 @rule("relax.expand_dims")
 def expand_dims(op: Operator) -> Emit:
     """relax.expand_dims(x) -> expand_dims(x)"""
-    return Emit(topi.expand_dims, (operand(op, "x"), op.attr("axis") or []), "expand_dims")
+    axis = op.attr("axis")
+    return Emit(topi.expand_dims, (operand(op, "x"), [] if axis is None else axis), "expand_dims")
 
 
 @rule("relax.squeeze")

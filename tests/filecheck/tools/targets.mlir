@@ -18,7 +18,6 @@
 // LLVM: define {{.*}}fused_matmul_relu
 // LLVM: define ptr @entry_main(
 
-// ASM: fused_matmul_relu:
 // ASM: entry_main:
 
 // OBJ: b'\x7fELF'

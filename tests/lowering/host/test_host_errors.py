@@ -311,3 +311,21 @@ def test_missing_packed_functions_are_named_when_loading(host):
     }""")
     with pytest.raises(NameLookupError, match="test.nobody"):
         ex["main"](ramp(3))
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            """%c = relax.constant <f32 [1, 4] [[1.0, 2.0, 3.0, 4.0]]>
+            %a = relax.call_tir_inplace @double_inplace(%c) inplace [0] : !relax.tensor<[1, 4], f32>""",
+            "a constant",
+        ),
+        ("%a = relax.call_tir_inplace @inc(%x, %x) inplace [1] : !relax.tensor<[1, 4], f32>", "which is 'A', too"),
+    ],
+)
+def test_writing_in_place_where_it_would_be_wrong(host, body, text):
+    t = "!relax.tensor<[1, 4], f32>"
+    with pytest.raises(UnsupportedError) as caught:
+        host.build(f"relax.func @main(%x: {t}) -> {t} {{ {body} relax.return %a : {t} }}")
+    assert text in str(caught.value)

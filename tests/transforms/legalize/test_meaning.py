@@ -91,6 +91,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("flatten", ["[n, 4, 5] f32"], {}),
     ("broadcast_to", ["[n, 1] f32", shape(3, "n", Var("n") + 2)], {}),
     ("expand_dims", [A], {"axis": [0, 2]}),
+    ("expand_dims", [A], {"axis": 0}),
     ("squeeze", ["[n, 1, 4, 1] f32"], {"axis": [1]}),
     ("squeeze", ["[3, 1, 4, 1] f32"], {}),
     ("concat", [["[n, 4] f32", "[m, 4] f32", "[n, 4] f32"]], {"axis": 0}),

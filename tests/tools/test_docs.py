@@ -1,0 +1,53 @@
+"""The commands and programs of README.md and docs/ work as they stand."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The tools of this Python in front, and a cache of its own."""
+    tools = Path(sys.executable).parent
+    path = os.pathsep.join([str(tools), os.environ["PATH"]])
+    return os.environ | {"PATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
+def test_shell_commands(page, tmp_path):
+    script = "set -euo pipefail\n" + "".join(blocks(page, "sh")).replace("python3 ", f"{sys.executable} ")
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_programs(page, tmp_path):
+    for number, text in enumerate(blocks(page, "python")):
+        path = tmp_path / f"example{number}.py"
+        path.write_text(text)
+        done = subprocess.run(
+            [sys.executable, str(path)], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
