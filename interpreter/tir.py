@@ -49,7 +49,7 @@ class TirSemantics:
             tir.CallIntrinOp: _intrinsic,
             tir.CallExternOp: _unsupported_call,
             tir.CallPackedOp: self.call_packed,
-            tir.CallLLVMIntrinOp: _unsupported_call,
+            tir.CallLLVMIntrinOp: _llvm_intrin,
             tir.StringImmOp: lambda _i, op, _args: (op.value.data,),
             tir.BufferDataOp: lambda _i, _op, args: (args[0].reshape(-1),),
             tir.ForOp: self.loop,
@@ -201,6 +201,28 @@ def _intrinsic(_i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> Pyt
 
 def _unsupported_call(_i: Interpreter, op: Any, _args: PythonValues) -> PythonValues:
     raise InterpreterError(f"{op.name} '{op.func.data}' cannot be interpreted", location=location_of(op))
+
+
+_LANE_REDUCTIONS: dict[str, np.ufunc] = {
+    **dict.fromkeys(("fadd", "add"), np.add),
+    **dict.fromkeys(("fmul", "mul"), np.multiply),
+    **dict.fromkeys(("smax", "umax"), np.maximum),
+    **dict.fromkeys(("smin", "umin"), np.minimum),
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+}
+_REDUCE = "llvm.vector.reduce."
+
+
+def _llvm_intrin(i: Interpreter, op: tir.CallLLVMIntrinOp, args: PythonValues) -> PythonValues:
+    """Horizontal reductions, of (vector) or (start, vector); other intrinsics have no meaning here."""
+    name = op.func.data
+    combine = _LANE_REDUCTIONS.get(name.removeprefix(_REDUCE)) if name.startswith(_REDUCE) else None
+    if combine is None:
+        return _unsupported_call(i, op, args)
+    *start, lanes = args
+    total = combine.reduce(lanes, dtype=lanes.dtype)
+    return (combine(start[0], total) if start else total,)
 
 
 def _if(interpreter: Interpreter, op: tir.IfOp, args: PythonValues) -> PythonValues:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -36,6 +36,7 @@ class BindParams(Pass):
     name = "bind-params"
     func_name: str = "main"
     file: str | None = None
+    params: Mapping[Any, Any] = field(init=False, default_factory=dict[Any, Any], compare=False)
 
     def __init__(self, func_name: str = "main", params: Mapping[Any, Any] | None = None, *, file: str | None = None):
         object.__setattr__(self, "func_name", func_name)
@@ -44,8 +45,7 @@ class BindParams(Pass):
 
     def arrays(self) -> dict[str, Any]:
         """The arrays by parameter name, those of the file included."""
-        given: dict[Any, Any] = getattr(self, "params")
-        return _from_file(self.file) | {_param_name(k): v for k, v in given.items()}
+        return _from_file(self.file) | {_param_name(k): v for k, v in self.params.items()}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         (func,) = relax_functions(op, self.func_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context
@@ -30,6 +30,7 @@ class BindSymbolicVars(Pass):
     names: tuple[str, ...] = ()
     values: tuple[int, ...] = ()
     func_name: str | None = None
+    mapping: Mapping[str, Any] = field(init=False, default_factory=dict[str, Any])
 
     def __init__(
         self,
@@ -48,14 +49,13 @@ class BindSymbolicVars(Pass):
         object.__setattr__(self, "mapping", mapping)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mapping: dict[str, Any] = getattr(self, "mapping")
         chosen = relax_functions(op, self.func_name)
         known = {str(v.name) for f in chosen for v in function_symbols(f)}
-        for name in mapping:
+        for name in self.mapping:
             if name not in known:
                 raise unknown_name("symbolic variable", name, known)
         for func in chosen:
-            bind_symbols(func, {n: _expr(v) for n, v in mapping.items()})
+            bind_symbols(func, {n: _expr(v) for n, v in self.mapping.items()})
 
 
 def _name(key: Any) -> str:

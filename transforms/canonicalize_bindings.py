@@ -1,4 +1,4 @@
-"""Simplify bindings: names for other names, fields of known tuples, casts that always hold, copies out of a dataflow block."""
+"""Simplify bindings: names for other names, fields of known tuples, casts that always hold, copies out of a block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..ir.transform import Pass
 
 @dataclass(frozen=True)
 class CanonicalizeBindings(Pass):
-    """Repeats nothing: one walk in order of definition reaches the fixed point."""
+    """Removes bindings that only rename; one walk in order of definition reaches the fixed point."""
 
     name = "canonicalize-bindings"
 

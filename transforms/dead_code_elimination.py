@@ -1,4 +1,4 @@
-"""Remove what cannot matter: unused pure bindings, unused outputs of dataflow blocks, functions that nothing reaches."""
+"""Remove what cannot matter: unused pure bindings and outputs of dataflow blocks, functions that nothing reaches."""
 
 from __future__ import annotations
 

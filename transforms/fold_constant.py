@@ -97,7 +97,7 @@ def _known_size(t: object, limit: int) -> bool:
 
 
 def _steps(func: tir.FuncOp) -> int:
-    """The iterations of all loops of a tensor function, each counted with those around it; a large number if unknown."""
+    """The iterations of all loops of a tensor function, each times those around it; a large number if unknown."""
 
     def count(op: Operation, times: int) -> int:
         inner = times

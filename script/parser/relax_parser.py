@@ -331,10 +331,13 @@ class RelaxParser(StructInfoEvaluator):
         if len(t.params) != len(args):
             raise site.error("wrong number of arguments", expected=len(t.params), found=len(args))
         mapping: dict[Var, SymExpr] = {}
-        for i, (param, arg) in enumerate(zip(t.params, args, strict=True)):
-            if not _may_be(param, arg.type):
-                raise site.error(f"argument {i} does not fit", expected=param, found=arg.type)
+        for param, arg in zip(t.params, args, strict=True):
             _unify(param, arg.type, mapping)
+        # The callee's variables are not the caller's of the same name.
+        unbound = {v: Var(f"{v.name} of the callee") for v in free_symbolic_vars(t.params) if v not in mapping}
+        for i, (param, arg) in enumerate(zip(t.params, args, strict=True)):
+            if not _may_be(substitute_type(param, {**mapping, **unbound}), arg.type):
+                raise site.error(f"argument {i} does not fit", expected=param, found=arg.type)
         return substitute_type(erase_unbound(t.ret, set(mapping)), mapping)
 
     # Statements

@@ -6,6 +6,7 @@ arithmetic is simplified as symbolic expressions on the way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -124,9 +125,12 @@ def _rewrite(access: Operation, flat: SSAValue, t: BufferType, is_parameter: boo
 
 
 def _linear(
-    indices: list[SSAValue], t: BufferType, build: Materializer, insert: object, is_parameter: bool
+    indices: list[SSAValue],
+    t: BufferType,
+    build: Materializer,
+    insert: Callable[[Operation], object],
+    is_parameter: bool,
 ) -> SSAValue:
-    assert callable(insert)
     strides = t.layout_strides()
     lanes: tir.RampOp | None = None
     if indices and isinstance(indices[-1].type, VectorType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -44,9 +45,8 @@ def _lower(block: tir.BlockOp, init: tir.InitOp) -> None:
     erase_with_tree(init)
 
 
-def _at_start(block: tir.BlockOp, insert: object) -> SSAValue | None:
+def _at_start(block: tir.BlockOp, insert: Callable[[Operation], object]) -> SSAValue | None:
     """Whether all reduction iterators are at their least values; None where there are none."""
-    assert callable(insert)
     build = Materializer(insert)
     condition: SSAValue | None = None
     for var, kind, least in zip(block.iter_vars, block.kinds, block.mins, strict=True):
