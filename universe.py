@@ -41,6 +41,7 @@ _PASSES: dict[str, str] = {
     "convert-tir-to-scf": "lowering.tir_to_scf:ConvertTirToScf",
     "outline-parallel": "lowering.tir_to_scf:OutlineParallel",
     "lift-closures": "lowering.host.lift:LiftClosures",
+    "merge-kernels": "lowering.host.merge:MergeKernels",
     "lower-relax-calls": "lowering.host.calls:LowerRelaxCalls",
     "plan-memory": "lowering.memory.plan:PlanMemory",
     "convert-host-to-llvm": "lowering.host.convert:ConvertHostToLLVM",

@@ -66,7 +66,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "sign": np.sign,
     "square": np.square,
     "trunc": np.trunc,
-    "nn.relu": lambda x: np.maximum(x, 0),
+    "nn.relu": lambda x: scalars.maximum(x, x.dtype.type(0)),
     "acos": np.arccos,
     "acosh": np.arccosh,
     "asin": np.arcsin,
@@ -108,8 +108,8 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "power": np.power,
     "mod": scalars.trunc_mod,
     "floor_mod": scalars.floor_mod,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
+    "maximum": scalars.maximum,
+    "minimum": scalars.minimum,
     "logical_and": np.logical_and,
     "logical_or": np.logical_or,
     "logical_xor": np.logical_xor,
@@ -208,7 +208,7 @@ def _expand_dims(op: Any, x: Array) -> Array:
 
 
 def _clip(_op: Any, x: Array, low: float, high: float) -> Array:
-    return np.clip(x, np.asarray(low).astype(x.dtype), np.asarray(high).astype(x.dtype))
+    return scalars.maximum(scalars.minimum(x, np.asarray(high).astype(x.dtype)), np.asarray(low).astype(x.dtype))
 
 
 def _softplus(op: Any, x: Array) -> Array:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TupleType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
 
 from ..diagnostics import TiraxError
@@ -20,6 +20,7 @@ from ..dialects import relax, tir
 from ..dialects.names import name_of
 from ..dialects.sym import SymAttr, ValueOp
 from ..dialects.sym.expr import SymExpr, Var
+from .affine import expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset({*relax.LEAVES, relax.TupleOp})
@@ -35,6 +36,7 @@ class _Reader:
         self.values: dict[SSAValue, int] = {}
         self.trees: dict[Hashable, int] = {}
         self.tree_of: dict[SSAValue, Hashable] = {}
+        self.exprs: dict[SSAValue, SymExpr] = {}
         self.symbols: dict[Var, Var] = {}
         self.closed: dict[Attribute, Hashable] = {}
         self.pending: list[Entry] = []
@@ -110,9 +112,23 @@ class _Reader:
 
     def tree(self, op: Operation) -> Hashable:
         """The number of an expression's content; equal content has one number, new content is read once."""
+        expr = self.symbolic(op.results[0])
+        if expr is not None:
+            return self.numbered(("symbolic", self.expr(expr)), op)
         operands = tuple(self.operand(v) for v in op.operands)
         regions = tuple(tuple(e for e, _ in self.region(r)) for r in op.regions)
-        content = (op.name, operands, (), self.properties(op, set()), self.types(op), regions)
+        return self.numbered((op.name, operands, (), self.properties(op, set()), self.types(op), regions), op)
+
+    def symbolic(self, value: SSAValue) -> SymExpr | None:
+        """The expression of an integer that symbolic variables alone make up: `sym.value n * 2` or `sym.value n` times 2."""
+        if not isinstance(value.type, IntegerType):
+            return None
+        expr = expr_of(value, self.exprs)
+        names = [var.name for var in expr.free_vars()]
+        return expr if names and all(isinstance(n, str) for n in names) else None
+
+    def numbered(self, content: Hashable, op: Operation) -> Hashable:
+        """The number of an expression's content, which is pending where it is new."""
         if content not in self.trees:
             self.trees[content] = len(self.trees)
             self.pending.append((content, op))

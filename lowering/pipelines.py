@@ -23,7 +23,7 @@ OPTIMIZE = (
 """relax -> relax: operators become tir functions, which are fused."""
 SCHEDULE = ("default-schedule",)
 """tir -> tir: every function gets a schedule for the target."""
-HOST = ("lift-closures", "lower-relax-calls", "plan-memory", "convert-host-to-llvm")
+HOST = ("lift-closures", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-llvm")
 """relax functions -> entry points."""
 KERNELS = (
     "lower-init-block",

@@ -62,13 +62,13 @@ def remove_dead_bindings(func: Operation) -> None:
 def _shrink_outputs(op: relax.DataflowOp) -> None:
     """Drop results that nothing uses, then what only they needed."""
     used = [r.first_use is not None for r in op.outputs]
-    if not any(used):
-        op.detach()
-        op.erase()
-        return
     if not all(used):
         op = _with_outputs(op, used)
     erase_unused(op.body.block.ops)
+    # A match_cast binds symbolic variables: it stays, and the block with it.
+    if not op.outputs and op.body.block.first_op is op.output_op:
+        op.detach()
+        op.erase()
 
 
 def _with_outputs(op: relax.DataflowOp, keep: list[bool]) -> relax.DataflowOp:

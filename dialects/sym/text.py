@@ -93,9 +93,9 @@ def _parse_product(parser: AttrParser) -> ExprLike:
         if parser.parse_optional_punctuation("*") is not None:
             value = value * _parse_atom(parser)
         elif parser.parse_optional_keyword("floordiv") is not None:
-            value = OPS["floordiv"](value, _parse_atom(parser))
+            value = _apply(parser, "floordiv", [value, _parse_atom(parser)])
         elif parser.parse_optional_keyword("mod") is not None:
-            value = OPS["floormod"](value, _parse_atom(parser))
+            value = _apply(parser, "floormod", [value, _parse_atom(parser)])
         else:
             return value
 
@@ -125,7 +125,10 @@ def _apply(parser: AttrParser, name: str, args: list[ExprLike]) -> SymExpr:
     wanted = 1 if name == "not" else 3 if name == "select" else 2
     if len(args) != wanted:
         parser.raise_error(f"{name} takes {wanted} operands, found {len(args)}")
-    return OPS[name](*args)
+    try:
+        return OPS[name](*args)
+    except ZeroDivisionError as error:
+        parser.raise_error(str(error))
 
 
 def _parse_type_suffix(parser: AttrParser) -> IntegerType | None:

@@ -82,7 +82,10 @@ class ConstOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls(cast("IntegerAttr | FloatAttr", parser.parse_attribute()))
+        value = parser.parse_attribute()
+        if not isinstance(value, IntegerAttr | FloatAttr):
+            parser.raise_error("expected a number with its type, such as 1.0 : f32")
+        return cls(cast("IntegerAttr | FloatAttr", value))
 
 
 class BinaryExpr(IRDLOperation):

@@ -1,10 +1,11 @@
 """relax functions to native host code.
 
 1. `lift-closures`: local functions become functions of the module.
-2. `lower-relax-calls`: destination passing form (`dialects/host.py`).
-3. `plan-memory` (`lowering/memory`): which tensors share the arena, and where.
-4. `convert-host-to-llvm`: one CPython entry point for each function (`runtime/abi.py` is the contract), also for public
+2. `merge-kernels`: tir functions of the same structure become one.
+3. `lower-relax-calls`: destination passing form (`dialects/host.py`).
+4. `plan-memory` (`lowering/memory`): which tensors share the arena, and where.
+5. `convert-host-to-llvm`: one CPython entry point for each function (`runtime/abi.py` is the contract), also for public
    tir functions. What the executable needs besides is left in attributes of the module: `host.functions` (JSON),
    `host.slots` (JSON), `host.constants`.
-5. `isolate-kernels`: kernels get names of their own, which no C function has, and become internal.
+6. `isolate-kernels`: kernels get names of their own, which no C function has, and become internal.
 """

@@ -116,4 +116,6 @@ def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int]
 
 
 def _identical(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple):
+        return all(map(_identical, a, b))
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)

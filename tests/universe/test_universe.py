@@ -19,7 +19,7 @@ def test_a_pass_runs_with_its_defaults(parse, name):
     assert cls.name == name
     assert cls.__doc__
     options = {"func_name": ("f",)} if name == "bind-params" else {}
-    module = parse("" if name == "convert-to-llvm" else IDENTITY)
+    module = parse("builtin.module {}" if name == "convert-to-llvm" else IDENTITY)
     cls.from_pass_spec(ArgSpec(name, options)).apply(new_context(), module)
     module.verify()
 

@@ -15,11 +15,11 @@ SIZES = [0, 1, 5, 64]
 @pytest.fixture
 def packed():
     """Register functions for one test."""
-    names = []
+    names = set()
 
     def register(name, function):
         registry.register_func(name, function, override=True)
-        names.append(name)
+        names.add(name)
 
     yield register
     for name in names:
@@ -506,3 +506,31 @@ def test_a_callable_parameter(host):
     np.testing.assert_array_equal(ex["main"](lambda x: x * 2, ramp(3)), ramp(3) * 2 + 1)
     with pytest.raises(TypeError, match="callable"):
         ex["main"](3, ramp(3))
+
+
+def test_packed_results_of_unknown_shape(host, packed):
+    packed("test.pair", lambda x: [x, (x[:2].copy(), 3)])
+    ex = host.build("""
+    relax.func @main(%x: !T) -> !relax.tensor<ndim = 2, f32> impure {
+      %o = relax.call_packed "test.pair"(%x) : !relax.object
+      %p = relax.match_cast %o : !relax.object -> tuple<!T, tuple<!relax.tensor<ndim = 2, f32>, !relax.prim<i64, k>>>
+      %q = relax.tuple_get_item %p[1] : tuple<!relax.tensor<ndim = 2, f32>, !relax.prim<i64, k>>
+      %r = relax.tuple_get_item %q[0] : !relax.tensor<ndim = 2, f32>
+      %i = relax.call_tir @iota() tir_vars [k] : !relax.tensor<[k + 1], i64>
+      %s = relax.match_cast %r : !relax.tensor<ndim = 2, f32> -> !relax.tensor<[k - 1, 4], f32>
+      %t = relax.call_tir @inc(%s) : !relax.tensor<[k - 1, 4], f32>
+      relax.return %t : !relax.tensor<[k - 1, 4], f32>
+    }
+    relax.func @item(%x: !T) -> !relax.object impure {
+      %o = relax.call_packed "test.pair"(%x) : !relax.object
+      %q = relax.tuple_get_item %o[1] : !relax.object
+      %r = relax.tuple_get_item %q[1] : !relax.object
+      relax.return %r : !relax.object
+    }""")
+    np.testing.assert_array_equal(ex["main"](ramp(3)), ramp(2) + 1)
+    with pytest.raises(ShapeError, match="expected: .*2"):
+        ex["main"](ramp(1))
+    assert ex["item"](ramp(3)) == 3
+    packed("test.pair", lambda x: [x])
+    with pytest.raises(IndexError):
+        ex.fresh_module()["item"](ramp(3))

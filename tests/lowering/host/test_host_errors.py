@@ -329,3 +329,57 @@ def test_writing_in_place_where_it_would_be_wrong(host, body, text):
     with pytest.raises(UnsupportedError) as caught:
         host.build(f"relax.func @main(%x: {t}) -> {t} {{ {body} relax.return %a : {t} }}")
     assert text in str(caught.value)
+
+
+def test_expressions_in_signatures(host):
+    ex = host.build("""
+    relax.func @main(%e: !relax.tensor<[n + 1, m floordiv k], f32>, %x: !T, %y: !relax.tensor<[m, k], f32>) -> !T {
+      %a = relax.call_tir @inc(%x) : !T
+      relax.return %a : !T
+    }
+    relax.func @unbound(%e: !relax.tensor<[n + 1], f32>) -> !relax.tensor<[n + 1], f32> {
+      relax.return %e : !relax.tensor<[n + 1], f32>
+    }""")
+
+    def call(n, columns, m, k):
+        return ex["main"](np.zeros((n, columns), np.float32), ramp(3), np.zeros((m, k), np.float32))
+
+    np.testing.assert_array_equal(call(4, 3, 7, 2), ramp(3) + 1)
+    for wrong in ((5, 3, 7, 2), (4, 2, 7, 2), (4, 3, 7, 0)):
+        with pytest.raises(ShapeError, match="argument 0 'e'"):
+            call(*wrong)
+    assert ex["unbound"](np.zeros(0, np.float32)).shape == (0,)
+
+
+def test_a_variable_that_nothing_determines_is_refused_when_compiling(host):
+    with pytest.raises(ShapeError, match="'n' has no value"):
+        host.build("""
+        relax.func @main(%e: !relax.tensor<[n + 1], f32>) -> !T {
+          %a = relax.call_tir @fill() : !T
+          relax.return %a : !T
+        }
+        tir.func private @fill(%A: !tir.buffer<[n, 4], f32>) {
+          %one = tir.const 1.0 : f32
+          tir.for %i = 0 for n {
+            tir.for %j = 0 for 4 { tir.store %one, %A[%i, %j] }
+          }
+        }""")
+
+
+def test_functions_as_values_are_refused(host):
+    with pytest.raises(UnsupportedError, match="as a value"):
+        host.build("""
+        relax.func @main(%x: !T) -> !relax.object impure {
+          %f = relax.function_ref @main : !relax.callable<(!T) -> !relax.object>
+          %a = relax.call_packed "test.f"(%f) : !relax.object
+          relax.return %a : !relax.object
+        }""")
+    with pytest.raises(UnsupportedError, match="closure"):
+        host.build("""
+        relax.func @main(%x: !T) -> !relax.object impure {
+          %f = relax.closure(%a: !T) -> !T {
+            relax.return %a : !T
+          }
+          %a = relax.call_packed "test.f"(%f) : !relax.object
+          relax.return %a : !relax.object
+        }""")
