@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics import unknown_name
 from ..dialects import relax
 from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
@@ -221,6 +222,35 @@ def _full(_op: Any, shape: tuple[int, ...], value: Array) -> Array:
     return np.full(shape, value)
 
 
+def _with_nan(x: Array, axis: int) -> Array:
+    """`x` with one more slice along `axis`, of NaN."""
+    if x.dtype.kind in "iub":
+        raise ValueError(f"there is no NaN of {x.dtype}")
+    shape = list(x.shape)
+    shape[axis] = 1
+    return np.concatenate([x, np.full(shape, np.nan, x.dtype)], axis=axis)
+
+
+_BOUNDED: dict[str, Callable[[Array, int], Array]] = {
+    "fast": lambda i, _n: i,
+    "clip": lambda i, n: np.minimum(np.maximum(i, 0), n - 1),
+    "wrap": np.mod,
+    "nan": lambda i, n: np.where((i >= 0) & (i < n), i, n),
+}
+"""What `mode` of take makes of an index along an extent; `nan` reads the slice after the last one."""
+
+
+def _take(op: Any, x: Array, indices: Array) -> Array:
+    axis, mode = op.attr("axis") or 0, op.attr("mode")
+    if mode not in _BOUNDED:
+        raise unknown_name("mode of take", mode, _BOUNDED)
+    i = _BOUNDED[mode](np.asarray(indices, dtype=np.int64), x.shape[axis])
+    x = _with_nan(x, axis) if mode == "nan" else x
+    if np.any(i < 0) or np.any(i >= x.shape[axis]):
+        raise IndexError(f"an index of take is outside of 0 to {x.shape[axis]}")
+    return np.take(x, i, axis=axis)
+
+
 OPERATORS: dict[str, Function] = {
     **{name: _plain(f) for name, f in {**_UNARY, **_BINARY}.items()},
     "clip": _clip,
@@ -247,7 +277,7 @@ OPERATORS: dict[str, Function] = {
     "squeeze": _squeeze,
     "concat": lambda op, xs: np.concatenate(xs, axis=op.attr("axis") or 0),
     "split": _split,
-    "take": lambda op, x, i: np.take(x, np.asarray(i, dtype=np.int64), axis=op.attr("axis")),
+    "take": _take,
     "matmul": lambda _op, a, b: np.matmul(_wide(a), _wide(b)),
     "nn.layer_norm": _layer_norm,
     "nn.attention": _attention,

@@ -19,11 +19,14 @@ from .tir import TirSemantics
 
 
 def make_interpreter(
-    module: ModuleOp, packed: Mapping[str, Callable[..., Any]] | None = None
+    module: ModuleOp, packed: Mapping[str, Callable[..., Any]] | None = None, *, vectorize: bool = True
 ) -> tuple[Interpreter, RelaxSemantics]:
-    """An xDSL interpreter of the module with tirax's semantics registered."""
+    """An xDSL interpreter of the module with tirax's semantics registered.
+
+    Independent iterations of loops run at once, with the same results; not so where `vectorize` is False.
+    """
     env = Environment(packed)
-    tensor_functions = TirSemantics(env)
+    tensor_functions = TirSemantics(env, vectorize=vectorize)
     functions = RelaxSemantics(env, tensor_functions)
     interpreter = Interpreter(module)
     interpreter.register_implementations(TableFunctions({**tensor_functions.table(), **functions.table()}))
@@ -35,18 +38,21 @@ def interpret(
     name: str,
     args: Sequence[Any],
     packed: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    vectorize: bool = True,
 ) -> Any:
     """Run the function `name` of `module` and give its result.
 
     A Relax function takes arrays, tuples of them, shapes (tuples of ints) and numbers. A tensor function takes arrays,
     which it writes in place, and scalars; its result is None, or its scalar. `packed` are Python functions that calls
-    may name beside the registered ones. Raises `InterpreterError` for programs without meaning on these inputs.
+    may name beside the registered ones; `vectorize` is that of `make_interpreter`. Raises `InterpreterError` for
+    programs without meaning on these inputs.
     """
     symbols = {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
     func = symbols.get(name)
     if func is None:
         raise unknown_name("function", name, symbols)
-    interpreter, functions = make_interpreter(module, packed)
+    interpreter, functions = make_interpreter(module, packed, vectorize=vectorize)
     with np.errstate(all="ignore"):
         if isinstance(func, relax.FuncOp):
             return functions.call(interpreter, func, tuple(args))

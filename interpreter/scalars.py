@@ -185,6 +185,10 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
 
 
 def of_clz(x: Value) -> Value:
-    """Leading zero bits."""
+    """Leading zero bits: what is not below the highest one."""
     bits = 8 * x.dtype.itemsize
-    return np.array(bits - int(x).bit_length(), x.dtype)[()]
+    below = x.view(f"u{x.dtype.itemsize}")
+    for step in (1, 2, 4, 8, 16, 32):
+        if step < bits:
+            below = below | below >> step
+    return (bits - np.bitwise_count(below)).astype(x.dtype)

@@ -20,17 +20,23 @@ from ..dialects.sym.expr import SymExpr
 from ..ir.verify import location_of
 from . import scalars
 from .environment import Environment
+from .nests import Nest, plan_nest
 from .scalars import InterpreterError
 from .table import Implementation
-
-_ALL = slice(None)
+from .vectorized import run_at_once
 
 
 class TirSemantics:
-    """The implementations of tir's ops; `env` holds the symbolic variables of the function that runs."""
+    """The implementations of tir's ops; `env` holds the symbolic variables of the function that runs.
 
-    def __init__(self, env: Environment):
+    Where `vectorize` is set, iterations of a nest that do not depend on each other run at once.
+    """
+
+    def __init__(self, env: Environment, *, vectorize: bool = True):
         self.env = env
+        self.vectorize = vectorize
+        self._nests: dict[tir.ForOp, Nest | None] = {}
+        self._implementations = self.table()
 
     def table(self) -> dict[type[Operation], Implementation]:
         return {
@@ -87,10 +93,26 @@ class TirSemantics:
         return self.env.evaluate(bound)
 
     def loop(self, interpreter: Interpreter, op: tir.ForOp, _args: PythonValues) -> PythonValues:
-        first = self.bound(interpreter, op.min)
-        for i in range(first, first + self.bound(interpreter, op.extent)):
+        if self.vectorize and self.loop_at_once(interpreter, op):
+            return ()
+        for i in self.values_of(interpreter, op):
             interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.loop_var.type),), "for")
         return ()
+
+    def loop_at_once(self, interpreter: Interpreter, op: tir.ForOp) -> bool:
+        """Run a loop with what it holds at once, where that makes no difference; else do nothing and give False."""
+        if op not in self._nests:
+            self._nests[op] = plan_nest(op)
+        nest = self._nests[op]
+        if nest is None:
+            return False
+        ranges = [self.values_of(interpreter, loop) for loop in nest.loops]
+        return run_at_once(nest, ranges, interpreter, self._implementations, self.env)
+
+    def values_of(self, interpreter: Interpreter, loop: tir.ForOp) -> range:
+        """The values of a loop's variable."""
+        first = self.bound(interpreter, loop.min)
+        return range(first, first + self.bound(interpreter, loop.extent))
 
     def block(self, interpreter: Interpreter, op: tir.BlockOp, args: PythonValues) -> PythonValues:
         if op.predicate is not None and not args[-1]:

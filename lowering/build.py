@@ -21,10 +21,10 @@ from ..ir.verify import verify_module
 from ..runtime import abi
 from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.executable import Executable, TargetInfo
+from ..target import Target
 from .host.convert import host_data
 from .llvm_text import print_llvm
 from .pipelines import LOWERING, make_passes, pipeline_passes
-from .target import Target
 
 
 @dataclass

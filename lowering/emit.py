@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target as OutputTarget
 
 from ..diagnostics import UnsupportedError
+from ..target import Target
 from .llvm_text import print_llvm
-from .target import Target
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import TiraxError
-from .target import Target
+from ..target import Target
 
 if TYPE_CHECKING:
     from llvmlite import binding as llvm_binding  # pyright: ignore[reportMissingTypeStubs]

@@ -9,11 +9,11 @@ from xdsl.passes import ModulePass
 from ..dialects import tir
 from ..ir.transform import new_context, no_gc
 from ..ir.verify import verify_module
+from ..target import Target
 from ..transforms.tir.flatten_buffers import FlattenBuffers
 from ..transforms.tir.lower_blocks import LowerBlocks
 from ..transforms.tir.lower_init_block import LowerInitBlock
 from ..transforms.tir.simplify import TirSimplify
-from .target import Target
 from .tir_to_scf import ConvertTirToScf, OutlineParallel
 
 

@@ -72,7 +72,7 @@ def inspect(options: Namespace) -> int:
 
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
-    from ..lowering.target import Target
+    from ..target import Target
 
     for package in ("tirax", "xdsl", "llvmlite", "numpy", "ml_dtypes"):
         print(f"{package} {version_of(package)}")

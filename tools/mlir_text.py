@@ -11,8 +11,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.parser import Parser
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
 
@@ -21,6 +23,15 @@ AnySpan: TypeAlias = "Span[str] | Span[bytes]"
 
 class MLIRSyntaxError(TiraxError, SyntaxError):
     """Text that is not MLIR of the dialects that are known."""
+
+
+class _Lexer(MLIRLexer):
+    """xDSL's lexer, whose time for a string that is not closed would double with each character.
+
+    Possessive repetition (`++`, `*+`) gives nothing back, so there is one way to match.
+    """
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
 class LocatedParser(Parser):
@@ -34,7 +45,8 @@ class LocatedParser(Parser):
         while at >= 0:
             self._line_starts.append(at + 1)
             at = text.find("\n", at + 1)
-        super().__init__(ctx, text, filename)
+        super().__init__(ctx, "", filename)
+        self._parser_state = ParserState(_Lexer(Input(text, filename)))
 
     def place(self, position: int, end: int | None = None) -> SourceLocation:
         """Line and column of an offset in the text; `end` counts where it is on the same line."""

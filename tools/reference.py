@@ -37,7 +37,7 @@ MODULES = (
     "interpreter",
     "lowering.build",
     "lowering.pipelines",
-    "lowering.target",
+    "target",
     "lowering.machine",
     "lowering.llvm_text",
     "runtime",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -21,7 +22,9 @@ _SEPARATOR = re.compile(r"^\s*(?://|#) -----.*\n?", re.MULTILINE)
 def _parse_script(_ctx: Context, text: str, filename: str) -> ModuleOp:
     from ..script import parse_source
 
-    return parse_source(text, filename)
+    with warnings.catch_warnings():  # Python remarks on some literals while it reads: `1if`
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return parse_source(text, filename)
 
 
 FORMATS: dict[str, Callable[[Context, str, str], ModuleOp]] = {

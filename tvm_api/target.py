@@ -1,5 +1,5 @@
 """`tvm.target`: what code is generated for."""
 
-from ..lowering.target import Target
+from ..target import Target
 
 __all__ = ["Target"]

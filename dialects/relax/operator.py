@@ -6,7 +6,8 @@
 
         def infer(self) -> Attribute: ...
 
-An operand specification is a list of names: `x` is one value, `xs*` a tuple of values, `bias?` may be absent.
+An operand specification is a list of names: `x` is one value, `xs*` a tuple of values, `bias?` may be absent, and so
+may `xs*?`, a tuple that is not empty where it is there.
 Attributes are declared by name with a kind and a default; they print in TVMScript in this order. The text form is
 
     %y = relax.permute_dims %x {axes = [0, 2, 1]} : !relax.tensor<[4, 3, 5], f32>
@@ -142,7 +143,7 @@ class Operator(IRDLOperation):
     """The base of Relax operators: `args` and `attr` read them, `infer` says what they give."""
 
     ARG_NAMES: ClassVar[tuple[str, ...]] = ()
-    """Names of the operands with their mark: `x`, `xs*` (a tuple), `bias?` (optional)."""
+    """Names of the operands with their mark: `x`, `xs*` (a tuple), `bias?` (optional), `xs*?` (an optional tuple)."""
     ATTR_SPECS: ClassVar[Mapping[str, Attr]] = {}
     PURE: ClassVar[bool] = True
 
@@ -183,7 +184,7 @@ class Operator(IRDLOperation):
         out: list[Arg] = []
         for name in self.ARG_NAMES:
             value = getattr(self, name.rstrip("*?"))
-            out.append(tuple(value) if name.endswith("*") else value)
+            out.append(value if "*" not in name else tuple(value) if value or name.endswith("*") else None)
         return out
 
     def attr(self, name: str) -> Any:
@@ -248,6 +249,7 @@ class Operator(IRDLOperation):
                     printer.print_string(f"{name.rstrip('?')} = ")
                 printer.print_ssa_value(arg)
             else:
+                printer.print_string(f"{name.rstrip('*?')} = " if name.endswith("?") else "")
                 with printer.in_parens():
                     printer.print_list(arg, printer.print_ssa_value)
         self._print_attrs(printer)
@@ -283,10 +285,14 @@ class Operator(IRDLOperation):
     @classmethod
     def _parse_arg(cls, parser: Parser, name: str, first: bool) -> Arg:
         if name.endswith("?"):
-            return cls._parse_optional_arg(parser, name.rstrip("?"), first)
+            return cls._parse_optional_arg(parser, name, first)
         if not first:
             parser.parse_punctuation(",")
-        if name.endswith("*"):
+        return cls._parse_plain_arg(parser, name)
+
+    @staticmethod
+    def _parse_plain_arg(parser: Parser, name: str) -> Arg:
+        if "*" in name:
             return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
         return parse_value(parser)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import llvm
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import host
 from ...dialects.dtypes import byte_size
-from ...dialects.sym.expr import Const, Product, Sum, SymExpr
+from ...dialects.sym.expr import SymExpr
 from ..memory.plan import ALIGNMENT
-from .builder import I8, PTR, f64
+from .builder import I8, PTR
 from .function import HostFunction
-from .symbolic import is_non_negative
 
 STACK_ARENA = 16 * 1024
 """Bytes up to which an arena lies on the stack (functions that call themselves never use it)."""
@@ -23,15 +22,15 @@ _LARGEST = 2.0**46
 def make_arena(f: HostFunction, op: host.ArenaOp) -> None:
     """Allocate the arena of a function, after a check that no extent in it is negative or beyond all measure."""
     size = op.size.data
-    _check_extents(f, op)
+    check_extents(f, [(t.tensor_type.dims or (), t.tensor_type.element) for t in _tensors(op)])
     limit = 0 if f.name in f.module.recursive else STACK_ARENA
     known = size.constant
     if known is not None and known <= limit:
         f.arena = f.code.alloca(max(known, 1), I8, ALIGNMENT)
     elif known is not None or not limit:
-        f.arena = _allocate(f, f.scope.emit(size))
+        f.arena = _allocate(f, f.scope.emit_wrapping(size))
     else:
-        f.arena = _by_size(f, f.scope.emit(size), limit)
+        f.arena = _by_size(f, f.scope.emit_wrapping(size), limit)
 
 
 def _by_size(f: HostFunction, size: SSAValue, limit: int) -> SSAValue:
@@ -66,11 +65,14 @@ def _tensors(op: Operation) -> Iterator[host.TensorOp]:
             yield inner
 
 
-def _check_extents(f: HostFunction, op: host.ArenaOp) -> None:
-    """Sizes are computed in 64 bits, which must not overflow: they are computed in floating point, too."""
+def check_extents(f: HostFunction, tensors: Iterable[tuple[Sequence[SymExpr], Attribute | None]]) -> None:
+    """End the function where an extent of a tensor that it is to make is negative, or its size beyond all measure.
+
+    Sizes are computed in 64 bits, which must not overflow: they are computed in floating point, too.
+    """
     code = f.code
-    shapes = dict.fromkeys((t.tensor_type.dims or (), t.tensor_type.element) for t in _tensors(op))
-    for dim in dict.fromkeys(d for dims, _ in shapes for d in dims if not is_non_negative(d)):
+    shapes = dict.fromkeys((tuple(dims), element) for dims, element in tensors)
+    for dim in dict.fromkeys(d for dims, _ in shapes for d in dims if not f.scope.is_non_negative(d)):
         value = f.scope.emit(dim)
         holds = code.compare("sle", code.integer(0), value)
         f.require(holds, "shape", f"'{f.name}': the extent {dim} is negative", [value], expected=">= 0", found="{0}")
@@ -79,24 +81,6 @@ def _check_extents(f: HostFunction, op: host.ArenaOp) -> None:
             continue
         size = code.real(byte_size(element))
         for d in dims:
-            size = code.binary(llvm.FMulOp, size, _real(f, d))
+            size = code.binary(llvm.FMulOp, size, f.scope.real(d))
         holds = code.value(llvm.FCmpOp(size, code.real(_LARGEST), "olt"))
         f.require(holds, "shape", f"'{f.name}': a tensor of shape ({', '.join(map(str, dims))}) is too large")
-
-
-def _real(f: HostFunction, expr: SymExpr) -> SSAValue:
-    """The value as a double, computed as one where it is a polynomial."""
-    code = f.code
-    if isinstance(expr, Const):
-        return code.real(expr.value)
-    if isinstance(expr, Product):
-        value = _real(f, expr.atoms[0])
-        for atom in expr.atoms[1:]:
-            value = code.binary(llvm.FMulOp, value, _real(f, atom))
-        return value
-    if isinstance(expr, Sum):
-        total = code.real(expr.offset)
-        for term, factor in expr.terms:
-            total = code.binary(llvm.FAddOp, total, code.binary(llvm.FMulOp, _real(f, term), code.real(factor)))
-        return total
-    return code.cast(llvm.SIToFPOp, f.scope.emit(expr), f64)

@@ -97,7 +97,7 @@ class Body:
             return
         assert self.f.arena is not None
         offset = op.offset.data
-        at = offset.constant if offset.constant is not None else self.f.scope.emit(offset)
+        at = offset.constant if offset.constant is not None else self.f.scope.emit_wrapping(offset)
         self.values[op.result] = Tensor(self.code.address(self.f.arena, at), t.dims, t.element)
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Body:
         rest: list[tuple[int, SymExpr, SymExpr]] = []
         for i, (declared, actual) in enumerate(pairs):
             if isinstance(declared, Var) and not scope.knows(declared):
-                scope.bind(declared, scope.emit(actual))
+                scope.bind(declared, scope.emit(actual), not scope.is_non_negative(actual))
             elif declared != actual:
                 rest.append((i, declared, actual))
         for i, declared, actual in rest:

@@ -61,9 +61,10 @@ class Check:
     def finish(self) -> None:
         """Compare all extents that did not bind a variable, as far as their variables are known."""
         scope, code = self.f.scope, self.code
-        before, scope.zero_division = scope.zero_division, lambda: self.failed
+        before = scope.zero_division, scope.overflow
+        scope.zero_division = scope.overflow = lambda: self.failed
         known = [(scope.emit(e), value) for e, value in self._pending if scope.knows(e)]
-        scope.zero_division = before
+        scope.zero_division, scope.overflow = before
         self._all([code.compare("eq", expected, value) for expected, value in known])
 
     def disjoint(self, tensors: Sequence[tuple[Tensor, bool]]) -> None:
@@ -138,12 +139,14 @@ class Check:
             return []
         return [code.compare("eq", code.field(o, abi.TUPLE_SIZE, I64), code.integer(count))]
 
-    def _extents(self, exprs: Sequence[SymExpr], values: Sequence[SSAValue]) -> tuple[SymExpr, ...]:
+    def _extents(
+        self, exprs: Sequence[SymExpr], values: Sequence[SSAValue], signed: bool = False
+    ) -> tuple[SymExpr, ...]:
         """Bind or note the extents; what is known of them from here on."""
         scope = self.f.scope
         for expr, value in zip(exprs, values, strict=True):
             if isinstance(expr, Var) and not scope.knows(expr):
-                scope.bind(expr, value)
+                scope.bind(expr, value, signed)
             else:
                 self._pending.append((expr, value))
         return tuple(e if scope.knows(e) else ssa(v) for e, v in zip(exprs, values, strict=True))
@@ -189,7 +192,7 @@ class Check:
         self._all(conditions)
         if t.expr is None:
             return prim
-        return Prim(t.dtype, self._extents([t.expr], [value])[0], o)
+        return Prim(t.dtype, self._extents([t.expr], [value], signed=True)[0], o)
 
     def _object(self, o: SSAValue, t: Attribute) -> Value:
         return Object(o)

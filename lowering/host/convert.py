@@ -51,10 +51,21 @@ class ConvertHostToLLVM(Pass):
         block = op.body.block
         for function in functions.values():
             block.erase_op(function)
+        _rename_kernels(kernels)
         present = {f.sym_name.data for f in block.ops if isinstance(f, llvm.FuncOp)}
         present |= {e.sym_name.data for e in entries}
         block.add_ops([*_globals(module), *entries, *module.declarations.ops(present)])
         op.attributes |= _attributes(module)
+
+
+def _rename_kernels(kernels: dict[str, tir.FuncOp]) -> None:
+    """Give tir functions names that no C function has: those are declared in the same module from here on."""
+    for name, function in kernels.items():
+        function.properties["sym_name"] = StringAttr(kernel_symbol(name))
+        function.properties["sym_visibility"] = StringAttr("private")
+        for call in function.walk():
+            if isinstance(call, tir.CallExternOp) and call.func.data in kernels:
+                call.properties["func"] = StringAttr(kernel_symbol(call.func.data))
 
 
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
@@ -125,7 +136,7 @@ def host_data(op: ModuleOp) -> HostData:
 
 @dataclass(frozen=True)
 class IsolateKernels(Pass):
-    """Kernels (func.func) get names that no C function has, and become private; calls of them follow."""
+    """Functions of func that kernels were split into get names that no C function has; all become private."""
 
     name = "isolate-kernels"
 
@@ -136,7 +147,8 @@ class IsolateKernels(Pass):
             if name in renamed:
                 function.properties["sym_name"] = StringAttr(kernel_symbol(name))
             function.properties["sym_visibility"] = StringAttr("private")
-        for inner in op.walk():
+        inside = (inner for function in defined.values() for inner in function.walk())  # entry points call C functions
+        for inner in inside:
             for key, attr in inner.properties.items():
                 if isinstance(attr, SymbolRefAttr) and attr.root_reference.data in renamed:
                     inner.properties[key] = SymbolRefAttr(kernel_symbol(attr.root_reference.data))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import llvm
 from xdsl.ir import Attribute, Block
 
+from ...diagnostics import TiraxError
 from ...dialects import host, relax, tir
 from ...runtime import abi
 from ...runtime.abi import Slot
@@ -92,7 +93,11 @@ def _entry(
     code.jump(head, code.address(normalised, abi.TUPLE_ITEMS), normalised)
     code.at(after)
     f.scope.zero_division = lambda: f.failing_block("shape", f"'{f.name}': an extent is divided by zero")
-    run(values)
+    try:
+        run(values)
+    except TiraxError as error:
+        error.notes = (*error.notes, f"in function @{f.name}")
+        raise
     return f.finish()
 
 

@@ -76,6 +76,7 @@ class HostFunction:
         self.name = name
         self.code = Code(module.declarations, (PTR, PTR, I64))
         self.scope = Scope(self.code)
+        self.scope.overflow = lambda: self.failing_block("shape", f"'{name}': an extent does not fit 64 bits")
         self.cleanup = Block(arg_types=(PTR,))
         self.arena: SSAValue | None = None
         self.heap: SSAValue | None = None

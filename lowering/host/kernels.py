@@ -251,7 +251,7 @@ def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
         return code.call("PyEval_SaveThread", []) if work.constant > RELEASE_GIL_ABOVE else None
     following = code.new_block(code.null.type)
     release = code.new_block()
-    much = code.compare("slt", code.integer(RELEASE_GIL_ABOVE), f.scope.emit(work))
+    much = code.compare("slt", code.integer(RELEASE_GIL_ABOVE), f.scope.emit_wrapping(work))
     code.branch(much, release, following, (), (code.null,))
     code.at(release)
     code.jump(following, code.call("PyEval_SaveThread", []))

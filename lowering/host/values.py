@@ -19,6 +19,7 @@ from ...dialects.dtypes import byte_size, dtype_name
 from ...dialects.sym.expr import SymExpr, Var, product
 from ...runtime import abi
 from ...runtime.abi import ArrayLayout, Slot, dtype_slot
+from .arena import check_extents
 from .builder import I32, I64, PTR, f64
 from .function import HostFunction
 
@@ -142,6 +143,7 @@ def as_result(f: HostFunction, value: Value) -> SSAValue:
 def new_array(f: HostFunction, dims: tuple[SymExpr, ...], element: Attribute) -> Tensor:
     """A new NDArray, owned by the function."""
     code = f.code
+    check_extents(f, [(dims, element)])
     descr = code.slot(dtype_slot(dtype_name(element)))
     extents = f.array([f.scope.emit(d) for d in dims])
     code.call("Py_IncRef", [descr], None)

@@ -13,7 +13,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.transform import Pass
-from ..target import Target
+from ...target import Target
 from .emitter import INDEX, Emitter
 from .memory import Memory
 from .signature import KernelSignature, kernel_signature, param_type

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import tir
 from ...ir.transform import Pass
+from ...target import Target
 from ...transforms.tir.walk import erase_with_tree, functions, remove_dead
 from .epilogue import Finish, find_finish
 from .inline import erase_if_unread, inline_stages
@@ -38,8 +39,6 @@ class DefaultSchedule(Pass):
     target: str = "llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from ...lowering.target import Target  # the description of a target stands in a later room
-
         target = Target(self.target)
         machine = Machine(target.vector_bits, target.vector_registers)
         for func in functions(op):

@@ -3,7 +3,7 @@
 import pytest
 
 from tirax.diagnostics import DTypeError, NameLookupError, TiraxError
-from tirax.lowering.target import Target, TargetError
+from tirax.target import Target, TargetError
 
 
 def test_host():

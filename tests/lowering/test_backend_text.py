@@ -9,7 +9,7 @@ from tirax.diagnostics import UnsupportedError
 from tirax.lowering.emit import AssemblyTarget, LLVMTarget, ObjectTarget
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import LLVMError, compile_object, emit_assembly, optimise, verify
-from tirax.lowering.target import Target
+from tirax.target import Target
 
 SLOT = "!llvm.struct<(ptr, ptr, i32)>"
 HOST_CODE = f"""

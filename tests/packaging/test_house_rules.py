@@ -11,7 +11,7 @@ from repository import ROOT, all_files, package_files
 MAX_FILE, MAX_FUNCTION = 800, 70
 
 RANKS = (
-    ("diagnostics",),
+    ("diagnostics", "target"),
     ("dialects",),
     ("ir",),
     ("script", "te", "topi", "interpreter"),

@@ -82,7 +82,8 @@ def script_round_trip(module: ModuleOp) -> None:
     text = print_script(module, show_meta=True)
     again = parse_source(text)
     verify_module(again)
-    assert print_script(again, show_meta=True) == text
+    printed = print_script(again, show_meta=True)
+    assert printed == text, f"printed first:\n{text}\nand after it was read:\n{printed}"
     assert_structural_equal(module, again)
 
 
@@ -119,3 +120,33 @@ def _identical(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return all(map(_identical, a, b))
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
+
+
+def tensor_passes(module: ModuleOp) -> None:
+    """A tensor function lowered step by step, with and without its schedule."""
+    lowering = ("lower-init-block", "lower-blocks", "flatten-buffers", "tir-simplify")
+    passes_keep_meaning(module, ("default-schedule", *lowering))
+    passes_keep_meaning(module, lowering)
+    passes_keep_meaning(module, ("tir-simplify",))
+
+
+def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0, 19)) -> None:
+    """The executable of a tensor function writes what the interpreter does."""
+    run = build(module, pipeline=pipeline, opt_level=1)["main"]
+    func = functions(module)["main"]
+    for n, chosen in enumerate(symbolic_sizes(func, sizes)):
+        values = random_inputs(func, chosen, n)
+        expected, found = [_copied(v) for v in values], [_copied(v) for v in values]
+        try:
+            interpret(module, "main", expected)
+        except InterpreterError:
+            continue
+        run(*found)
+        for i, (a, b) in enumerate(zip(expected, found, strict=True)):
+            assert same_values(a, b), f"argument {i} at {chosen}: expected {a}, found {b}"
+
+
+def native_tensor_both(module: ModuleOp) -> None:
+    """With the default schedule, and as it is written."""
+    native_tensor(module)
+    native_tensor(module, "lower-cpu-unscheduled", sizes=(2, 5, 0))

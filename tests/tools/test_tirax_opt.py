@@ -32,6 +32,7 @@ BAD_TEXTS = {
     "\x01": "<stdin>:1:1: error: unexpected character",
     "{" * 50: "<stdin>:1:1: error:",
     "func.func @f(%a: i32) {\n  func.return\n} }": "<stdin>:3:3: error:",
+    'tir.func @f() { tir.block "never closed ' + "x" * 200: "<stdin>:1:27: error: end of file reached before closing",
     "builtin.module {": "<stdin>:1:17: error:",
 }
 

@@ -5,6 +5,7 @@
 // CHECK-SAME: host.functions = ["{\22name\22: \22main\22
 // CHECK-SAME: host.slots = [{{.*}}"[\22explain\22, \22main\22]"
 // CHECK-SAME: host.constants = []
+// CHECK: tir.func private @kernel.relu(
 // CHECK: llvm.mlir.global external @tirax_table
 // CHECK: llvm.mlir.global external constant @tirax_abi
 // CHECK:     llvm.func @entry_main(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64) -> !llvm.ptr

@@ -534,3 +534,26 @@ def test_packed_results_of_unknown_shape(host, packed):
     packed("test.pair", lambda x: [x])
     with pytest.raises(IndexError):
         ex.fresh_module()["item"](ramp(3))
+
+
+@pytest.mark.parametrize("name", ["expf", "free", "memset", "tirax_table", "PyTuple_New"])
+def test_kernels_may_have_the_names_of_c_functions(host, name):
+    ex = host.build(f"""
+    tir.func @{name}(%A: !tir.buffer<[n, 4], f32>, %B: !tir.buffer<[n, 4], f32>) attributes {{tir.noalias = true}} {{
+      tir.for %i = 0 for n {{ tir.for %j = 0 for 4 {{
+        %a = tir.load %A[%i, %j] : f32
+        %e = tir.call_intrin "exp"(%a) : f32
+        tir.store %e, %B[%i, %j]
+      }} }}
+    }}
+    relax.func @main(%x: !T) -> tuple<!T> {{
+      %a = relax.call_tir @{name}(%x) : !T
+      %b = relax.call_tir @{name}(%a) : !T
+      %t = relax.tuple(%b)
+      relax.return %t : tuple<!T>
+    }}""")
+    x = ramp(3) / 20
+    np.testing.assert_allclose(ex["main"](x)[0], np.exp(np.exp(x)), rtol=1e-6)
+    out = np.zeros_like(x)
+    ex[name](x, out)
+    np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)

@@ -352,7 +352,7 @@ def test_expressions_in_signatures(host):
 
 
 def test_a_variable_that_nothing_determines_is_refused_when_compiling(host):
-    with pytest.raises(ShapeError, match="'n' has no value"):
+    with pytest.raises(ShapeError, match="'n' has no value") as caught:
         host.build("""
         relax.func @main(%e: !relax.tensor<[n + 1], f32>) -> !T {
           %a = relax.call_tir @fill() : !T
@@ -364,6 +364,7 @@ def test_a_variable_that_nothing_determines_is_refused_when_compiling(host):
             tir.for %j = 0 for 4 { tir.store %one, %A[%i, %j] }
           }
         }""")
+    assert "in function @main" in str(caught.value)
 
 
 def test_functions_as_values_are_refused(host):

@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ..diagnostics import DTypeError, SourceLocation, TiraxError, UnsupportedError, register_source, unknown_name
+from .diagnostics import DTypeError, SourceLocation, TiraxError, UnsupportedError, register_source, unknown_name
 
 
 class TargetError(TiraxError, ValueError):

@@ -1,0 +1,280 @@
+"""Runs a loop nest with all lanes at once: a value is an array over the lanes it depends on.
+
+A lane's axis has extent 1 in a value that does not vary along it, so that broadcasting does the rest. Statements of
+which only some lanes take part run under a mask; None is all lanes. Each lane computes what it computes alone, by the
+same implementations of ops, in the same order; so the results are the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from xdsl.interpreter import Interpreter
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects import tir
+from ..dialects.dtypes import numpy_dtype
+from . import scalars
+from .environment import Environment
+from .nests import Nest
+from .scalars import InterpreterError
+from .table import Implementation
+
+MOST_LANES = 1 << 22
+"""The number of lanes that run at once, at most."""
+
+Mask = Any
+"""An array of bool over the lanes, None for all of them."""
+
+
+class NotIndependentError(Exception):
+    """Lanes meet, or one of them may fail: they have to run in turn."""
+
+
+def run_at_once(
+    nest: Nest,
+    ranges: Sequence[range],
+    interpreter: Interpreter,
+    table: Mapping[type[Operation], Implementation],
+    env: Environment,
+) -> bool:
+    """Run a nest whose loops have the values `ranges`, by the implementations of `table`.
+
+    False, with all buffers as they were, where lanes are not independent on these values, or where one of them fails:
+    then run the loops in turn, which finds the first failure.
+    """
+    if not all(ranges):
+        return False
+    run = _Run(nest, ranges, interpreter, table, env)
+    if not run.is_independent():
+        return False
+    targets = [run.values[store.buffer] for store in nest.targets]
+    saved = [t.copy() for t in targets]
+    try:
+        run.run()
+    except (NotIndependentError, InterpreterError):
+        for target, old in zip(targets, saved, strict=True):
+            target[...] = old
+        return False
+    return True
+
+
+class _Run:
+    """One execution of a nest."""
+
+    def __init__(
+        self,
+        nest: Nest,
+        ranges: Sequence[range],
+        interpreter: Interpreter,
+        table: Mapping[type[Operation], Implementation],
+        env: Environment,
+    ):
+        self.nest = nest
+        self.interpreter = interpreter
+        self.table = table
+        self.env = env
+        self.values: dict[SSAValue, Any] = dict(zip(nest.outside, interpreter.get_values(nest.outside), strict=True))
+        self.lane_vars = [nest.loops[i].loop_var for i in nest.lanes]
+        self.lane_ranges = [ranges[i] for i in nest.lanes]
+        rest = [i for i in range(len(ranges)) if i not in nest.lanes]
+        self.step_vars = [nest.loops[i].loop_var for i in rest]
+        self.step_ranges = [ranges[i] for i in rest]
+        self.first_step: Any = True
+        self.iterators: dict[tir.BlockOp, list[tuple[SSAValue, SSAValue, int, int, bool]]] = {}
+        self.statement: dict[type[Operation], Callable[[Any, Mask], None]] = {
+            tir.LoadOp: self.load,
+            tir.IfThenElseOp: self.if_then_else,
+            tir.StoreOp: self.store,
+            tir.BlockOp: self.block,
+            tir.InitOp: self.init,
+            tir.IfOp: self.branch,
+            **dict.fromkeys((tir.ReadsOp, tir.WritesOp, tir.EvaluateOp, tir.YieldOp), _nothing),
+        }
+
+    def is_independent(self) -> bool:
+        """Whether buffers share no memory in a way that lanes could notice, and lanes store to different places."""
+        for m in self.nest.meetings:
+            a, b = self.values[m.buffer], self.values[m.target]
+            if False:
+                return False
+        self.set_lanes(self.lane_ranges)
+        extents = [len(r) for r in self.lane_ranges]
+        try:
+            places = [(self.places(store), self.values[store.buffer].shape) for store in self.nest.targets]
+        except (NotIndependentError, InterpreterError):
+            return False
+        return all(_is_injective(indices, shape, extents) for indices, shape in places)
+
+    def places(self, store: tir.StoreOp) -> list[Any]:
+        """The indices of a store, all lanes taking part."""
+        known = dict(self.values)
+        return [self.index(i, known) for i in store.indices]
+
+    def index(self, value: SSAValue, known: dict[SSAValue, Any]) -> Any:
+        """An index before any statement ran; raises `NotIndependentError` where it is not plain arithmetic."""
+        if value not in known:
+            owner = value.owner
+            if isinstance(owner, tir.IfThenElseOp | tir.LoadOp):
+                raise NotIndependentError
+            if isinstance(owner, Operation):
+                args = tuple(self.index(v, known) for v in owner.operands)
+                known[value] = self.table[type(owner)](self.interpreter, owner, args)[0]
+            else:
+                block = owner.parent_op()
+                if not isinstance(block, tir.BlockOp):
+                    raise NotIndependentError
+                known[value] = self.index(block.bindings[owner.args.index(value)], known)
+        return known[value]
+
+    def set_lanes(self, ranges: Sequence[range]) -> None:
+        """Give each loop that runs at once its values, along an axis of its own."""
+        for axis, (var, r) in enumerate(zip(self.lane_vars, ranges, strict=True)):
+            shape = [1] * len(ranges)
+            shape[axis] = len(r)
+            self.values[var] = np.arange(r.start, r.stop).astype(numpy_dtype(var.type)).reshape(shape)
+
+    def run(self) -> None:
+        """All iterations: the lanes in chunks, for each the steps in order."""
+        steps = [
+            [scalars.of_type(i, var.type) for i in r] for var, r in zip(self.step_vars, self.step_ranges, strict=True)
+        ]
+        body = list(self.nest.body.ops)
+        with np.errstate(all="ignore"):
+            for chunk in _chunks(self.lane_ranges, MOST_LANES):
+                self.set_lanes(chunk)
+                for step in product(*steps):
+                    self.values.update(zip(self.step_vars, step, strict=True))
+                    self.run_ops(self.nest.prologue, None)
+                    self.run_ops(body, None)
+
+    def run_ops(self, ops: Iterable[Operation], mask: Mask) -> None:
+        values, statement, table = self.values, self.statement, self.table
+        for op in ops:
+            special = statement.get(type(op))
+            if special is not None:
+                special(op, mask)
+            else:
+                args = tuple(values[v] for v in op.operands)
+                values[op.results[0]] = table[type(op)](self.interpreter, op, args)[0]
+
+    def load(self, op: tir.LoadOp, mask: Mask) -> None:
+        """Lanes that take no part read the first element: their indices mean nothing."""
+        buffer = self.values[op.buffer]
+        indices = [self.values[i] for i in op.indices]
+        if mask is not None:
+            pairs = zip(indices, buffer.shape, strict=True)
+            indices = [i if _all_within(i, 0, n) else np.where(mask, i, 0) for i, n in pairs]
+        self.values[op.result] = self.table[tir.LoadOp](self.interpreter, op, (buffer, *indices))[0]
+
+    def store(self, op: tir.StoreOp, mask: Mask) -> None:
+        value, buffer = self.values[op.value], self.values[op.buffer]
+        args = [value, *(self.values[i] for i in op.indices)]
+        if mask is not None:
+            *args, lanes = np.broadcast_arrays(*args, mask)
+            args = [a[lanes] for a in args]
+        self.table[tir.StoreOp](self.interpreter, op, (args[0], buffer, *args[1:]))
+
+    def if_then_else(self, op: tir.IfThenElseOp, mask: Mask) -> None:
+        """Each side on the lanes that take it; a side that no lane takes is not evaluated."""
+        cond = self.values[op.cond]
+        sides: list[Any] = []
+        for region, taken in ((op.then_region, cond), (op.else_region, np.logical_not(cond))):
+            lanes, some = _narrow(mask, taken)
+            if some:
+                self.run_ops(region.block.ops, lanes)
+                last = region.block.last_op
+                assert isinstance(last, tir.YieldOp)
+                sides.append(self.values[last.value])
+        self.values[op.result] = sides[0] if len(sides) == 1 else scalars.select(cond, *sides)
+
+    def branch(self, op: tir.IfOp, mask: Mask) -> None:
+        cond = self.values[op.cond]
+        for region, taken in ((op.then_region, cond), (op.else_region, np.logical_not(cond))):
+            lanes, some = _narrow(mask, taken)
+            if some and region.first_block is not None:
+                self.run_ops(region.first_block.ops, lanes)
+
+    def block(self, op: tir.BlockOp, mask: Mask) -> None:
+        if op.predicate is not None:
+            mask, some = _narrow(mask, self.values[op.predicate])
+            if not some:
+                return
+        outside, first_step = self.first_step, True
+        for var, binding, low, end, reduces in self.iterators_of(op):
+            value = self.values[var] = self.values[binding]
+            if not _all_within(value if mask is None else np.where(mask, value, low), low, end):
+                raise NotIndependentError
+            if reduces:
+                first_step = np.logical_and(first_step, value == low)
+        self.first_step = first_step
+        self.run_ops(op.body.block.ops, mask)
+        self.first_step = outside
+
+    def iterators_of(self, op: tir.BlockOp) -> list[tuple[SSAValue, SSAValue, int, int, bool]]:
+        """A row for each iterator: variable, binding, first value, end, whether it reduces."""
+        rows = self.iterators.get(op)
+        if rows is None:
+            lows = self.env.shape(op.mins)
+            ends = [low + n for low, n in zip(lows, self.env.shape(op.extents), strict=True)]
+            reduces = [kind is tir.IterKind.REDUCE for kind in op.kinds]
+            rows = self.iterators[op] = list(zip(op.iter_vars, op.bindings, lows, ends, reduces, strict=True))
+        return rows
+
+    def init(self, op: tir.InitOp, mask: Mask) -> None:
+        lanes, some = _narrow(mask, self.first_step)
+        if some:
+            self.run_ops(op.body.block.ops, lanes)
+
+
+def _nothing(_op: Operation, _mask: Mask) -> None:
+    return
+
+
+def _narrow(mask: Mask, cond: Any) -> tuple[Mask, bool]:
+    """The lanes of `mask` where `cond` holds, and whether there are any."""
+    if np.ndim(cond) == 0:
+        return mask, bool(cond)
+    lanes = cond if mask is None else np.logical_and(mask, cond)
+    return (None, True) if lanes.all() else (lanes, bool(lanes.any()))
+
+
+def _all_within(value: Any, low: int, end: int) -> bool:
+    return bool(np.all(value >= low) and np.all(value < end))
+
+
+def _same_array(a: Any, b: Any) -> bool:
+    same_start = a.__array_interface__["data"] == b.__array_interface__["data"]
+    return same_start and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+
+
+def _chunks(ranges: Sequence[range], most: int) -> Iterator[tuple[range, ...]]:
+    """Parts of a grid, each of at most `most` elements, that cover it in order."""
+    parts: list[list[range]] = []
+    for r in reversed(ranges):
+        size = max(1, min(len(r), most))
+        most //= size
+        parts.append([r[i : i + size] for i in range(0, len(r), size)])
+    return product(*reversed(parts))
+
+
+def _is_injective(indices: Sequence[Any], shape: Sequence[int], extents: Sequence[int]) -> bool:
+    """Whether different lanes of a grid have different indices into an array.
+
+    Dimensions whose indices vary along separate axes of the grid are decided each by itself; those that share an axis
+    are taken together, as one index.
+    """
+    groups: list[tuple[frozenset[int], Any, int]] = []
+    for index, size in zip(indices, shape, strict=True):
+        axes = frozenset(a for a, n in enumerate(np.shape(index)) if n > 1)
+        joined = np.asarray(index).astype(np.int64)
+        for group in [g for g in groups if g[0] & axes]:
+            groups.remove(group)
+            axes, joined, size = axes | group[0], group[1] * size + joined, size * group[2]
+        groups.append((axes, joined, size))
+    varying = frozenset(a for a, n in enumerate(extents) if n > 1)
+    covered = frozenset[int]().union(*(axes for axes, _, _ in groups))
+    return covered == varying and all(np.unique(joined).size == joined.size for _, joined, _ in groups)
