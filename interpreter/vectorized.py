@@ -99,7 +99,7 @@ class _Run:
         """Whether buffers share no memory in a way that lanes could notice, and lanes store to different places."""
         for m in self.nest.meetings:
             a, b = self.values[m.buffer], self.values[m.target]
-            if False:
+            if np.may_share_memory(a, b) and not (m.aligned and _same_array(a, b)):
                 return False
         self.set_lanes(self.lane_ranges)
         extents = [len(r) for r in self.lane_ranges]

@@ -114,11 +114,11 @@ def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
     plain = name.rstrip("*?")
     if value is None:
         return None
-    if name.endswith("*"):
+    if "*" in name:
         return _variadic(value)
     if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
         return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
-    if plain in _PRIM_ARGS.get(cls.name, ()) and not isinstance(value, Expr):
+    if (plain in cls.PRIM_ARGS or plain in _PRIM_ARGS.get(cls.name, ())) and not isinstance(value, Expr):
         return PrimValue(value).ssa
     if isinstance(value, int | float):
         return const(value).ssa

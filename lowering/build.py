@@ -137,7 +137,9 @@ def lower(
 def _bind_params(params: Mapping[str, Any]) -> Any:
     from ..transforms.bind_params import BindParams
 
-    return BindParams("main", dict(params))
+    if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TiraxError("params are not a mapping", expected="{name: array}", found=type(params).__name__)
+    return BindParams("main", params)
 
 
 def _passes(pipeline: str | Sequence[Any] | Any | None, target: Target) -> list[Any]:
@@ -147,8 +149,14 @@ def _passes(pipeline: str | Sequence[Any] | Any | None, target: Target) -> list[
         return pipeline_passes(pipeline, target.text)
     if isinstance(pipeline, Sequence):
         given = cast("Sequence[Any]", pipeline)
-        return [made for p in given for made in (make_passes([p], target.text) if isinstance(p, str) else [p])]
-    return [pipeline]
+        return [made for p in given for made in (make_passes([p], target.text) if isinstance(p, str) else [_pass(p)])]
+    return [_pass(pipeline)]
+
+
+def _pass(given: Any) -> Any:
+    if not callable(given):
+        raise TiraxError("this is no pass", expected="a pipeline's name, a pass, a list of passes", found=repr(given))
+    return given
 
 
 def _is_high_level(op: ModuleOp) -> bool:

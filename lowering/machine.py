@@ -59,7 +59,7 @@ def verify(ll_text: str, target: Target | None = None) -> None:
 
 
 def _optimised(ll_text: str, target: Target, opt_level: int, run_passes: bool, codegen_level: int | None) -> Any:
-    if not 0 <= opt_level <= 3:
+    if opt_level not in range(4):
         raise LLVMError(f"optimisation level {opt_level}", expected="0, 1, 2 or 3")
     level = codegen_level if codegen_level is not None else max(opt_level, 1)
     machine = target_machine(target, level)

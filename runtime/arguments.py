@@ -155,7 +155,7 @@ class _Check:
             if hasattr(value, "__dlpack__"):
                 self.problem(type(error), place, error.message, error.expected or info, error.found, hint)
             else:
-                self.problem(ArgumentError, place, "not an array", info, f"{type(value).__name__} {value!r:.60}", hint)
+                self.problem(ArgumentError, place, "not an array", info, _shown(value), hint)
             return None
 
     def _dtype(self, place: str, info: TensorInfo, data: np.ndarray) -> np.ndarray | None:
@@ -189,7 +189,7 @@ class _Check:
     def _shape(self, place: str, info: ShapeInfo, value: Any, access: str) -> Any:
         values = _integers(value)
         if values is None:
-            self.problem(ArgumentError, place, "not a shape", info, f"{type(value).__name__} {value!r:.60}")
+            self.problem(ArgumentError, place, "not a shape", info, _shown(value))
         elif info.ndim not in (-1, len(values)):
             self.problem(ShapeError, place, "wrong number of values", f"{info.ndim}, as in {info}", values)
         elif any(not 0 <= n < 2**63 for n in values):
@@ -203,7 +203,7 @@ class _Check:
             value = value[()]
         result = _number(info.dtype, value)
         if result is None:
-            found = f"{type(value).__name__} {value!r:.60}"
+            found = _shown(value)
             self.problem(ArgumentError, place, f"not a number of type {info.dtype}", _range_text(info.dtype), found)
         elif info.value is not None:
             self.found.append((place, info.value, int(result)))
@@ -269,6 +269,14 @@ def _expected_text(dim: Dim, expected: int, bound: dict[str, int], origin: dict[
     texts = [f"by {place}" if is_variable else f"{v} = {bound[v]} by {place}" for v, place in sources]
     source = f" ({'; '.join(texts)})" if texts else ""
     return f"{dim_text(dim)} = {expected}{source}"
+
+
+def _shown(value: Any) -> str:
+    """The type and the start of the value; of objects that cannot be shown the type alone."""
+    try:
+        return f"{type(value).__name__} {value!r:.60}"
+    except Exception:  # noqa: BLE001 - whatever a foreign __repr__ raises, the error to report is another one
+        return type(value).__name__
 
 
 def _integers(value: Any) -> tuple[int, ...] | None:

@@ -8,6 +8,7 @@ offset  0  magic (8 bytes)
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -32,6 +33,8 @@ _REBUILD = "build and save it again"
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes | memoryview]) -> None:
     """Write `chunks` to `path` so that readers see the old file or the whole new one. Raises `OSError`."""
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with open(temporary, "xb") as file:

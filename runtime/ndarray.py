@@ -142,6 +142,8 @@ def as_ndarray(source: Any) -> np.ndarray:
         found = type(source).__name__
         raise ArgumentError("not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found)
     where = source.__dlpack_device__()
+    if not (isinstance(where, tuple) and len(where) == 2):
+        raise ArgumentError("__dlpack_device__ is wrong", expected="(device type, number)", found=where)
     if int(where[0]) != CPU.device_type:
         name = dlpack_device_name(where)
         raise DeviceError("the data lies on another device", expected="cpu(0)", found=name, hint="copy it to the CPU")

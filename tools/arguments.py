@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,7 +52,11 @@ class Arguments:
         for p in self.function.params:
             if p.name in files:
                 self._bind(p.info, files[p.name])
-        for name in sorted(set().union(*(_variables(p.info) for p in self.function.params)) - self.sizes.keys()):
+        variables: set[str] = set().union(*(_variables(p.info) for p in self.function.params))
+        for name in self.sizes.keys() - variables:
+            error = unknown_name("size", name, variables)
+            raise UsageError(f"{error.message} of '{self.function.name}'", hint=error.hint)
+        for name in sorted(variables - self.sizes.keys()):
             self.sizes[name] = DEFAULT_SIZE
             self.assumed.append(name)
         return [array(files[p.name]) if p.name in files else self._made(p, rng) for p in self.function.params]
@@ -134,7 +139,7 @@ def load_array(path: str) -> np.ndarray[Any, Any]:
     try:
         with open(path, "rb") as file:
             value = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TiraxError(f"cannot read '{path}': {reason}", hint=hint) from error
     if not isinstance(value, np.ndarray):

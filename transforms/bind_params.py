@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -56,9 +58,12 @@ def _from_file(path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ValueError("a single array")
+        with archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise TiraxError(f"cannot read parameters from '{path}'", found=error, hint="an .npz file of arrays") from error
 
 

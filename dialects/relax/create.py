@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute
+import math
+from typing import ClassVar, Self, cast
 
-from .operator import DTYPE, Operator, as_dtype, operator
-from .types import TensorType
+from xdsl.dialects.builtin import FloatAttr, f32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from ..sym.expr import Const, SymExpr
+from .operator import DTYPE, Arg, Operator, PyValue, as_dtype, operator
+from .structure import PrimValueOp
+from .types import PrimType, TensorType
 
 
 class _OfShape(Operator):
@@ -52,3 +58,159 @@ class ZerosLike(_Like):
 @operator("relax.ones_like", "x", dtype=DTYPE)
 class OnesLike(_Like):
     """Ones in the shape of x, of its dtype where `dtype` is None."""
+
+
+@operator("relax.full_like", "x fill_value", dtype=DTYPE)
+class FullLike(_Like):
+    """A value of rank 0 in the shape of x, of its dtype where `dtype` is None."""
+
+    def infer(self) -> Attribute:
+        fill = self.tensor("fill_value")
+        if fill.rank not in (None, 0):
+            self.fail_shape("argument fill_value must be a scalar", "rank 0", fill.rank)
+        return super().infer()
+
+
+def prim_operand(op: Operator, arg: str) -> PrimType | None:
+    """The struct info of a scalar operand, None where it is absent. Raises `DTypeError` for what is no scalar."""
+    value = cast("SSAValue | None", getattr(op, arg))
+    if value is None:
+        return None
+    if not isinstance(value.type, PrimType):
+        op.fail_dtype(f"argument {arg} must be a scalar", "a prim value", value.type)
+    return value.type
+
+
+def extent_operand(op: Operator, arg: str, default: int | None = None) -> SymExpr | None:
+    """The value of an integer scalar operand, `default` where it is absent, None where it is not known."""
+    t = prim_operand(op, arg)
+    if t is None:
+        return None if default is None else Const(default)
+    if not hasattr(t.dtype, "signedness"):
+        op.fail_dtype(f"argument {arg} must be an integer", "a prim value of int64", t)
+    return t.expr
+
+
+def given(op: Operator, arg: str) -> bool:
+    """Whether an optional operand is there."""
+    return getattr(op, arg) is not None
+
+
+def number_operand(op: Operator, arg: str) -> float | None:
+    """The value of a scalar operand that is a literal, None where it is absent or no literal."""
+    value = cast("SSAValue | None", getattr(op, arg))
+    owner = None if value is None else value.owner
+    if not isinstance(owner, PrimValueOp):
+        return None
+    return owner.value.value.data if isinstance(owner.value, FloatAttr) else owner.value.data.constant
+
+
+@operator("relax.arange", "start end? step?", dtype=DTYPE)
+class Arange(Operator):
+    """start, start + step, … before `end`; from 0 to `start` where `end` is absent. int64 of integers, else float32."""
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
+
+    @classmethod
+    def make(cls, *args: Arg, **attrs: PyValue) -> Self:
+        scalars = [a for a in args if isinstance(a, SSAValue)]
+        if attrs.get("dtype") is None:
+            integers = all(not isinstance(a.type, PrimType) or hasattr(a.type.dtype, "signedness") for a in scalars)
+            attrs["dtype"] = i64 if integers else f32
+        return super().make(*args, **attrs)
+
+    def infer(self) -> Attribute:
+        types = [t for a in ("start", "end", "step") if (t := prim_operand(self, a)) is not None]
+        dtype = as_dtype(self.attr("dtype"))
+        if all(hasattr(t.dtype, "signedness") for t in types):
+            return TensorType.of(self._integer_extent(), dtype, 1)
+        bounds = self.literals()
+        if bounds is None:
+            return TensorType.of(None, dtype, 1)
+        start, end, step = bounds
+        return TensorType.of([max(0, math.ceil((end - start) / self._checked(step)))], dtype)
+
+    def literals(self) -> tuple[float, float, float] | None:
+        """start, end and step where all that are given are literals."""
+        first, end, step = (number_operand(self, a) for a in ("start", "end", "step"))
+        if first is None or (end is None and given(self, "end")) or (step is None and given(self, "step")):
+            return None
+        return (0 if end is None else first, first if end is None else end, 1 if step is None else step)
+
+    def _checked(self, step: float) -> float:
+        if step == 0:
+            self.fail_shape("argument step must not be zero", "a number other than 0", 0)
+        return step
+
+    def _integer_extent(self) -> list[SymExpr] | None:
+        start, step = extent_operand(self, "start"), extent_operand(self, "step", 1)
+        end = extent_operand(self, "end")
+        if not given(self, "end"):
+            start, end = Const(0), start
+        if start is None or end is None or step is None or step.constant is None:
+            return None
+        width = int(self._checked(step.constant))
+        extent = (end - start + (width - 1 if width > 0 else width + 1)) // width
+        return [Const(max(0, extent.constant)) if extent.constant is not None else extent]
+
+
+class _Diagonal(Operator):
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"k", "n", "m"})
+
+
+@operator("relax.eye", "n m? k?", dtype=DTYPE)
+class Eye(_Diagonal):
+    """n rows and m (n where absent) columns, ones at column - row == k and zeros elsewhere."""
+
+    def infer(self) -> Attribute:
+        dtype = as_dtype(self.attr("dtype")) or f32
+        n, m = extent_operand(self, "n"), extent_operand(self, "m")
+        extent_operand(self, "k", 0)
+        m = m if given(self, "m") else n
+        return TensorType.of(None if n is None or m is None else [n, m], dtype, 2)
+
+
+@operator("relax.eye_like", "x k?", dtype=DTYPE)
+class EyeLike(_Diagonal):
+    """Ones at column - row == k and zeros elsewhere, in the shape of the matrix x."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        if x.rank not in (None, 2):
+            self.fail_shape("argument x must be a matrix", "rank 2", x.rank)
+        extent_operand(self, "k", 0)
+        return TensorType.of(x.dims, as_dtype(self.attr("dtype")) or x.element, 2)
+
+
+class _Triangle(_Diagonal):
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        if x.rank is not None and x.rank < 2:
+            self.fail_shape("argument x must have two dimensions", "rank 2 or more", x.rank)
+        extent_operand(self, "k", 0)
+        return x
+
+
+@operator("relax.tril", "x k?")
+class Tril(_Triangle):
+    """x where column - row <= k in its last two dimensions, 0 elsewhere."""
+
+
+@operator("relax.triu", "x k?")
+class Triu(_Triangle):
+    """x where column - row >= k in its last two dimensions, 0 elsewhere."""
+
+
+@operator("relax.hamming_window", "window_size periodic alpha beta", dtype=DTYPE)
+class HammingWindow(Operator):
+    """alpha - beta * cos(2π i / N), N being window_size where `periodic`, else window_size - 1."""
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"window_size", "periodic", "alpha", "beta"})
+
+    def infer(self) -> Attribute:
+        size = extent_operand(self, "window_size")
+        for arg in ("periodic", "alpha", "beta"):
+            prim_operand(self, arg)
+        if size is not None and size.constant is not None and size.constant <= 0:
+            self.fail_shape("argument window_size must be positive", "1 or more", size)
+        return TensorType.of(None if size is None else [size], as_dtype(self.attr("dtype")) or f32, 1)

@@ -6,12 +6,12 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, add, floordiv, maximum, minimum, product
-from .operator import Operator, operator
+from .operator import AXES, AXIS, Attr, Operator, operator
 from .reduce import normalize_axes, normalize_axis
 from .types import PrimType, TensorType, tuple_type
 
 
-@operator("relax.permute_dims", "x", axes=None)
+@operator("relax.permute_dims", "x", axes=AXES)
 class PermuteDims(Operator):
     """Transpose: dimension i of the result is dimension axes[i] of x; all reversed where axes is None."""
 
@@ -62,7 +62,7 @@ class BroadcastTo(Operator):
         return TensorType.of(shape.dims, x.element, shape.rank)
 
 
-@operator("relax.expand_dims", "x", axis=None)
+@operator("relax.expand_dims", "x", axis=AXES)
 class ExpandDims(Operator):
     """New dimensions of extent 1 at the positions `axis` of the result."""
 
@@ -80,7 +80,7 @@ class ExpandDims(Operator):
         return TensorType.of([Const(1) if i in places else next(old) for i in range(rank)], x.element)
 
 
-@operator("relax.squeeze", "x", axis=None)
+@operator("relax.squeeze", "x", axis=AXES)
 class Squeeze(Operator):
     """x without the dimensions `axis`, which have extent 1; without all such where None."""
 
@@ -99,7 +99,7 @@ class Squeeze(Operator):
         return TensorType.of([d for i, d in enumerate(x.dims) if i not in axes], x.element)
 
 
-@operator("relax.concat", "xs*", axis=0)
+@operator("relax.concat", "xs*", axis=Attr(default=0, types=(int, type(None))))
 class Concat(Operator):
     """Tensors joined along `axis`; the other extents agree."""
 
@@ -129,7 +129,7 @@ class Concat(Operator):
         return out
 
 
-@operator("relax.split", "x", indices_or_sections=1, axis=0)
+@operator("relax.split", "x", indices_or_sections=Attr(default=1, types=(int, list)), axis=0)
 class Split(Operator):
     """x cut along `axis`: at the positions of a list, or into so many sections (of equal, rounded up extent)."""
 
@@ -155,7 +155,7 @@ class Split(Operator):
         return [maximum(b - a, 0) for a, b in zip(edges, edges[1:], strict=False)]
 
 
-@operator("relax.take", "x indices", axis=None, mode="fast")
+@operator("relax.take", "x indices", axis=AXIS, mode="fast")
 class Take(Operator):
     """The slices of x along `axis` at `indices`, which may be a tensor of any rank or a prim value."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
-from .operator import Operator, operator
+from .operator import AXES, Attr, Operator, operator
 from .reduce import normalize_axes
 from .types import TensorType, tuple_type
 
 
-@operator("relax.nn.layer_norm", "data gamma beta", axes=None, epsilon=1e-5, center=True, scale=True)
+@operator("relax.nn.layer_norm", "data gamma beta", axes=AXES, epsilon=1e-5, center=True, scale=True)
 class LayerNorm(Operator):
     """(data - mean) / sqrt(variance + epsilon) over `axes`, times gamma where `scale`, plus beta where `center`."""
 
@@ -38,7 +38,13 @@ class LayerNorm(Operator):
                 self.fail_shape(f"argument {name} has another extent than data's axis {axis}", data.dims[axis], extent)
 
 
-@operator("relax.nn.attention", "query key value bias?", scale=None, causal_mask=None, window_size=None)
+@operator(
+    "relax.nn.attention",
+    "query key value bias?",
+    scale=Attr(types=(float,)),
+    causal_mask=Attr(types=(str,)),
+    window_size=Attr(types=(int,)),
+)
 class Attention(Operator):
     """softmax(query · keyᵀ * scale + bias) · value for each head (Vaswani et al., 2017).
 

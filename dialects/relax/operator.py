@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, TupleType, f64, i1, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -56,10 +56,35 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Attr:
-    """A declared attribute of an operator: its kind and its default as a Python value."""
+    """A declared attribute of an operator: its kind, its default and the types of its Python value.
+
+    Where no `types` are given they follow from the default, anything for None; None is allowed where it is the default,
+    an int where a float is. The elements of a list are ints or lists of them.
+    """
 
     kind: Kind = Kind.VALUE
     default: Any = None
+    types: tuple[type, ...] = ()
+
+    def accepts(self, value: PyValue) -> bool:
+        """Whether `value` is of the attribute's types."""
+        if value is None:
+            return self.default is None or type(None) in self.types
+        if self.kind is Kind.DTYPE:
+            return isinstance(value, str | TypeAttribute)
+        types = self.types or (() if self.default is None else (type(self.default),))
+        if not types:
+            return True
+        if isinstance(value, bool):
+            return bool in types
+        return isinstance(value, (*types, int) if float in types else types) and _of_ints(value)
+
+    def expected(self) -> str:
+        """What the attribute takes, for a diagnostic."""
+        if self.kind is Kind.DTYPE:
+            return "a data type"
+        types = self.types or (type(self.default),)
+        return " or ".join({"NoneType": "None", "list": "a list of ints"}.get(t.__name__, t.__name__) for t in types)
 
     def stored(self, value: PyValue) -> Attribute | None:
         """A value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
@@ -68,8 +93,21 @@ class Attr:
         return to_attr(value)
 
 
+def _of_ints(value: PyValue) -> bool:
+    """Whether a list holds only ints and lists of them; True for what is no list."""
+    if not isinstance(value, list | tuple):
+        return True
+    return all((isinstance(v, int) and not isinstance(v, bool)) or isinstance(v, list | tuple) for v in value) and all(
+        map(_of_ints, value)
+    )
+
+
 VALUE = Attr()
 DTYPE = Attr(Kind.DTYPE)
+AXIS = Attr(types=(int,))
+"""One axis, or None."""
+AXES = Attr(types=(int, list))
+"""An axis or a list of axes, or None."""
 
 PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 Arg = SSAValue | Sequence[SSAValue] | None
@@ -145,6 +183,8 @@ class Operator(IRDLOperation):
     ARG_NAMES: ClassVar[tuple[str, ...]] = ()
     """Names of the operands with their mark: `x`, `xs*` (a tuple), `bias?` (optional), `xs*?` (an optional tuple)."""
     ATTR_SPECS: ClassVar[Mapping[str, Attr]] = {}
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
+    """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
     PURE: ClassVar[bool] = True
 
     def infer(self) -> Attribute:
@@ -172,11 +212,22 @@ class Operator(IRDLOperation):
                 raise TiraxError(f"{cls.name}: argument {name.rstrip('*')} is missing")
             groups.append(() if arg is None else (arg,) if isinstance(arg, SSAValue) else tuple(arg))
         values = {n: s.stored(attrs.get(n, s.default)) for n, s in cls.ATTR_SPECS.items()}
+        cls._check_attrs(values)
         return cls(
             operands=groups,
             properties={n: v for n, v in values.items() if v is not None},
             result_types=[result],
         )
+
+    @classmethod
+    def _check_attrs(cls, values: Mapping[str, Attribute | None]) -> None:
+        """Raise `DTypeError` where an attribute is of the wrong type."""
+        for name, spec in cls.ATTR_SPECS.items():
+            value = from_attr(values.get(name))
+            if not spec.accepts(value):
+                raise DTypeError(
+                    f"{cls.name}: attribute {name} is of the wrong type", expected=spec.expected(), found=value
+                )
 
     @property
     def args(self) -> list[Arg]:
@@ -231,6 +282,7 @@ class Operator(IRDLOperation):
 
     def verify_(self) -> None:
         try:
+            self._check_attrs(self.properties)
             inferred = self.infer()
         except TiraxError as error:
             raise VerifyException(str(error)) from error
@@ -301,19 +353,20 @@ class Operator(IRDLOperation):
         with_comma = not first and parser.parse_optional_punctuation(",") is not None
         if not (first or with_comma):
             return None
-        if parser.parse_optional_keyword(name) is None:
+        if parser.parse_optional_keyword(name.rstrip("*?")) is None:
             if with_comma:
-                later = [n.rstrip("?") for n in cls.ARG_NAMES if n.endswith("?")]
+                later = [n.rstrip("*?") for n in cls.ARG_NAMES if n.endswith("?")]
                 parser.raise_error(f"expected one of {', '.join(later)}, in this order")
             return None
         parser.parse_punctuation("=")
-        return parse_value(parser)
+        return cls._parse_plain_arg(parser, name)
 
 
 OPERATORS: dict[str, type[Operator]] = {}
 """All operators by name, e.g. `relax.nn.relu`: those of the core and those that plug-ins declare."""
 
 _FIELDS: dict[str, Callable[[], Any]] = {"": operand_def, "*": var_operand_def, "?": opt_operand_def}
+_FIELDS["*?"] = var_operand_def
 
 
 def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[type[Any]], type[Any]]:
@@ -326,7 +379,7 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
 
     def define(cls: type[Any]) -> type[Any]:
         body: dict[str, Any] = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
-        body |= {n.rstrip("*?"): _FIELDS[n[-1] if n[-1] in "*?" else ""]() for n in names}
+        body |= {n.rstrip("*?"): _FIELDS[n.removeprefix(n.rstrip("*?"))]() for n in names}
         body |= {n: opt_prop_def(Attribute) for n in specs}
         body |= {"name": name, "result": result_def()}
         if sum(n[-1] in "*?" for n in names) > 1:
@@ -363,6 +416,8 @@ def describe(op: Operation, value: SSAValue) -> str:
 
 
 __all__ = [
+    "AXES",
+    "AXIS",
     "DTYPE",
     "OPERATORS",
     "VALUE",

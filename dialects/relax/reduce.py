@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr
 from .elementwise import FloatUnaryOp
-from .operator import Operator, operator
+from .operator import AXES, AXIS, Operator, operator
 from .types import TensorType
 
 
@@ -56,7 +56,7 @@ class ReduceOp(Operator):
 
 def _reductions(rows: dict[str, str]) -> dict[str, type[Operator]]:
     def row(name: str, doc: str) -> type[Operator]:
-        return operator(f"relax.{name}", "x", axis=None, keepdims=False)(type(name, (ReduceOp,), {"__doc__": doc}))
+        return operator(f"relax.{name}", "x", axis=AXES, keepdims=False)(type(name, (ReduceOp,), {"__doc__": doc}))
 
     return {name: row(name, doc) for name, doc in rows.items()}
 
@@ -80,12 +80,12 @@ class ArgReduceOp(ReduceOp):
     RESULT_DTYPE: ClassVar[Attribute | None] = i64
 
 
-@operator("relax.argmax", "x", axis=None, keepdims=False)
+@operator("relax.argmax", "x", axis=AXIS, keepdims=False)
 class Argmax(ArgReduceOp):
     """The position of the greatest element, the first of equals."""
 
 
-@operator("relax.argmin", "x", axis=None, keepdims=False)
+@operator("relax.argmin", "x", axis=AXIS, keepdims=False)
 class Argmin(ArgReduceOp):
     """The position of the least element, the first of equals."""
 

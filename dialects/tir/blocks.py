@@ -253,8 +253,11 @@ class RegionOp(IRDLOperation):
 
         def dim() -> tuple[SSAValue, SymExpr]:
             start = parse_value(parser)
-            has_extent = parser.parse_optional_punctuation(":") is not None
-            return start, parse_expr(parser) if has_extent else Const(1, cast(IntegerType, start.type))
+            if parser.parse_optional_punctuation(":") is not None:
+                return start, parse_expr(parser)
+            if not isinstance(start.type, IntegerType):
+                parser.raise_error(f"the start of a region is an integer, found {start.type}")
+            return start, Const(1, start.type)
 
         dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, dim)
         return cls(buffer, [s for s, _ in dims], [e for _, e in dims])

@@ -253,7 +253,7 @@ def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[s
 def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
     if value is None:
         return None
-    if mark.endswith("*"):
+    if "*" in mark:
         if isinstance(value, SSAValue):
             return [value]
         items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]

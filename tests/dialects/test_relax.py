@@ -176,13 +176,19 @@ BAD = [
     ("nn.layer_norm", [tensor(3, 4), tensor(5), tensor(4)], {"axes": [1]}, ShapeError, "gamma"),
     ("take", [tensor(4), tensor(2)], {"axis": 0}, DTypeError, "integer"),
     ("zeros", [ShapeType.of([4])], {}, DTypeError, "dtype must be given"),
+    ("sum", [tensor(4)], {"axis": 0.5}, DTypeError, "attribute axis is of the wrong type"),
+    ("sum", [tensor(4)], {"axis": ["a"]}, DTypeError, "attribute axis is of the wrong type"),
+    ("nn.softmax", [tensor(4)], {"axis": True}, DTypeError, "attribute axis is of the wrong type"),
+    ("zeros", [ShapeType.of([4])], {"dtype": 4}, DTypeError, "attribute dtype is of the wrong type"),
+    ("concat", [[tensor(4)]], {"axis": "x"}, DTypeError, "attribute axis is of the wrong type"),
 ]
 
 
 @pytest.mark.parametrize(("name", "types", "attrs", "error", "message"), BAD)
 def test_inference_refuses(name, types, attrs, error, message):
     with pytest.raises(error, match=message) as caught:
-        OPERATORS[f"relax.{name}"].make(*values(*types), **attrs)
+        args = [values(*t) if isinstance(t, list) else values(t)[0] for t in types]
+        OPERATORS[f"relax.{name}"].make(*args, **attrs)
     assert f"relax.{name}" in str(caught.value)
 
 

@@ -1,0 +1,239 @@
+"""Operators that read or write at positions: slices, gathering, one-hot rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import IntegerType, TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ..sym.analyzer import Analyzer
+from ..sym.expr import Const, SymExpr, ge, lt, maximum, minimum, select
+from .create import extent_operand, prim_operand
+from .elementwise import broadcast_dims
+from .operator import Operator, operator
+from .reduce import normalize_axes, normalize_axis
+from .types import PrimType, TensorType
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Indices `begin`, `begin + stride`, … of a dimension, `extent` of them."""
+
+    begin: SymExpr
+    extent: SymExpr
+    stride: int
+
+
+def _at_least_zero(e: SymExpr) -> bool:
+    """Whether `e` is not negative where no symbolic variable is."""
+    analyzer = Analyzer()
+    for v in e.free_vars():
+        analyzer.bind(v, 0, float("inf"))
+    return analyzer.can_prove(ge(e, 0))
+
+
+def _bounded(index: SymExpr, extent: SymExpr, stride: int) -> SymExpr:
+    """An end of a slice, counted from the front and limited to the dimension."""
+    low, high = (Const(0), extent) if stride > 0 else (Const(-1), extent - 1)
+    if index.constant is not None and index.constant < 0:
+        return maximum(index + extent, low)
+    if not _at_least_zero(index):
+        index = maximum(select(lt(index, 0), index + extent, index), low)
+    return minimum(index, high)
+
+
+def slice_of(begin: SymExpr, end: SymExpr, stride: int, extent: SymExpr, assume_inbound: bool = False) -> Slice:
+    """What `begin:end:stride` takes of a dimension of `extent`, as Python slices; ends are trusted to be inside where
+    `assume_inbound`."""
+    first, last = (b if assume_inbound else _bounded(b, extent, stride) for b in (begin, end))
+    span = last - first if stride > 0 else first - last
+    count = (span + (abs(stride) - 1)) // abs(stride)
+    if count.constant is not None:
+        return Slice(first, Const(max(0, count.constant)), stride)
+    in_order = begin.constant is not None and end.constant is not None and 0 <= begin.constant <= end.constant
+    safe = (in_order and stride > 0) or _at_least_zero(count)
+    return Slice(first, count if safe else maximum(count, 0), stride)
+
+
+@operator("relax.strided_slice", "x axes* begin* end* strides*?", assume_inbound=False)
+class StridedSlice(Operator):
+    """x[begin:end:strides] along `axes`; what is given for each is a tuple of scalars."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        if x.rank is None:
+            return TensorType.of(None, x.element)
+        slices = self.slices()
+        if x.dims is None or slices is None:
+            return TensorType.of(None, x.element, x.rank)
+        return TensorType.of([slices[i].extent if i in slices else d for i, d in enumerate(x.dims)], x.element)
+
+    def slices(self) -> dict[int, Slice] | None:
+        """The slice of each of `axes`, None where not all is known."""
+        x = self.tensor("x")
+        given = [self._scalars(n) for n in ("axes", "begin", "end", "strides")]
+        if given[3] == [] and given[0] is not None:
+            given[3] = [Const(1)] * len(given[0])
+        if x.dims is None or any(g is None for g in given):
+            return None
+        axes, begin, end, strides = cast("list[list[SymExpr]]", given)
+        if not len(axes) == len(begin) == len(end) == len(strides):
+            self.fail_shape("axes, begin, end and strides must be equally many", len(axes), f"{len(begin)}, {len(end)}")
+        places = normalize_axes(self, [self._literal("axes", a) for a in axes], len(x.dims), "axes")
+        steps = [self._literal("strides", s) for s in strides]
+        if 0 in steps:
+            self.fail_shape("argument strides must not contain zero", found=steps)
+        inbound = bool(self.attr("assume_inbound"))
+        rows = zip(places, begin, end, steps, strict=True)
+        return {a: slice_of(b, e, s, x.dims[a], inbound) for a, b, e, s in rows}
+
+    def _literal(self, arg: str, value: SymExpr) -> int:
+        if value.constant is None:
+            self.fail_shape(f"argument {arg} must be of constants", "integers", value)
+        return value.constant
+
+    def _scalars(self, arg: str) -> list[SymExpr] | None:
+        values = cast(Sequence[SSAValue], getattr(self, arg))
+        types = [v.type for v in values]
+        if len(types) == 1 and isinstance(types[0], TupleType):
+            types = list(types[0].types)
+        out: list[SymExpr] = []
+        for t in types:
+            if not isinstance(t, PrimType):
+                self.fail_dtype(f"argument {arg} must be a tuple of scalars", "prim values", t)
+            if t.expr is None:
+                return None
+            out.append(t.expr)
+        return out
+
+
+def integer_tensor(op: Operator, arg: str) -> TensorType:
+    """The operand `arg`, which is a tensor of integers. Raises `DTypeError` for other ones."""
+    t = op.tensor(arg)
+    if t.element is not None and not isinstance(t.element, IntegerType):
+        op.fail_dtype(f"argument {arg} must be of an integer type", "int32 or int64", t.element)
+    return t
+
+
+def same_dtype(op: Operator, first: str, second: str) -> None:
+    """Raise `DTypeError` where two operands certainly have different dtypes."""
+    a, b = op.tensor(first), op.tensor(second)
+    if a.element is not None and b.element is not None and a.element != b.element:
+        op.fail_dtype(f"argument {second} must have the dtype of {first}", a.element, b.element)
+
+
+@operator("relax.gather_elements", "data indices", axis=0)
+class GatherElements(Operator):
+    """data at the position of each index, its coordinate along `axis` replaced by the index."""
+
+    def infer(self) -> Attribute:
+        data, indices = self.tensor("data"), integer_tensor(self, "indices")
+        if data.rank is not None and indices.rank is not None and data.rank != indices.rank:
+            self.fail_shape("argument indices must have the rank of data", data.rank, indices.rank)
+        if data.rank is not None:
+            normalize_axis(self, self.attr("axis"), data.rank)
+        return TensorType.of(indices.dims, data.element, indices.rank if indices.rank is not None else data.rank)
+
+
+@operator("relax.gather_nd", "data indices", batch_dims=0)
+class GatherND(Operator):
+    """The slices of data at the positions that the last dimension of indices lists, after `batch_dims` shared ones."""
+
+    def infer(self) -> Attribute:
+        data, indices, batch = self.tensor("data"), integer_tensor(self, "indices"), self.attr("batch_dims")
+        if indices.rank == 0 or any(t.rank is not None and t.rank < batch for t in (data, indices)):
+            self.fail_shape("attribute batch_dims is too great", "at most the ranks of data and indices", batch)
+        if data.dims is None or indices.dims is None:
+            return TensorType.of(None, data.element)
+        depth = indices.dims[-1].constant
+        if depth is None:
+            return TensorType.of(None, data.element)
+        if depth > len(data.dims) - batch:
+            self.fail_shape("the last dimension of indices is too great", f"at most {len(data.dims) - batch}", depth)
+        return TensorType.of([*indices.dims[:-1], *data.dims[batch + depth :]], data.element)
+
+
+@operator("relax.index_tensor", "data indices*")
+class IndexTensor(Operator):
+    """data[indices]: the indices broadcast, and stand for the first dimensions of data."""
+
+    def infer(self) -> Attribute:
+        data, indices = self.tensor("data"), self.tensors("indices")
+        shape = broadcast_indices(self, indices)
+        if data.rank is not None and len(indices) > data.rank:
+            self.fail_shape("there are more indices than dimensions of data", f"at most {data.rank}", len(indices))
+        ranks = [t.rank for t in indices]
+        if data.rank is None or None in ranks:
+            return TensorType.of(None, data.element)
+        if data.dims is None or shape is None:
+            return TensorType.of(None, data.element, max(r or 0 for r in ranks) + data.rank - len(indices))
+        return TensorType.of([*shape, *data.dims[len(indices) :]], data.element)
+
+
+def broadcast_indices(op: Operator, indices: Sequence[TensorType]) -> tuple[SymExpr, ...] | None:
+    """The shape of several tensors of indices together, None where not known. Raises for none, and for no integers."""
+    if not indices:
+        op.fail_shape("argument indices is empty", "one tensor or more")
+    for i, t in enumerate(indices):
+        if t.element is not None and not isinstance(t.element, IntegerType):
+            op.fail_dtype(f"indices[{i}] must be of an integer type", "int32 or int64", t.element)
+    shapes = [t.dims for t in indices if t.dims is not None]
+    if len(shapes) < len(indices):
+        return None
+    return broadcast_dims(op, [f"indices[{i}]" for i in range(len(shapes))], shapes)
+
+
+@operator("relax.one_hot", "indices on_value off_value", depth=1, axis=-1)
+class OneHot(Operator):
+    """on_value where the coordinate along the new dimension `axis`, of extent `depth`, is the index; else off_value."""
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"on_value", "off_value"})
+
+    def infer(self) -> Attribute:
+        indices, depth = integer_tensor(self, "indices"), self.attr("depth")
+        on, off = prim_operand(self, "on_value"), prim_operand(self, "off_value")
+        if on is None or off is None or on.dtype != off.dtype:
+            self.fail_dtype("on_value and off_value must have one dtype", on, off)
+        if depth < 1:
+            self.fail_shape("attribute depth must be positive", "1 or more", depth)
+        if indices.rank is None:
+            return TensorType.of(None, on.dtype)
+        place = normalize_axis(self, self.attr("axis"), indices.rank + 1)
+        if indices.dims is None:
+            return TensorType.of(None, on.dtype, indices.rank + 1)
+        return TensorType.of([*indices.dims[:place], Const(depth), *indices.dims[place:]], on.dtype)
+
+
+@operator("relax.slice_scatter", "input_tensor src start end step?", axis=0)
+class SliceScatter(Operator):
+    """input_tensor with src written into start:end:step of the dimension `axis`."""
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
+
+    def infer(self) -> Attribute:
+        x, src = self.tensor("input_tensor"), self.tensor("src")
+        same_dtype(self, "input_tensor", "src")
+        if x.rank is not None and src.rank is not None and x.rank != src.rank:
+            self.fail_shape("argument src must have the rank of input_tensor", x.rank, src.rank)
+        part = self.slice()
+        if part is not None and x.dims is not None and src.dims is not None:
+            place = normalize_axis(self, self.attr("axis"), len(x.dims))
+            wanted = [part.extent if i == place else d for i, d in enumerate(x.dims)]
+            for i, (have, want) in enumerate(zip(src.dims, wanted, strict=True)):
+                if (have - want).constant not in (None, 0):
+                    self.fail_shape(f"argument src has another extent in dimension {i}", want, have)
+        return x
+
+    def slice(self) -> Slice | None:
+        """The slice that is written, None where not all of it is known."""
+        x = self.tensor("input_tensor")
+        start, end = extent_operand(self, "start"), extent_operand(self, "end")
+        step = extent_operand(self, "step", 1)
+        if start is None or end is None or step is None or step.constant is None or x.dims is None:
+            return None
+        if step.constant < 1:
+            self.fail_shape("argument step must be positive", "1 or more", step)
+        return slice_of(start, end, step.constant, x.dims[normalize_axis(self, self.attr("axis"), len(x.dims))])

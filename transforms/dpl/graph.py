@@ -1,0 +1,187 @@
+"""Matching the patterns of a `PatternContext` against a dataflow block: each pattern with a variable of its own.
+
+The search goes along the edges: once a pattern has its variable, a neighbour's candidates are what that variable uses
+or is used by. Only the first pattern of each connected part is tried at all ops of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects import relax
+from ...ir.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of, is_inline
+from ...ir.relax_function import DataflowBlock
+from . import patterns as p
+from .context import Constraints, Edge
+from .matcher import Matcher, Matches, Subject, roots_of, same_value
+
+
+def match_block(constraints: Constraints, dfb: DataflowBlock) -> Matches | None:
+    """The variables that the patterns of a context stand for in a dataflow block, None where not all can be found."""
+    if not constraints.nodes:
+        return None
+    search = _Search(constraints, BlockIndex(dfb.op))
+    for _ in search.solve():
+        return Matches({n: search.found_variable(n) for n in constraints.nodes})
+    return None
+
+
+@dataclass
+class BlockIndex:
+    """The bindings of a dataflow block by their ops, and who uses what."""
+
+    block: relax.DataflowOp
+    bindings: list[Operation] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ops = self.block.body.block.ops
+        self.bindings = [op for op in ops if not isinstance(op, relax.OutputOp) and not is_inline(op)]
+
+    @cached_property
+    def by_name(self) -> dict[str, list[SSAValue]]:
+        """The values of bindings by the name of their op."""
+        found: dict[str, list[SSAValue]] = {}
+        for op in self.bindings:
+            found.setdefault(op.name, []).append(op.results[0])
+        return found
+
+    @cached_property
+    def values(self) -> list[SSAValue]:
+        """Everything that is bound in the block or used by it from outside, in order of first appearance."""
+        found: dict[SSAValue, None] = {}
+        for op in self.bindings:
+            found.update(dict.fromkeys(operand_values(op)))
+            found.setdefault(op.results[0])
+        return list(found)
+
+    def contains(self, op: Operation) -> bool:
+        return op.parent is self.block.body.block
+
+    def lookup(self, var: Var) -> Expr | None:
+        """What a variable that is bound in the block stands for."""
+        value = canonical(var.ssa)
+        if isinstance(value, OpResult) and self.contains(value.op) and not isinstance(value.op, relax.MatchCastOp):
+            return bound_expr(value.op)
+        return None
+
+
+def operand_values(op: Operation) -> Iterator[SSAValue]:
+    """The variables that a binding uses, also inside of tuples and other expressions without a name."""
+    for value in op.operands:
+        if isinstance(value, OpResult) and is_inline(value.op):
+            yield from operand_values(value.op)
+        else:
+            yield canonical(value)
+
+
+def consumers(value: SSAValue) -> dict[Operation, None]:
+    """The bindings that use a variable, directly or in a tuple without a name; the end of a block, too."""
+    found: dict[Operation, None] = {}
+    for use in value.uses:
+        if use.operation.results and is_inline(use.operation):
+            found.update(consumers(use.operation.results[0]))
+        else:
+            found.setdefault(use.operation)
+    return found
+
+
+class _Search:
+    """A search by backtracking; `solve` yields for every solution."""
+
+    def __init__(self, constraints: Constraints, index: BlockIndex):
+        self.constraints = constraints
+        self.index = index
+        self.matcher = Matcher(index.lookup)
+        self.taken: set[SSAValue] = set()
+        self.at: dict[p.DFPattern, SSAValue] = {}
+        self.edges_of: dict[p.DFPattern, list[Edge]] = {n: [] for n in constraints.nodes}
+        for edge in constraints.edges:
+            self.edges_of[edge.definition].append(edge)
+            self.edges_of[edge.user].append(edge)
+
+    def solve(self) -> Iterator[None]:
+        """Yields with every pattern at a variable of its own."""
+        node = self._next()
+        if node is None:
+            if all(map(self._same_shape, self.constraints.same_shapes)):
+                yield
+            return
+        for value in self._candidates(node):
+            if value in self.taken:
+                continue
+            for _ in self.matcher.match(node, expr_of(value)):
+                yield from self._place(node, value)
+
+    def _place(self, node: p.DFPattern, value: SSAValue) -> Iterator[None]:
+        self.at[node] = value
+        self.taken.add(value)
+        if all(map(self._holds, self.edges_of[node])):
+            yield from self.solve()
+        del self.at[node]
+        self.taken.discard(value)
+
+    def _next(self) -> p.DFPattern | None:
+        """A pattern without a variable: one next to a pattern that has one, if there is such."""
+        free = [n for n in self.constraints.nodes if n not in self.at]
+        for node in free:
+            if any(e.definition in self.at or e.user in self.at for e in self.edges_of[node]):
+                return node
+        calls = (n for n in free if roots_of(n) is not None)
+        return next(calls, free[0] if free else None)
+
+    def _candidates(self, node: p.DFPattern) -> Iterable[SSAValue]:
+        for edge in self.edges_of[node]:
+            if edge.definition is node and edge.user in self.at:
+                return dict.fromkeys(operand_values(self._op_at(edge.user)))
+            if edge.user is node and edge.definition in self.at:
+                users = consumers(self.at[edge.definition])
+                return [op.results[0] for op in users if self.index.contains(op) and op.results]
+        roots = roots_of(node)
+        if roots is None:
+            return self.index.values
+        return [v for name in sorted(roots) for v in self.index.by_name.get(name, ())]
+
+    def _op_at(self, node: p.DFPattern) -> Operation:
+        value = self.at[node]
+        return value.op if isinstance(value, OpResult) else self.index.block
+
+    def _holds(self, edge: Edge) -> bool:
+        """Whether an edge holds; one whose other end has no variable yet does."""
+        if edge.definition not in self.at or edge.user not in self.at:
+            return True
+        value, user = self.at[edge.definition], self._op_at(edge.user)
+        if edge.only and list(consumers(value)) != [user]:
+            return False
+        if edge.index < 0:
+            return value in set(operand_values(user))
+        return self._is_argument(value, user, edge.index)
+
+    @staticmethod
+    def _is_argument(value: SSAValue, user: Operation, index: int) -> bool:
+        expr = bound_expr(user)
+        args = expr.args if isinstance(expr, Call) else [expr_of(v) for v in user.operands]
+        if index >= len(args):
+            return False
+        arg = args[index]
+        parts = arg.fields if isinstance(arg, Tuple) else [arg]
+        return any(isinstance(part, Var) and same_value(part.ssa, value) for part in parts)
+
+    def _same_shape(self, patterns: tuple[p.DFPattern, ...]) -> bool:
+        shapes = {_shape_of(self.at.get(x, self.matcher.found.get(x))) for x in patterns}
+        return len(shapes) == 1 and None not in shapes
+
+    def found_variable(self, node: p.DFPattern) -> Expr:
+        """The variable that a pattern stands for."""
+        return expr_of(self.at[node])
+
+
+def _shape_of(found: SSAValue | Subject | None) -> tuple[object, ...] | None:
+    t = found.type if isinstance(found, SSAValue) else found.struct_info.type if isinstance(found, Expr) else None
+    if isinstance(t, TupleType):
+        return None
+    return getattr(t, "dims", None)

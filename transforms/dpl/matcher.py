@@ -1,0 +1,462 @@
+"""Matching a pattern against an expression, with backtracking.
+
+Each kind of pattern has a generator that yields once for every way in which it matches; what was bound on the way
+stands in the matcher while the generator is suspended and goes when it is resumed. So a choice that fails later is
+taken back, however far apart the two places are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...diagnostics import NameLookupError
+from ...dialects import relax
+from ...dialects.dtypes import dtype_name
+from ...dialects.relax.types import substitute_type
+from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.expr import Var as SymVar
+from ...ir.expr import (
+    Call,
+    Constant,
+    DataflowVar,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    Op,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    canonical,
+    expr_of,
+    is_inline,
+)
+from ...ir.relax_function import Function
+from ...ir.relax_ops import to_expr
+from . import patterns as p
+
+Subject = Expr | Op
+"""What a pattern is matched against: an expression, or the operator of a call."""
+Lookup = Callable[[Var], "Expr | None"]
+"""What a variable is bound to, None where it is not looked through."""
+
+_COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})
+
+
+class Matches(dict[p.DFPattern, Any]):
+    """What each part of a pattern stands for."""
+
+    def __missing__(self, pattern: object) -> Any:
+        raise NameLookupError(
+            f"nothing was matched by this {type(pattern).__name__}",
+            hint="it is no part of the pattern, or of a side of `|` that was not taken",
+        )
+
+
+def opaque(var: Var) -> Expr | None:
+    """The lookup that looks through nothing."""
+    return None
+
+
+class Matcher:
+    """Matches patterns; what they stand for is in `found`, and in `symbols` for symbolic variables of patterns."""
+
+    def __init__(self, lookup: Lookup = opaque):
+        self._lookup = lookup
+        self.found: dict[p.DFPattern, Subject] = {}
+        self.symbols: dict[SymVar, SymExpr] = {}
+
+    def first(self, pattern: p.DFPattern, expr: Subject) -> Matches | None:
+        """What the parts of the pattern stand for in the first way it matches, None where it does not."""
+        ways = self.match(pattern, expr)
+        for _ in ways:
+            found = Matches(self.found)
+            ways.close()
+            return found
+        return None
+
+    def unwrap(self, expr: Subject) -> Subject:
+        """What a variable stands for, as far as it is looked through."""
+        while isinstance(expr, Var):
+            value = self._lookup(expr)
+            if value is None:
+                return expr
+            expr = value
+        return expr
+
+    def match(self, pattern: p.DFPattern, expr: Subject) -> Iterator[None]:
+        """Yields for each way in which `expr` is like `pattern` and agrees with what was found already."""
+        expr = self.unwrap(expr)
+        known = self.found.get(pattern)
+        if known is not None:
+            if same_expr(known, expr):
+                yield
+            return
+        for _ in _RULES[type(pattern)](self, pattern, expr):
+            self.found[pattern] = expr
+            try:
+                yield
+            finally:
+                del self.found[pattern]
+
+    def match_all(self, patterns: Sequence[p.DFPattern], exprs: Sequence[Subject]) -> Iterator[None]:
+        """Yields for each way in which the first expressions are like the patterns, one by one."""
+        if not patterns:
+            yield
+            return
+        for _ in self.match(patterns[0], exprs[0]):
+            yield from self.match_all(patterns[1:], exprs[1:])
+
+
+def extract(pattern: p.DFPattern, expr: Any, var2val: Mapping[Any, Any] | None) -> Matches | None:
+    """What the parts of `pattern` stand for in `expr`; variables are looked up in `var2val`."""
+    subject: Subject = expr if isinstance(expr, Op) else to_expr(expr)
+    return Matcher(opaque if var2val is None else var2val.get).first(pattern, subject)
+
+
+# What is the same expression.
+
+
+def same_expr(a: Subject, b: Subject) -> bool:
+    """Whether two expressions are one: the same value, or leaves of the same content."""
+    if a is b:
+        return True
+    if isinstance(a, Op | GlobalVar | ShapeExpr):
+        return type(a) is type(b) and a == b
+    if isinstance(b, Op | GlobalVar | ShapeExpr):
+        return False
+    if isinstance(a, ExternFunc) and isinstance(b, ExternFunc):
+        return a.global_symbol == b.global_symbol
+    if isinstance(a, Tuple) and isinstance(b, Tuple):
+        return len(a.fields) == len(b.fields) and all(map(same_expr, a.fields, b.fields))
+    if isinstance(a, Function) or isinstance(b, Function):
+        return a == b
+    return same_value(a.ssa, b.ssa)
+
+
+def same_value(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are one, or leaves of the same content."""
+    a, b = canonical(a), canonical(b)
+    if a is b:
+        return True
+    x, y = a.owner, b.owner
+    if not isinstance(x, Operation) or not isinstance(y, Operation) or type(x) is not type(y):
+        return False
+    return is_inline(x) and is_inline(y) and x.properties == y.properties and not x.operands and not y.operands
+
+
+# The rules: how each kind of pattern matches an expression whose variables were looked through.
+
+
+def _wildcard(m: Matcher, pattern: p.WildcardPattern, expr: Subject) -> Iterator[None]:
+    yield
+
+
+def _var(m: Matcher, pattern: p.VarPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, Var) and pattern.name in ("", expr.name_hint):
+        yield
+
+
+def _dataflow_var(m: Matcher, pattern: p.DataflowVarPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, Var) and pattern.name in ("", expr.name_hint) and isinstance(expr_of(expr.ssa), DataflowVar):
+        yield
+
+
+def _global_var(m: Matcher, pattern: p.GlobalVarPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, GlobalVar) and pattern.name in expr.name_hint:
+        yield
+
+
+def _extern_func(m: Matcher, pattern: p.ExternFuncPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, ExternFunc) and pattern.name in ("", expr.global_symbol):
+        yield
+
+
+def _constant(m: Matcher, pattern: p.ConstantPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, Constant):
+        yield
+
+
+def _expr(m: Matcher, pattern: p.ExprPattern, expr: Subject) -> Iterator[None]:
+    if _structurally_same(m, m.unwrap(pattern.expr), expr):
+        yield
+
+
+def _structurally_same(m: Matcher, wanted: Subject, expr: Subject) -> bool:
+    if same_expr(wanted, expr):
+        return True
+    if isinstance(wanted, Op | Var | GlobalVar) or type(wanted) is not type(expr):
+        return False
+    if isinstance(wanted, Tuple | ShapeExpr | ExternFunc | Function):
+        return isinstance(wanted, Tuple) and _all_same(m, wanted.fields, cast(Tuple, expr).fields)
+    x, y = wanted.op_handle, cast(Expr, expr).op_handle
+    if type(x) is not type(y) or x.properties != y.properties or len(x.regions) + len(y.regions):
+        return False
+    return _all_same(m, [expr_of(v) for v in x.operands], [expr_of(v) for v in y.operands])
+
+
+def _all_same(m: Matcher, wanted: Sequence[Expr], exprs: Sequence[Expr]) -> bool:
+    if len(wanted) != len(exprs):
+        return False
+    return all(_structurally_same(m, m.unwrap(a), m.unwrap(b)) for a, b in zip(wanted, exprs, strict=True))
+
+
+def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Iterator[None]:
+    if not isinstance(expr, Call):
+        return
+    callee, args = expr.op, expr.args
+    for _ in m.match(pattern.op, callee):
+        yield from _arguments(m, pattern, args)
+        if len(args) == len(pattern.args) == 2 and isinstance(callee, Op) and callee.name in _COMMUTATIVE:
+            yield from m.match_all(pattern.args, args[::-1])
+    for other in _reassociated(pattern, expr):
+        yield from _call(m, other, expr)
+
+
+def _arguments(m: Matcher, pattern: p.CallPattern, args: Sequence[Expr]) -> Iterator[None]:
+    wanted = len(pattern.args)
+    if len(args) == wanted or (pattern.varg_default_wildcard and len(args) > wanted):
+        yield from m.match_all(pattern.args, args[:wanted])
+
+
+def _reassociated(pattern: p.CallPattern, call: Call) -> Iterator[p.CallPattern]:
+    """(a * b) / c as a * (b / c), and the other way round, where the call has the other form."""
+    if not isinstance(call.op, Op) or len(pattern.args) != 2:
+        return
+    if is_pattern_of(pattern, "relax.divide") and call.op.name == "relax.multiply":
+        product, c = pattern.args
+        if isinstance(product, p.CallPattern) and is_pattern_of(product, "relax.multiply") and len(product.args) == 2:
+            for a, b in (product.args, product.args[::-1]):
+                yield _call_of(product.op, a, _call_of(pattern.op, b, c))
+    if is_pattern_of(pattern, "relax.multiply") and call.op.name == "relax.divide":
+        for a, quotient in (pattern.args, pattern.args[::-1]):
+            if isinstance(quotient, p.CallPattern) and is_pattern_of(quotient, "relax.divide"):
+                b, c = quotient.args
+                yield _call_of(quotient.op, _call_of(pattern.op, a, b), c)
+
+
+def _call_of(op: p.DFPattern, *args: p.DFPattern) -> p.CallPattern:
+    """A call pattern that stands in no context. Its operator may be matched a second time elsewhere."""
+    return p.CallPattern(op.dup(), args, add_constraint=False)
+
+
+def is_pattern_of(pattern: p.CallPattern, op_name: str) -> bool:
+    """Whether a pattern is of calls of one operator."""
+    op = pattern.op
+    return isinstance(op, p.ExprPattern) and isinstance(op.expr, Op) and op.expr.name == op_name
+
+
+def _function(m: Matcher, pattern: p.FunctionPattern, expr: Subject) -> Iterator[None]:
+    if not isinstance(expr, Function) or len(expr.params) != len(pattern.params):
+        return
+    inside = Matcher(_inside_of(expr, m.unwrap))
+    inside.found, inside.symbols = m.found, m.symbols
+    yield from inside.match_all((*pattern.params, pattern.body), (*expr.params, expr.body.body))
+
+
+def _inside_of(func: Function, around: Callable[[Subject], Subject]) -> Lookup:
+    from ...ir.analysis import get_var2val
+
+    bound = get_var2val(func)
+
+    def lookup(var: Var) -> Expr | None:
+        value = bound.get(var)
+        if value is None:
+            outer = around(var)
+            value = None if outer is var else cast(Expr, outer)
+        return value
+
+    return lookup
+
+
+def _tuple(m: Matcher, pattern: p.TuplePattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
+        yield from m.match_all(pattern.fields, expr.fields)
+
+
+def _unordered_tuple(m: Matcher, pattern: p.UnorderedTuplePattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
+        yield from _assign(m, pattern.fields, expr.fields)
+
+
+def _assign(m: Matcher, patterns: Sequence[p.DFPattern], exprs: Sequence[Expr]) -> Iterator[None]:
+    """Each pattern with an expression of its own; what cannot match is left at once."""
+    if not patterns:
+        yield
+        return
+    for i, expr in enumerate(exprs):
+        for _ in m.match(patterns[0], expr):
+            yield from _assign(m, patterns[1:], [*exprs[:i], *exprs[i + 1 :]])
+
+
+def _tuple_get_item(m: Matcher, pattern: p.TupleGetItemPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, TupleGetItem) and pattern.index in (None, expr.index):
+        yield from m.match(pattern.tuple_value, expr.tuple_value)
+
+
+def _or(m: Matcher, pattern: p.OrPattern, expr: Subject) -> Iterator[None]:
+    yield from m.match(pattern.left, expr)
+    yield from m.match(pattern.right, expr)
+
+
+def _and(m: Matcher, pattern: p.AndPattern, expr: Subject) -> Iterator[None]:
+    for _ in m.match(pattern.left, expr):
+        yield from m.match(pattern.right, expr)
+
+
+def _not(m: Matcher, pattern: p.NotPattern, expr: Subject) -> Iterator[None]:
+    ways = m.match(pattern.to_reject, expr)
+    for _ in ways:
+        ways.close()
+        return
+    yield
+
+
+def _attrs(m: Matcher, pattern: p.AttrPattern, expr: Subject) -> Iterator[None]:
+    attrs: Any = getattr(expr, "attrs", None)
+    if attrs is None or not all(k in attrs and plain(attrs[k]) == plain(v) for k, v in pattern.attrs.items()):
+        return
+    yield from m.match(pattern.pattern, expr)
+
+
+def plain(value: Any) -> Any:
+    """An attribute's value for comparison: sequences as tuples, wrapped scalars as Python's, types by name."""
+    if isinstance(value, tuple | list | ShapeExpr):
+        return tuple(plain(v) for v in cast("Sequence[Any]", value))
+    if isinstance(value, SymExpr):
+        return value if value.constant is None else value.constant
+    if isinstance(value, Attribute):
+        return dtype_name(value)
+    inner = getattr(value, "value", value)
+    return inner.item() if hasattr(inner, "item") else inner
+
+
+def _struct_info(m: Matcher, pattern: p.StructInfoPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, Op | GlobalVar):
+        return
+    actual, before = expr.struct_info.type, dict(m.symbols)
+    if pattern.symbols:
+        _unify(pattern.type, actual, pattern, m.symbols)
+    if relax.is_base_of(substitute_type(pattern.type, m.symbols), actual):
+        yield from m.match(pattern.pattern, expr)
+    m.symbols.clear()
+    m.symbols.update(before)
+
+
+def _unify(
+    wanted: Attribute, actual: Attribute, pattern: p.StructInfoPattern, symbols: dict[SymVar, SymExpr]
+) -> None:
+    """Let variables of the pattern that are whole extents stand for the extents there."""
+    if isinstance(wanted, TupleType) and isinstance(actual, TupleType):
+        for w, a in zip(wanted.types, actual.types, strict=False):
+            _unify(w, a, pattern, symbols)
+    both_tensors = isinstance(wanted, relax.TensorType) and isinstance(actual, relax.TensorType)
+    if both_tensors or (isinstance(wanted, relax.ShapeType) and isinstance(actual, relax.ShapeType)):
+        shaped = cast("tuple[relax.TensorType, relax.TensorType]", (wanted, actual))
+        for w, a in zip(shaped[0].dims or (), shaped[1].dims or (), strict=False):
+            if isinstance(w, SymVar) and w in pattern.symbols:
+                symbols.setdefault(w, a)
+
+
+def _tensor_type(expr: Subject) -> relax.TensorType | None:
+    if isinstance(expr, Op | GlobalVar):
+        return None
+    t = expr.struct_info.type
+    return t if isinstance(t, relax.TensorType) else None
+
+
+def _dtype(m: Matcher, pattern: p.DataTypePattern, expr: Subject) -> Iterator[None]:
+    t = _tensor_type(expr)
+    if t is not None and t.element == pattern.dtype:
+        yield from m.match(pattern.pattern, expr)
+
+
+def _shape(m: Matcher, pattern: p.ShapePattern, expr: Subject) -> Iterator[None]:
+    t = _tensor_type(expr)
+    if t is not None and t.dims == pattern.dims:
+        yield from m.match(pattern.pattern, expr)
+
+
+def _prim_array(m: Matcher, pattern: p.PrimArrPattern, expr: Subject) -> Iterator[None]:
+    if isinstance(expr, ShapeExpr) and expr == ShapeExpr(pattern.dims):
+        yield
+
+
+_RULES: dict[type[p.DFPattern], Callable[[Matcher, Any, Subject], Iterator[None]]] = {
+    p.WildcardPattern: _wildcard,
+    p.VarPattern: _var,
+    p.DataflowVarPattern: _dataflow_var,
+    p.GlobalVarPattern: _global_var,
+    p.ExternFuncPattern: _extern_func,
+    p.ConstantPattern: _constant,
+    p.ExprPattern: _expr,
+    p.CallPattern: _call,
+    p.FunctionPattern: _function,
+    p.TuplePattern: _tuple,
+    p.UnorderedTuplePattern: _unordered_tuple,
+    p.TupleGetItemPattern: _tuple_get_item,
+    p.OrPattern: _or,
+    p.AndPattern: _and,
+    p.NotPattern: _not,
+    p.AttrPattern: _attrs,
+    p.StructInfoPattern: _struct_info,
+    p.DataTypePattern: _dtype,
+    p.ShapePattern: _shape,
+    p.PrimArrPattern: _prim_array,
+}
+
+
+# At which ops a pattern can match at all.
+
+Roots = frozenset[str] | None
+"""Names of ops; None for any."""
+_LEAF_ROOTS: dict[type[p.DFPattern], frozenset[str]] = {
+    p.ConstantPattern: frozenset({relax.ConstantOp.name}),
+    p.TuplePattern: frozenset({relax.TupleOp.name}),
+    p.UnorderedTuplePattern: frozenset({relax.TupleOp.name}),
+    p.TupleGetItemPattern: frozenset({relax.TupleGetItemOp.name}),
+    p.PrimArrPattern: frozenset({relax.ShapeOp.name}),
+    p.FunctionPattern: frozenset({relax.ClosureOp.name}),
+    p.ExternFuncPattern: frozenset({relax.ExternFuncOp.name}),
+    p.GlobalVarPattern: frozenset({relax.FunctionRefOp.name}),
+}
+_PACKED_CALLS = frozenset({relax.CallPackedOp.name, relax.CallValueOp.name})
+_FUNCTION_CALLS = frozenset({relax.CallOp.name, relax.CallValueOp.name})
+_REASSOCIATED = {
+    "relax.divide": frozenset({"relax.divide", "relax.multiply"}),
+    "relax.multiply": frozenset({"relax.divide", "relax.multiply"}),
+}
+
+
+def roots_of(pattern: p.DFPattern) -> Roots:
+    """The ops at which a pattern can match: what an index of a module by op is asked for."""
+    if isinstance(pattern, p.OrPattern):
+        left, right = roots_of(pattern.left), roots_of(pattern.right)
+        return None if left is None or right is None else left | right
+    if isinstance(pattern, p.AndPattern):
+        left, right = roots_of(pattern.left), roots_of(pattern.right)
+        return right if left is None else left if right is None else left & right
+    if isinstance(pattern, p.AttrPattern | p.StructInfoPattern | p.DataTypePattern | p.ShapePattern):
+        return roots_of(pattern.pattern)
+    if isinstance(pattern, p.CallPattern):
+        return _called(pattern.op)
+    return _LEAF_ROOTS.get(type(pattern))
+
+
+def _called(op: p.DFPattern) -> Roots:
+    """The ops that are calls of what `op` matches."""
+    if isinstance(op, p.OrPattern):
+        left, right = _called(op.left), _called(op.right)
+        return None if left is None or right is None else left | right
+    if isinstance(op, p.ExternFuncPattern):
+        return _PACKED_CALLS
+    if isinstance(op, p.GlobalVarPattern):
+        return _FUNCTION_CALLS
+    if isinstance(op, p.ExprPattern) and isinstance(op.expr, Op):
+        return _REASSOCIATED.get(op.expr.name, frozenset({op.expr.name}))
+    return None

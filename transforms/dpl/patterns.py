@@ -1,0 +1,387 @@
+"""Patterns of dataflow: what an expression and those that it is computed from look like.
+
+    x = wildcard()
+    relu_of_add = is_op("relax.nn.relu")(is_op("relax.add")(x, is_const()))
+
+A pattern has identity: the same object at two places stands for one and the same expression. Patterns say nothing of
+how they are matched (`matcher`); constraints between patterns that are no parts of each other stand in a
+`PatternContext` (`context`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from xdsl.ir import Attribute
+
+from ...diagnostics import TiraxError
+from ...dialects.dtypes import dtype_of
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.expr import Expr, Op
+from ...ir.struct_info import dims_of, type_of
+
+if TYPE_CHECKING:
+    from .context import PatternSeq, SameShapeConstraint
+
+
+class DFPattern:
+    """The base of patterns. `p(a, b)` is a call of what `p` matches; `|`, `&` and `~` combine patterns."""
+
+    def __call__(self, *args: Any, varg_default_wildcard: bool = False, add_constraint: bool = True) -> CallPattern:
+        """A call with these arguments; with `varg_default_wildcard` further arguments may be anything.
+
+        In a `PatternContext` each argument is used by the call, unless `add_constraint` is off.
+        """
+        return CallPattern(self, args, varg_default_wildcard, add_constraint)
+
+    def __or__(self, other: DFPattern) -> OrPattern:
+        return OrPattern(self, other)
+
+    def __and__(self, other: DFPattern) -> AndPattern:
+        return AndPattern(self, other)
+
+    def __invert__(self) -> NotPattern:
+        return NotPattern(self)
+
+    def optional(self, option: Callable[[DFPattern], DFPattern]) -> OrPattern:
+        """This, or what `option` makes of it."""
+        return option(self) | self
+
+    def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
+        """With these attributes: of a call or a function."""
+        return AttrPattern(self, attrs)
+
+    def has_struct_info(self, struct_info: Any) -> StructInfoPattern:
+        """With struct info that is for certain one of `struct_info`."""
+        return StructInfoPattern(self, struct_info)
+
+    def has_dtype(self, dtype: str) -> DataTypePattern:
+        """A tensor of this data type."""
+        return DataTypePattern(self, dtype)
+
+    def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
+        """A tensor of this shape."""
+        return ShapePattern(self, shape)
+
+    def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
+        """Whether an expression is like this. Variables are looked through where `var2val` says what they are."""
+        return self.extract_matched_expr(expr, var2val) is not None
+
+    def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
+        """What each part of the pattern stands for in `expr`, None where it does not match."""
+        from .matcher import extract
+
+        return extract(self, expr, var2val)
+
+    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """What this matches is used by what `other` matches, as its argument `index` where that is not -1."""
+        from .context import as_seq
+
+        return as_seq(self).used_by(other, index)
+
+    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """As `used_by`, and by nothing else."""
+        from .context import as_seq
+
+        return as_seq(self).only_used_by(other, index)
+
+    __xor__ = used_by
+    __rshift__ = only_used_by
+
+    def fork_to(self, *others: DFPattern) -> None:
+        """What this matches is used by what each of `others` matches."""
+        for other in others:
+            self.used_by(other)
+
+    def same_shape_as(self, *others: DFPattern) -> SameShapeConstraint:
+        """What this and `others` match has one shape."""
+        from .context import SameShapeConstraint
+
+        return SameShapeConstraint(self, *others)
+
+    def dup(self) -> Self:
+        """A pattern like this one with an identity of its own; its parts are the same ones."""
+        return copy.copy(self)
+
+
+class WildcardPattern(DFPattern):
+    """Anything."""
+
+
+class _NamedPattern(DFPattern):
+    """What is called `name`; any where that is empty."""
+
+    def __init__(self, name: str = ""):
+        self.name = name
+
+
+class VarPattern(_NamedPattern):
+    """A variable that is not looked through: a parameter, or any where there is nothing to look it up in."""
+
+
+class DataflowVarPattern(VarPattern):
+    """A `VarPattern` of variables that are local to a dataflow block."""
+
+
+class GlobalVarPattern(_NamedPattern):
+    """A function of the module whose name contains `name`."""
+
+
+class ExternFuncPattern(_NamedPattern):
+    """A packed function."""
+
+
+class ConstantPattern(DFPattern):
+    """A constant tensor."""
+
+
+class ExprPattern(DFPattern):
+    """An operator, or an expression that is structurally equal to `expr`."""
+
+    def __init__(self, expr: Expr | Op):
+        self.expr = expr
+
+
+class CallPattern(DFPattern):
+    """A call of what `op` matches."""
+
+    def __init__(
+        self, op: DFPattern, args: Iterable[Any], varg_default_wildcard: bool = False, add_constraint: bool = True
+    ):
+        self.op = op
+        self.args = tuple(map(as_pattern, args))
+        self.varg_default_wildcard = varg_default_wildcard
+        if add_constraint:
+            from .context import constrain_arguments
+
+            constrain_arguments(self)
+
+
+class FunctionPattern(DFPattern):
+    """A Relax function: its parameters, and the expression that it returns."""
+
+    def __init__(self, params: Iterable[Any], body: DFPattern):
+        self.params = tuple(map(as_pattern, params))
+        self.body = body
+
+
+class TuplePattern(DFPattern):
+    """A tuple with these fields, in this order."""
+
+    def __init__(self, fields: Iterable[Any]):
+        self.fields = tuple(map(as_pattern, fields))
+
+    def __getitem__(self, index: int) -> TupleGetItemPattern:
+        if not -len(self.fields) <= index < len(self.fields):
+            raise IndexError(f"index {index} of a tuple of {len(self.fields)} patterns")
+        return TupleGetItemPattern(self, index % len(self.fields))
+
+
+class UnorderedTuplePattern(DFPattern):
+    """A tuple with these fields, in any order."""
+
+    def __init__(self, fields: Iterable[Any]):
+        self.fields = tuple(map(as_pattern, fields))
+
+
+class TupleGetItemPattern(DFPattern):
+    """A field of a tuple; any field where `index` is None."""
+
+    def __init__(self, tuple_value: DFPattern, index: int | None = None):
+        self.tuple_value = tuple_value
+        self.index = None if index == -1 else index
+
+
+class OrPattern(DFPattern):
+    """One of two; the left one is tried first."""
+
+    def __init__(self, left: DFPattern, right: DFPattern):
+        self.left = as_pattern(left)
+        self.right = as_pattern(right)
+
+
+class AndPattern(DFPattern):
+    """Both of two."""
+
+    def __init__(self, left: DFPattern, right: DFPattern):
+        self.left = as_pattern(left)
+        self.right = as_pattern(right)
+
+
+class NotPattern(DFPattern):
+    """What `to_reject` does not match."""
+
+    def __init__(self, to_reject: DFPattern):
+        self.to_reject = as_pattern(to_reject)
+
+
+class _Refined(DFPattern):
+    """What `pattern` matches, if something more holds."""
+
+    def __init__(self, pattern: DFPattern):
+        self.pattern = as_pattern(pattern)
+
+
+class AttrPattern(_Refined):
+    """With these attributes."""
+
+    def __init__(self, pattern: DFPattern, attrs: Mapping[str, Any]):
+        super().__init__(pattern)
+        self.attrs = dict(attrs)
+
+
+class StructInfoPattern(_Refined):
+    """With struct info of this kind; `symbols` are variables of the pattern, which stand for any extent."""
+
+    def __init__(self, pattern: DFPattern, struct_info: Any, symbols: Iterable[Var] = ()):
+        super().__init__(pattern)
+        self.type: Attribute = type_of(struct_info)
+        self.symbols = frozenset(symbols)
+
+
+class DataTypePattern(_Refined):
+    """A tensor of this data type."""
+
+    def __init__(self, pattern: DFPattern, dtype: str):
+        super().__init__(pattern)
+        self.dtype: Attribute = dtype_of(dtype)
+
+
+class ShapePattern(_Refined):
+    """A tensor of this shape."""
+
+    def __init__(self, pattern: DFPattern, shape: Sequence[Any]):
+        super().__init__(pattern)
+        self.dims: tuple[SymExpr, ...] = tuple(dims_of(shape))
+
+
+class PrimArrPattern(DFPattern):
+    """A shape value with these extents."""
+
+    def __init__(self, shape: Sequence[Any]):
+        self.dims: tuple[SymExpr, ...] = tuple(dims_of(shape))
+
+
+def as_pattern(value: Any) -> DFPattern:
+    """A pattern, or what stands for one: an expression for itself, a sequence for a tuple. Raises `TiraxError`."""
+    if isinstance(value, DFPattern):
+        return value
+    if isinstance(value, Expr | Op):
+        return ExprPattern(value)
+    if isinstance(value, tuple | list):
+        return TuplePattern(cast("Sequence[Any]", value))
+    raise TiraxError("not a pattern", expected="a DFPattern such as wildcard()", found=repr(value))
+
+
+def wildcard() -> WildcardPattern:
+    """Anything."""
+    return WildcardPattern()
+
+
+def is_var(name: str = "") -> VarPattern:
+    """A variable that is not looked through, such as a parameter."""
+    return VarPattern(name)
+
+
+def is_dfv(name: str = "") -> DataflowVarPattern:
+    """A variable that is local to a dataflow block and not looked through."""
+    return DataflowVarPattern(name)
+
+
+def is_gv(name: str = "") -> GlobalVarPattern:
+    """A function of the module whose name contains `name`."""
+    return GlobalVarPattern(name)
+
+
+def is_const() -> ConstantPattern:
+    """A constant tensor."""
+    return ConstantPattern()
+
+
+def is_expr(expr: Any) -> ExprPattern:
+    """An expression that is structurally equal to `expr`."""
+    from ...ir.relax_ops import to_expr
+
+    return ExprPattern(expr if isinstance(expr, Op) else to_expr(expr))
+
+
+def is_op(op_name: str) -> ExprPattern:
+    """An operator. Raises `NameLookupError` with a suggestion for an unknown one."""
+    return ExprPattern(Op.get(op_name))
+
+
+def is_tuple(fields: Sequence[Any], unordered: bool = False) -> TuplePattern | UnorderedTuplePattern:
+    """A tuple with these fields."""
+    return UnorderedTuplePattern(fields) if unordered else TuplePattern(fields)
+
+
+def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
+    """A field of a tuple."""
+    return TupleGetItemPattern(tuple_value, index)
+
+
+def is_shape(shape: Sequence[Any]) -> PrimArrPattern:
+    """A shape value with these extents."""
+    return PrimArrPattern(shape)
+
+
+def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
+    """What has these attributes."""
+    return AttrPattern(pattern or wildcard(), attrs)
+
+
+def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
+    """A tensor of this data type."""
+    return DataTypePattern(pattern or wildcard(), dtype)
+
+
+def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:
+    """A tensor of this shape."""
+    return ShapePattern(pattern or wildcard(), shape)
+
+
+def has_struct_info(struct_info: Any, pattern: DFPattern | None = None) -> StructInfoPattern:
+    """What has struct info of this kind."""
+    return StructInfoPattern(pattern or wildcard(), struct_info)
+
+
+def reject(pattern: DFPattern) -> NotPattern:
+    """What `pattern` does not match."""
+    return NotPattern(pattern)
+
+
+def _destination_passing(op: str, func: DFPattern, args: Any, tir_vars: Any) -> CallPattern:
+    given = wildcard() if args is None else as_pattern(args)
+    return CallPattern(is_op(op), [func, given, *tir_vars], varg_default_wildcard=True, add_constraint=False)
+
+
+def is_call_tir(func_name: str, args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
+    """A `call_tir` of a function; `args` are patterns of its inputs (or one of the tuple of them)."""
+    more = () if tir_vars is None else (tir_vars,)
+    return _destination_passing("relax.call_tir", GlobalVarPattern(func_name), args, more)
+
+
+def is_call_dps_packed(func_name: str, args: Any = None) -> CallPattern:
+    """A `call_dps_packed` of a packed function."""
+    return _destination_passing("relax.call_dps_packed", ExternFuncPattern(func_name), args, ())
+
+
+def is_call_packed(func_name: str, args: Sequence[Any] | None = None) -> CallPattern:
+    """A call of a packed function; with any arguments where `args` is None."""
+    any_args = args is None
+    return CallPattern(ExternFuncPattern(func_name), args or (), varg_default_wildcard=any_args, add_constraint=False)
+
+
+def make_fused_bias_activation_pattern(
+    op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
+) -> DFPattern:
+    """An operator of two arguments, perhaps with a bias added (reshaped, where that is allowed) and an activation."""
+    out: DFPattern = is_op(op_name)(wildcard(), wildcard())
+    if with_bias:
+        bias: DFPattern = wildcard()
+        if allow_reshape:
+            bias = is_op("relax.reshape")(bias, wildcard(), varg_default_wildcard=True) | bias
+        out = is_op("relax.add")(out, bias)
+    return out if activation is None else is_op(activation)(out)

@@ -1,0 +1,175 @@
+"""Placing what a rewriter gives back: detached ops become bindings before the one that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects.builtin import UnknownLoc
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import is_base_of
+from ...ir.builder import NameSupply, infer_again
+from ...ir.expr import INLINE_OPS, is_inline
+from ...ir.functions import binding_blocks
+from ...ir.substitute import set_type
+
+
+def names_of(func: Operation) -> NameSupply:
+    """A supply of names that are new in a function."""
+    taken: list[str] = []
+    for block in binding_blocks(func):
+        values: list[SSAValue] = [*block.args, *(r for op in block.ops for r in op.results)]
+        taken += [name for v in values if (name := name_of(v)) is not None]
+    return NameSupply(taken)
+
+
+class Placer:
+    """Puts detached ops into a function. `placed` are the ops that it put there."""
+
+    def __init__(self, names: NameSupply):
+        self.names = names
+        self.placed: set[Operation] = set()
+
+    def place(self, value: SSAValue, anchor: Operation, reused: Iterable[SSAValue] = ()) -> SSAValue:
+        """`value` where `anchor` stands: what is detached of it is put before `anchor`, operands first.
+
+        `reused` are bound values that the rewriter was given as expressions: TVM binds a copy of each that is used
+        again, and removes it later; its name is not used here either.
+        """
+        if not isinstance(value, OpResult) or (value.op.parent is not None and not is_inline(value.op)):
+            return value
+        if value.op.parent is not None:
+            return self._copy_inline(value.op, anchor)
+        self._place_operands(value.op, anchor, set(reused))
+        return value
+
+    def _place_operands(self, root: Operation, anchor: Operation, reused: set[SSAValue]) -> None:
+        """Put `root` and the detached ops that it uses before `anchor`, in order of use, without recursion."""
+        stack: list[tuple[Operation, int]] = [(root, 0)]
+        while stack:
+            op, i = stack.pop()
+            if i == len(op.operands):
+                if op.parent is None:
+                    self._insert(op, anchor, named=op is not root)
+                continue
+            stack.append((op, i + 1))
+            operand = op.operands[i]
+            if operand in reused:
+                reused.discard(operand)
+                self._fresh(anchor)
+            elif isinstance(operand, OpResult) and operand.op.parent is None and not is_inline(operand.op):
+                stack.append((operand.op, 0))
+
+    def _insert(self, op: Operation, anchor: Operation, named: bool) -> None:
+        block = cast(Block, anchor.parent)
+        for i, operand in enumerate(op.operands):
+            if isinstance(operand, OpResult) and is_inline(operand.op):
+                op.operands[i] = self._copy_inline(operand.op, anchor)
+        block.insert_op_before(op, anchor)
+        self.placed.add(op)
+        if isinstance(op.location, UnknownLoc):
+            op.location = anchor.location
+        if named:
+            set_name(op.results[0], self._fresh(anchor))
+
+    def _copy_inline(self, op: Operation, anchor: Operation) -> SSAValue:
+        """A leaf or tuple without a name, for one more user."""
+        new = op.clone() if op.parent is not None or op.results[0].first_use is not None else op
+        self._place_parts(new, anchor)
+        cast(Block, anchor.parent).insert_op_before(new, anchor)
+        self.placed.add(new)
+        return new.results[0]
+
+    def _place_parts(self, op: Operation, anchor: Operation) -> None:
+        for i, operand in enumerate(op.operands):
+            if not isinstance(operand, OpResult):
+                continue
+            if is_inline(operand.op):
+                op.operands[i] = self._copy_inline(operand.op, anchor)
+            elif operand.op.parent is None:
+                self._place_operands(operand.op, anchor, set())
+                set_name(operand, self._fresh(anchor))
+
+    def _fresh(self, anchor: Operation) -> str:
+        return self.names.fresh("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv")
+
+    def replace(self, old: Operation, new: SSAValue) -> None:
+        """Let `new`, which stands before `old`, be used instead of it under its name, but for what was placed.
+
+        Where the new ops use `old` itself, it stays, under a new name.
+        """
+        result = old.results[0]
+        name, was_placed = name_of(result), isinstance(new, OpResult) and new.op in self.placed
+        uses = [use for use in result.uses if use.operation not in self.placed]
+        if was_placed and result.first_use is not None and len(uses) != len(list(result.uses)):
+            self._move_after(old)
+            set_name(result, self._fresh(old))
+        spread = [use.operation for use in uses]
+        for use in uses:
+            use.operation.operands[use.index] = self._for_user(new, use.operation, name)
+        if was_placed and not isinstance(cast(OpResult, new).op, relax.LEAVES):
+            set_name(new, name)
+        if new.type != result.type:
+            infer_users(spread)
+
+    def _move_after(self, old: Operation) -> None:
+        """Put what was placed before `old` and uses it behind it, in order."""
+        block = cast(Block, old.parent)
+        moved: list[Operation] = []
+        known: set[Operation] = {old}
+        op = old.prev_op
+        before: list[Operation] = []
+        while op is not None and op in self.placed:
+            before.append(op)
+            op = op.prev_op
+        for op in reversed(before):
+            if any(isinstance(v, OpResult) and v.op in known for v in op.operands):
+                known.add(op)
+                moved.append(op)
+        for op in reversed(moved):
+            op.detach()
+            block.insert_op_after(op, old)
+
+    def _for_user(self, new: SSAValue, user: Operation, name: str | None) -> SSAValue:
+        """The new value for one user: a leaf without a name is copied to each, but a block's output has a name."""
+        if not (isinstance(new, OpResult) and isinstance(new.op, relax.LEAVES) and name_of(new) is None):
+            return new
+        if isinstance(user, relax.OutputOp | relax.YieldOp):
+            bound = new.op.clone()
+            cast(Block, user.parent).insert_op_before(bound, user)
+            set_name(bound.results[0], name)
+            return bound.results[0]
+        return self._copy_inline(new.op, user)
+
+
+def infer_users(users: Iterable[Operation]) -> None:
+    """Infer struct info anew in ops whose operands have changed, and in what uses those, as far as anything changes."""
+    stack = list(users)
+    while stack:
+        op = stack.pop()
+        for value in _inferred(op):
+            stack += [use.operation for use in value.uses]
+
+
+def _inferred(op: Operation) -> list[SSAValue]:
+    """Infer the results of an op anew; those that changed."""
+    if isinstance(op, relax.OutputOp):
+        outer = cast(relax.DataflowOp, op.parent_op())
+        pairs = zip(outer.outputs, op.values_, strict=True)
+        return [r for r, v in pairs if r.type != v.type and (set_type(r, v.type) or True)]
+    if isinstance(op, relax.ReturnOp):
+        func = op.parent_op()
+        if isinstance(func, relax.FuncOp) and not is_base_of(func.ret_type, op.value.type):
+            func.ret_type = op.value.type
+        return []
+    if not op.results:
+        return []
+    before = op.results[0].type
+    infer_again(op)
+    return [op.results[0]] if op.results[0].type != before else []
+
+
+__all__ = ["INLINE_OPS", "Placer", "infer_users", "names_of"]
