@@ -17,6 +17,7 @@ from ..diagnostics import unknown_name
 from ..dialects import relax
 from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
+from .relax_moving import MOVING
 
 Array = Any
 Function = Callable[..., Any]
@@ -287,6 +288,7 @@ OPERATORS: dict[str, Function] = {
     "full": _full,
     "zeros_like": lambda _op, x: np.zeros_like(x),
     "ones_like": lambda _op, x: np.ones_like(x),
+    **MOVING,
 }
 """Operators by name, without the prefix `relax.`."""
 

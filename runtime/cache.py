@@ -112,7 +112,7 @@ class ObjectCache:
         entries: list[tuple[float, int, Path]] = []
         for path in self.directory.glob("*.o"):
             try:
-                status = path.stat()
+                status = path.lstat()
             except FileNotFoundError:
                 continue
             entries.append((status.st_mtime, status.st_size, path))

@@ -138,7 +138,7 @@ def as_ndarray(source: Any) -> np.ndarray:
     """`source` as a numpy array over the same memory; what `from_dlpack` raises is raised here."""
     if isinstance(source, (np.ndarray, np.generic)):
         return _checked(np.asanyarray(source))
-    if not hasattr(source, "__dlpack__"):
+    if not hasattr(type(source), "__dlpack__"):
         found = type(source).__name__
         raise ArgumentError("not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found)
     where = source.__dlpack_device__()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from . import nn
 from .broadcast import *  # noqa: F403
+from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .indexing import *  # noqa: F403
+from .rearrange import *  # noqa: F403
 from .reduction import *  # noqa: F403
 from .transform import *  # noqa: F403
 

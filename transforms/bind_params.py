@@ -120,7 +120,10 @@ def _as_array(value: Any) -> Any:
         return np.asarray(value.numpy())
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise TiraxError("this is no array", found=error) from error
 
 
 def _bind_dims(name: str, param: SSAValue, data: relax.TensorDataAttr, symbols: dict[str, SymExpr]) -> None:

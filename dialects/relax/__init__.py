@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, Dialect
 
-from . import create, elementwise, linear_algebra, manipulate, nn, reduce
+from . import (
+    create,
+    elementwise,
+    indexing,
+    linear_algebra,
+    manipulate,
+    nn,
+    rearrange,
+    reduce,
+)
 from .calls import (
     CALL_OPS,
     CallBase,

@@ -68,7 +68,7 @@ class FullLike(_Like):
         fill = self.tensor("fill_value")
         if fill.rank not in (None, 0):
             self.fail_shape("argument fill_value must be a scalar", "rank 0", fill.rank)
-        return super().infer()
+        return _Like.infer(self)
 
 
 def prim_operand(op: Operator, arg: str) -> PrimType | None:
@@ -105,12 +105,7 @@ def number_operand(op: Operator, arg: str) -> float | None:
     return owner.value.value.data if isinstance(owner.value, FloatAttr) else owner.value.data.constant
 
 
-@operator("relax.arange", "start end? step?", dtype=DTYPE)
-class Arange(Operator):
-    """start, start + step, … before `end`; from 0 to `start` where `end` is absent. int64 of integers, else float32."""
-
-    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
-
+class _WithDefaultDType(Operator):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
         scalars = [a for a in args if isinstance(a, SSAValue)]
@@ -118,6 +113,13 @@ class Arange(Operator):
             integers = all(not isinstance(a.type, PrimType) or hasattr(a.type.dtype, "signedness") for a in scalars)
             attrs["dtype"] = i64 if integers else f32
         return super().make(*args, **attrs)
+
+
+@operator("relax.arange", "start end? step?", dtype=DTYPE)
+class Arange(_WithDefaultDType):
+    """start, start + step, … before `end`; from 0 to `start` where `end` is absent. int64 of integers, else float32."""
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
 
     def infer(self) -> Attribute:
         types = [t for a in ("start", "end", "step") if (t := prim_operand(self, a)) is not None]

@@ -74,12 +74,10 @@ class StridedSlice(Operator):
     def slices(self) -> dict[int, Slice] | None:
         """The slice of each of `axes`, None where not all is known."""
         x = self.tensor("x")
-        given = [self._scalars(n) for n in ("axes", "begin", "end", "strides")]
-        if given[3] == [] and given[0] is not None:
-            given[3] = [Const(1)] * len(given[0])
-        if x.dims is None or any(g is None for g in given):
+        axes, begin, end, strides = (self._scalars(n) for n in ("axes", "begin", "end", "strides"))
+        if x.dims is None or axes is None or begin is None or end is None or strides is None:
             return None
-        axes, begin, end, strides = cast("list[list[SymExpr]]", given)
+        strides = strides or [Const(1) for _ in axes]
         if not len(axes) == len(begin) == len(end) == len(strides):
             self.fail_shape("axes, begin, end and strides must be equally many", len(axes), f"{len(begin)}, {len(end)}")
         places = normalize_axes(self, [self._literal("axes", a) for a in axes], len(x.dims), "axes")

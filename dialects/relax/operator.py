@@ -64,7 +64,14 @@ class Attr:
 
     kind: Kind = Kind.VALUE
     default: Any = None
-    types: tuple[type, ...] = ()
+    types: tuple[type[Any], ...] = ()
+
+    @property
+    def allowed(self) -> tuple[type[Any], ...]:
+        """The types of a value, none where anything goes."""
+        if self.types or self.default is None:
+            return self.types
+        return (cast("type[Any]", type(self.default)),)
 
     def accepts(self, value: PyValue) -> bool:
         """Whether `value` is of the attribute's types."""
@@ -72,7 +79,7 @@ class Attr:
             return self.default is None or type(None) in self.types
         if self.kind is Kind.DTYPE:
             return isinstance(value, str | TypeAttribute)
-        types = self.types or (() if self.default is None else (type(self.default),))
+        types = self.allowed
         if not types:
             return True
         if isinstance(value, bool):
@@ -83,8 +90,9 @@ class Attr:
         """What the attribute takes, for a diagnostic."""
         if self.kind is Kind.DTYPE:
             return "a data type"
-        types = self.types or (type(self.default),)
-        return " or ".join({"NoneType": "None", "list": "a list of ints"}.get(t.__name__, t.__name__) for t in types)
+        return " or ".join(
+            {"NoneType": "None", "list": "a list of ints"}.get(t.__name__, t.__name__) for t in self.allowed
+        )
 
     def stored(self, value: PyValue) -> Attribute | None:
         """A value as the attribute that an operator holds: a dtype that is given by name becomes the type."""

@@ -77,15 +77,15 @@ def _agreeing(op: Operator, arg: str) -> tuple[list[TensorType], Attribute | Non
     return tensors, None if None in dtypes else tensors[0].element
 
 
-@operator("relax.stack", "tensors*", axis=0)
+@operator("relax.stack", "xs*", axis=0)
 class Stack(Operator):
     """Tensors of one shape joined along a new dimension `axis`."""
 
     def infer(self) -> Attribute:
-        tensors, dtype = _agreeing(self, "tensors")
+        tensors, dtype = _agreeing(self, "xs")
         ranks = {t.rank for t in tensors} - {None}
         if len(ranks) > 1:
-            self.fail_shape("all of tensors must have one rank", found=[t.rank for t in tensors])
+            self.fail_shape("all of xs must have one rank", found=[t.rank for t in tensors])
         rank = next(iter(ranks), None)
         if rank is None:
             return TensorType.of(None, dtype)
@@ -100,20 +100,20 @@ class Stack(Operator):
         for n, shape in enumerate(shapes[1:], 1):
             for i, (a, b) in enumerate(zip(shapes[0], shape, strict=True)):
                 if (a - b).constant not in (None, 0):
-                    self.fail_shape(f"tensors[{n}] has another extent in dimension {i}", a, b)
+                    self.fail_shape(f"xs[{n}] has another extent in dimension {i}", a, b)
 
 
-@operator("relax.meshgrid", "tensors*", indexing="ij")
+@operator("relax.meshgrid", "xs*", indexing="ij")
 class Meshgrid(Operator):
     """Vectors as the coordinates of a grid: tensor i repeated along all dimensions but i (`xy` swaps the first two)."""
 
     def infer(self) -> Attribute:
-        tensors, dtype = _agreeing(self, "tensors")
+        tensors, dtype = _agreeing(self, "xs")
         if self.attr("indexing") not in ("ij", "xy"):
             self.fail_shape("attribute indexing is unknown", "ij or xy", self.attr("indexing"))
         for i, t in enumerate(tensors):
             if t.rank not in (None, 1):
-                self.fail_shape(f"tensors[{i}] must be a vector", "rank 1", t.rank)
+                self.fail_shape(f"xs[{i}] must be a vector", "rank 1", t.rank)
         dims = [t.dims[0] for t in tensors if t.dims is not None]
         if self.attr("indexing") == "xy" and len(dims) > 1:
             dims[:2] = dims[1::-1]

@@ -257,7 +257,7 @@ class RegionOp(IRDLOperation):
                 return start, parse_expr(parser)
             if not isinstance(start.type, IntegerType):
                 parser.raise_error(f"the start of a region is an integer, found {start.type}")
-            return start, Const(1, start.type)
+            return start, Const(1, cast(IntegerType, start.type))
 
         dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, dim)
         return cls(buffer, [s for s, _ in dims], [e for _, e in dims])

@@ -6,6 +6,7 @@ import math as pymath
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import unknown_name
@@ -28,9 +29,7 @@ _UNARY: dict[str, _Cls] = {
     "acosh": math.AcoshOp, "atanh": math.AtanhOp, "erf": math.ErfOp, "floor": math.FloorOp, "ceil": math.CeilOp,
     "trunc": math.TruncOp, "round": math.RoundOp, "nearbyint": math.RoundEvenOp,
 }  # fmt: skip
-_BINARY: dict[str, _Cls] = {
-    "pow": math.PowFOp, "power": math.PowFOp, "atan2": math.Atan2Op, "copysign": math.CopySignOp
-}  # fmt: skip
+_BINARY: dict[str, _Cls] = {"atan2": math.Atan2Op, "copysign": math.CopySignOp}
 _ROUNDINGS = frozenset(("floor", "ceil", "trunc", "round", "nearbyint"))
 
 
@@ -67,6 +66,17 @@ def _sigmoid(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     minus = emit.pure(arith.NegfOp, (x,), x.type, {"fastmath": NO_FLAGS})
     power = emit.pure(math.ExpOp, (minus,), x.type, {"fastmath": NO_FLAGS})
     return emit.binary(arith.DivfOp, one, emit.binary(arith.AddfOp, one, power))
+
+
+def _power(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """x to the y; of integers by way of f64"""
+    from .casts import convert
+
+    dtype = op.call_args[0].type
+    if is_float(dtype):
+        return emit.pure(math.PowFOp, args[:2], args[0].type, {"fastmath": NO_FLAGS})
+    x, y = (convert(emit, a, dtype, f64) for a in args[:2])
+    return convert(emit, emit.pure(math.PowFOp, (x, y), x.type, {"fastmath": NO_FLAGS}), f64, dtype)
 
 
 def _exp10(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
@@ -134,6 +144,8 @@ def _ldexp(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 INTRINSICS: dict[str, Builder] = {
     **{name: _unary(name, cls) for name, cls in _UNARY.items()},
     **{name: _binary(cls) for name, cls in _BINARY.items()},
+    "pow": _power,
+    "power": _power,
     "sigmoid": _sigmoid,
     "exp10": _exp10,
     "hypot": _hypot,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
+from ...dialects import relax, tir
 from ...dialects.relax import TensorDataAttr
 
 
@@ -118,6 +119,10 @@ class Document:
         outer, self.lines = self.lines, lines
         yield
         self.lines = outer
+
+    def function_name(self, func: relax.FuncOp | tir.FuncOp) -> str:
+        """The name in the module; a private function that stands alone has none, and prints as `main`."""
+        return "main" if func.sym_visibility is not None and not self.in_module else func.sym_name.data
 
     def ir(self, name: str) -> str:
         self.used.add("ir")

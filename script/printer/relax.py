@@ -102,7 +102,7 @@ class RelaxPrinter:
         """Print `@R.function` and the function."""
         func = self._func
         options = ([] if func.pure else ["pure=False"]) + (["private=True"] if func.private else [])
-        self._function(func, func.sym_name.data, options)
+        self._function(func, self.doc.function_name(func), options)
 
     def closure(self, op: relax.ClosureOp) -> None:
         name = self._define(op.result)

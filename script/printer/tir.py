@@ -70,7 +70,7 @@ class TIRPrinter:
         params = [self._param(func, i, p, matches) for i, p in enumerate(func.params)]
         ret = "" if func.ret_type is None else f" -> {self._dtype(func.ret_type)}"
         self.doc.line("@" + self.doc.tir("prim_func") + ("(private=True)" if func.private else ""))
-        self.doc.line(f"def {func.sym_name.data}({', '.join(params)}){ret}:", func)
+        self.doc.line(f"def {self.doc.function_name(func)}({', '.join(params)}){ret}:", func)
         with self.doc.indented():
             attrs = shown_attrs(func.func_attrs, func.sym_name.data)
             if attrs:

@@ -107,6 +107,11 @@ def test_bfloat16_rounds(parse):
     assert r == 256
 
 
+@pytest.mark.parametrize(("a", "wanted"), [(0, 32), (1, 31), (255, 24), (2**31 - 1, 1), (-1, 0)])
+def test_leading_zeros(parse, a, wanted):
+    assert scalar(parse, '%r = tir.call_intrin "clz"(%a) : i32', a, types=["i32", "i32"]) == wanted
+
+
 def test_only_one_side_of_if_then_else_is_evaluated(parse):
     body = """%c = tir.const false
       %r = tir.if_then_else %c {
@@ -219,3 +224,41 @@ def test_sizes_reach_zero_and_one(parse):
     assert [s["n"] for s in symbolic_sizes(func)] == [2, 5, 1, 0]
     shapes = [random_inputs(func, s)[0].shape for s in symbolic_sizes(func)]
     assert shapes == [(2, 4), (5, 4), (1, 4), (0, 4)]
+
+
+TAKE = """
+relax.func @f(%x: !relax.tensor<[n, 2], f32>, %i: !relax.tensor<[4], i32>) -> !relax.tensor<[4, 2], f32> {
+  %r = relax.take %x, %i {axis = 0, mode = "MODE"} : !relax.tensor<[4, 2], f32>
+  relax.return %r : !relax.tensor<[4, 2], f32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "rows"), [("clip", [0, 2, 2, 0]), ("wrap", [0, 2, 1, 2]), ("nan", [0, 2, None, None])]
+)
+def test_take_outside(parse, mode, rows):
+    module = parse(TAKE.replace("MODE", mode))
+    x = np.arange(6, dtype="float32").reshape(3, 2)
+    expected = [[np.nan] * 2 if r is None else list(x[r]) for r in rows]
+    found = interpret(module, "f", [x, np.array([0, 2, 4, -1], "int32")])
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_take_of_nothing_is_nan(parse):
+    found = interpret(parse(TAKE.replace("MODE", "nan")), "f", [np.zeros((0, 2), "float32"), np.zeros(4, "int32")])
+    assert np.isnan(found).all() and found.shape == (4, 2)
+
+
+@pytest.mark.parametrize(("mode", "index"), [("fast", 3), ("fast", -1)])
+def test_take_outside_without_meaning(parse, mode, index):
+    x, i = np.zeros((3, 2), "float32"), np.array([0, 0, 0, index], "int32")
+    with pytest.raises(InterpreterError, match="outside of 0 to 3"):
+        interpret(parse(TAKE.replace("MODE", mode)), "f", [x, i])
+
+
+def test_take_of_an_unknown_mode(parse):
+    x, i = np.zeros((3, 2), "float32"), np.zeros(4, "int32")
+    with pytest.raises(NameLookupError, match="did you mean 'clip'"):
+        interpret(parse(TAKE.replace("MODE", "clipp")), "f", [x, i])

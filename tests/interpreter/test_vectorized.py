@@ -18,6 +18,10 @@ from tirax.interpreter import InterpreterError, interpret
 from tirax.interpreter import vectorized as vectorized_module
 from tirax.interpreter.tir import TirSemantics
 from tirax.ir.transform import new_context
+from tirax.transforms.annotate_tir_op_pattern import AnnotateTIROpPattern
+from tirax.transforms.fuse_ops import FuseOps
+from tirax.transforms.fuse_tir import FuseTIR
+from tirax.transforms.legalize import LegalizeOps
 
 DTYPES: dict[str, Any] = {
     "f32": np.float32,
@@ -27,7 +31,6 @@ DTYPES: dict[str, Any] = {
     "i8": np.int8,
 }
 FLOATS = ("f32", "f16", "bf16")
-Parse = Callable[[str], ModuleOp]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
@@ -65,7 +68,8 @@ class Writer:
 
     def load(self, iters: list[str], *, wild: bool = False) -> str:
         at = [self.index(iters, wild=wild) for _ in range(2)]
-        return self.emit(f"tir.load %X[{at[0]}, {at[1]}] : {self.dtype}")
+        buffer = self.pick("%X", "%X", "%X", "%C")
+        return self.emit(f"tir.load {buffer}[{at[0]}, {at[1]}] : {self.dtype}")
 
     def value(self, iters: list[str], place: str, depth: int) -> str:
         d = self.dtype
@@ -133,7 +137,9 @@ class Writer:
         split = self.pick(False, False, True)
         heads = [*names, *(["%a1"] if split else [])]
         for name in self.draw(st.permutations(heads)):
-            low, extent = (0, 2) if split and name in ("%a", "%a1") else self.pick((0, 4), (0, 3), (1, 3), (0, 1), (2, 1))
+            low, extent = (
+                (0, 2) if split and name in ("%a", "%a1") else self.pick((0, 4), (0, 3), (1, 3), (0, 1), (2, 1))
+            )
             if self.pick(*range(30)) == 0:
                 low, extent = self.pick((0, 5), (0, 0), (-1, 3))
             kind = self.pick("", "", "parallel ", "vectorized ", "unrolled ")
@@ -229,3 +235,179 @@ def test_both_ways_agree_bit_for_bit(program: tuple[str, str], seed: int, same: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectorized_module, "MOST_LANES", most)
         assert outcome(module, arrays, same, True) == outcome(module, arrays, same, False)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the loops that were reached ran at once, in order."""
+    found: list[bool] = []
+    ask = TirSemantics.loop_at_once
+
+    def note(self: TirSemantics, interpreter: Any, op: Any) -> bool:
+        found.append(ask(self, interpreter, op))
+        return found[-1]
+
+    monkeypatch.setattr(TirSemantics, "loop_at_once", note)
+    return found
+
+
+HEAD = "tir.func @f(%X: !tir.buffer<[8], f32>, %C: !tir.buffer<[9], f32>) { %one = tir.const 1 : i64 "
+X, C = np.arange(8, dtype="float32"), np.arange(10, 19, dtype="float32")
+
+
+def run(body: str, x: Any, c: Any, *, vectorize: bool = True) -> Any:
+    """%C after `body`."""
+    x = x.copy()
+    c = x if c is None else c.copy()
+    text = HEAD if c.shape == (9,) else HEAD.replace("<[9]", "<[8]")
+    interpret(parsed(text + body + "}"), "f", [x, c], vectorize=vectorize)
+    return c
+
+
+PREFIX_SUM = """tir.for %i = 0 to 8 {
+  %next = tir.add %i, %one : i64
+  %c = tir.load %C[%i] : f32
+  %x = tir.load %X[%i] : f32
+  %s = tir.add %c, %x : f32
+  tir.store %s, %C[%next]
+}"""
+PAIRS = """tir.for %i = 0 to 8 {
+  %two = tir.const 2 : i64
+  %half = tir.floordiv %i, %two : i64
+  %c = tir.load %C[%half] : f32
+  %x = tir.load %X[%i] : f32
+  %s = tir.add %c, %x : f32
+  tir.store %s, %C[%half]
+}"""
+EARLY_LOAD = """tir.for %i = 0 to 8 {
+  %c = tir.load %C[%i] : f32
+  tir.for %j = 0 to 8 {
+    %x = tir.load %X[%j] : f32
+    %s = tir.add %c, %x : f32
+    tir.store %s, %C[%i]
+  }
+}"""
+SCATTER = """tir.for %i = 0 to 8 {
+  %x = tir.load %X[%i] : f32
+  %at = tir.cast %x : f32 -> i64
+  tir.store %x, %C[%at]
+}"""
+TOTAL = """tir.for %i = 0 to 8 {
+  %zero = tir.const 0 : i64
+  %c = tir.load %C[%zero] : f32
+  %x = tir.load %X[%i] : f32
+  %s = tir.add %c, %x : f32
+  tir.store %s, %C[%zero]
+}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (PREFIX_SUM, np.concatenate([C[:1], C[0] + np.cumsum(X)])),
+        (PAIRS, np.concatenate([C[:4] + X[::2] + X[1::2], C[4:]])),
+        (EARLY_LOAD, np.concatenate([C[:8] + X[-1], C[8:]])),
+        (SCATTER, np.concatenate([X, C[8:]])),
+        (TOTAL, np.concatenate([C[:1] + X.sum(), C[1:]])),
+    ],
+)
+def test_iterations_that_meet_run_in_turn(body: str, expected: Any, at_once: list[bool]) -> None:
+    np.testing.assert_array_equal(run(body, X, C), expected)
+    assert not at_once[0]
+
+
+REVERSED = """tir.for %i = 0 to 8 {
+  %last = tir.const 7 : i64
+  %j = tir.sub %last, %i : i64
+  %x = tir.load %X[%j] : f32
+  tir.store %x, %C[%i]
+}"""
+DOUBLED = """tir.for %i = 0 to 8 {
+  %x = tir.load %X[%i] : f32
+  %d = tir.add %x, %x : f32
+  tir.store %d, %C[%i]
+}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "same", "expected", "independent"),
+    [
+        (REVERSED, False, X[::-1], True),
+        (REVERSED, True, [7, 6, 5, 4, 4, 5, 6, 7], False),
+        (DOUBLED, False, 2 * X, True),
+        (DOUBLED, True, 2 * X, True),
+    ],
+)
+def test_buffers_that_share_memory(
+    body: str, same: bool, expected: Any, independent: bool, at_once: list[bool]
+) -> None:
+    np.testing.assert_array_equal(run(body, X, None if same else np.zeros(8, "float32")), expected)
+    assert at_once == [independent]
+
+
+SPLIT = """tir.for %a = 0 to 3 {
+  tir.for vectorized %b = 0 to 4 {
+    %four = tir.const 4 : i64
+    %m = tir.mul %a, %four : i64
+    %s = tir.add %m, %b : i64
+    %end = tir.const 9 : i64
+    %p = tir.lt %s, %end : i64
+    tir.block "b" (%v = spatial(%s, 9)) where %p {
+      %one_less = tir.sub %v, %one : i64
+      %zero = tir.const 0 : i64
+      %ok = tir.ge %one_less, %zero : i64
+      %r = tir.if_then_else %ok {
+        %x = tir.load %X[%one_less] : f32
+        tir.yield %x : f32
+      } else {
+        %f = tir.const -1.0 : f32
+        tir.yield %f : f32
+      }
+      tir.store %r, %C[%v]
+    }
+  }
+}"""
+
+
+@pytest.mark.parametrize("most", [1, 5, 100])
+def test_predicates_and_lazy_sides_mask_lanes(most: int, at_once: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectorized_module, "MOST_LANES", most)
+    np.testing.assert_array_equal(run(SPLIT, X, C), [-1, *X])
+    assert at_once == [True]
+
+
+def test_a_failure_names_the_first_iteration(at_once: list[bool]) -> None:
+    body = DOUBLED.replace("0 to 8", "0 to 11")
+    with pytest.raises(InterpreterError, match="out of bounds") as caught:
+        run(body, X, np.zeros(8, "float32"))
+    assert "found: 8" in str(caught.value)
+    assert at_once == [False]
+
+
+def test_switched_off(at_once: list[bool]) -> None:
+    np.testing.assert_array_equal(run(REVERSED, X, np.zeros(8, "float32"), vectorize=False), X[::-1])
+    assert at_once == []
+
+
+NETWORK = """
+relax.func @main(%x: !relax.tensor<[n, 784], f32>, %w: !relax.tensor<[784, 128], f32>, %b: !relax.tensor<[128], f32>)
+    -> !relax.tensor<[n, 128], f32> {
+  %o = relax.dataflow {
+    %m = relax.matmul %x, %w : !relax.tensor<[n, 128], f32>
+    %a = relax.add %m, %b : !relax.tensor<[n, 128], f32>
+    %r = relax.nn.relu %a : !relax.tensor<[n, 128], f32>
+    relax.output %r : !relax.tensor<[n, 128], f32>
+  }
+  relax.return %o : !relax.tensor<[n, 128], f32>
+}
+"""
+
+
+def test_a_network_runs_at_once(at_once: list[bool]) -> None:
+    module = AnnotateTIROpPattern()(LegalizeOps()(parsed(NETWORK)))
+    lowered = FuseTIR()(FuseOps()(module))
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.random(shape, "float32") - 0.5 for shape in ((5, 784), (784, 128), (128,)))
+    found = interpret(lowered, "main", [x, w, b])
+    np.testing.assert_allclose(found, np.maximum(x @ w + b, 0), rtol=1e-4, atol=1e-4)
+    assert at_once and all(at_once)

@@ -231,3 +231,18 @@ def test_normalize_refines_and_names(parse):
     assert "%lv = relax.exp %x : !relax.tensor<[n, 4], f32>" in after
     assert "%lv1 = relax.permute_dims %lv : !relax.tensor<[4, n], f32>" in after
     assert "relax.return %y : !relax.tensor<[4, n], f32>" in after
+
+
+def test_dead_code_keeps_the_casts_of_a_block_without_outputs(parse):
+    text = """relax.func @f(%y: !relax.tensor<ndim = 1, f32>) -> !relax.tensor<ndim = 1, f32> {
+      %z = relax.dataflow {
+        %c = relax.match_cast %y : !relax.tensor<ndim = 1, f32> -> !relax.tensor<[m], f32>
+        relax.output %c : !relax.tensor<[m], f32>
+      }
+      %s = relax.shape [m]
+      %w = relax.ones %s {dtype = "float32"} : !relax.tensor<[m], f32>
+      relax.return %w : !relax.tensor<[m], f32> }"""
+    module = parse(text)
+    after = DeadCodeElimination()(module)
+    assert count(after, relax.MatchCastOp) == 1
+    assert_same_meaning(module, after)

@@ -27,7 +27,7 @@ def names_of(func: Operation) -> NameSupply:
 
 
 class Placer:
-    """Puts detached ops into a function. `placed` are the ops that it put there."""
+    """Puts detached ops into a function. `placed` are those of the replacement that is being made."""
 
     def __init__(self, names: NameSupply):
         self.names = names
@@ -111,7 +111,8 @@ class Placer:
         for use in uses:
             use.operation.operands[use.index] = self._for_user(new, use.operation, name)
         if was_placed and not isinstance(cast(OpResult, new).op, relax.LEAVES):
-            set_name(new, name)
+            inline = isinstance(cast(OpResult, new).op, INLINE_OPS)
+            set_name(new, name if name is not None or inline else self._fresh(old))
         if new.type != result.type:
             infer_users(spread)
 
@@ -172,4 +173,4 @@ def _inferred(op: Operation) -> list[SSAValue]:
     return [op.results[0]] if op.results[0].type != before else []
 
 
-__all__ = ["INLINE_OPS", "Placer", "infer_users", "names_of"]
+__all__ = ["Placer", "infer_users", "names_of"]

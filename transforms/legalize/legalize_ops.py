@@ -24,10 +24,18 @@ from ...dialects.relax.operator import OPERATORS, Operator
 from ...ir.equality import fingerprint
 from ...ir.transform import Pass
 from ...te.emit import TECall, call_te
-from . import elementwise, manipulate, nn, reduce
+from . import (
+    creation,
+    elementwise,
+    indexing,
+    manipulate,
+    nn,
+    rearrange,
+    reduce,
+)
 from .rules import RULES, Emit, known_shape
 
-FAMILIES = (elementwise, manipulate, nn, reduce)
+FAMILIES = (creation, elementwise, indexing, manipulate, nn, rearrange, reduce)
 """The modules that fill the table of rules."""
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
+from ...dialects.sym.expr import Const
 from ...ir.affine import Materializer
 from ...ir.transform import Pass
 from .walk import blocks_inside_out, erase_with_tree, functions, inline_before
@@ -18,7 +19,10 @@ from .walk import blocks_inside_out, erase_with_tree, functions, inline_before
 
 @dataclass(frozen=True)
 class LowerInitBlock(Pass):
-    """`tir.init {S}` -> `if every reduction iterator is at its least value {S}`; plain S where there is none."""
+    """`tir.init {S}` -> `if every reduction iterator is at its least value {S}`; plain S where there is none.
+
+    Loops over a reduction iterator whose extent may be 0 get S before them, for that case: a sum of nothing is 0.
+    """
 
     name = "lower-init-block"
 
@@ -27,6 +31,7 @@ class LowerInitBlock(Pass):
             for block in blocks_inside_out(func):
                 init = block.init
                 if init is not None:
+                    _initialize_empty(block, init)
                     _lower(block, init)
 
 
@@ -43,6 +48,58 @@ def _lower(block: tir.BlockOp, init: tir.InitOp) -> None:
         body = init.body.detach_block(init.body.block)
         insert(tir.IfOp(condition, Region(body)))
     erase_with_tree(init)
+
+
+def _initialize_empty(block: tir.BlockOp, init: tir.InitOp) -> None:
+    """`if an extent is 0 {S}` before reduction loops that are directly around the block; other nests stay as they are."""
+    reduced = [i for i, kind in enumerate(block.kinds) if kind is tir.IterKind.REDUCE]
+    extents = [e for i in reduced if (e := block.extents[i]).constant is None]
+    outermost = _outermost_loop(block, {block.bindings[i] for i in reduced}) if extents else None
+    if outermost is None or block.predicate is not None or not _stands_alone(block, init, outermost):
+        return
+
+    def insert(op: Operation) -> None:
+        outermost.parent_block().insert_op_before(op, outermost)  # pyright: ignore[reportOptionalMemberAccess]
+
+    build = Materializer(insert)
+    empty: SSAValue | None = None
+    for extent in extents:
+        none = tir.BINARY["le"](build(extent), build(Const(0, extent.dtype)))
+        insert(none)
+        either = none if empty is None else tir.OrOp(empty, none.results[0])
+        if either is not none:
+            insert(either)
+        empty = either.results[0]
+    assert empty is not None
+    body = Region()
+    init.body.clone_into(body, value_mapper=dict(zip(block.iter_vars, block.bindings, strict=True)))
+    insert(tir.IfOp(empty, body))
+
+
+def _outermost_loop(block: tir.BlockOp, variables: set[SSAValue]) -> tir.ForOp | None:
+    """The outermost of the loops directly around a block that bind exactly `variables`."""
+    op: Operation = block
+    rest = set(variables)
+    while rest:
+        around = op.parent_op()
+        if not isinstance(around, tir.ForOp) or around.body.block.args[0] not in rest:
+            return None
+        rest.discard(around.body.block.args[0])
+        op = around
+    return op if isinstance(op, tir.ForOp) else None
+
+
+def _stands_alone(block: tir.BlockOp, init: tir.InitOp, loop: tir.ForOp) -> bool:
+    """Whether the init region uses nothing that is defined in `loop`, but for iterators bound to values from outside."""
+    bound = dict(zip(block.iter_vars, block.bindings, strict=True))
+    inside = {op for op in init.body.walk()}
+    for op in inside:
+        for value in op.operands:
+            value = bound.get(value, value)
+            owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+            if owner not in inside and owner is not None and loop.is_ancestor(owner):
+                return False
+    return True
 
 
 def _at_start(block: tir.BlockOp, insert: Callable[[Operation], object]) -> SSAValue | None:

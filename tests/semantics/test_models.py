@@ -1,0 +1,65 @@
+"""Hand-made models: every way of writing them, every pass and the executable agree with the interpreter."""
+
+from __future__ import annotations
+
+import checks
+import numpy as np
+import pytest
+from models import MODELS, source
+from xdsl.dialects.builtin import ModuleOp
+
+from tirax.interpreter import interpret
+from tirax.lowering.build import build
+from tirax.script import parse_source
+
+EMPTY_REDUCTION = {"empty_product", "int_mean", "sum_bool_i8_reductions"}
+"""Where a tensor function, read literally, leaves the result of a reduction over nothing unwritten."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def model(name: str) -> ModuleOp:
+    return parse_source(source(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bindings(name: str) -> None:
+    checks.binding_passes(model(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_texts(name: str) -> None:
+    checks.texts(model(name))
+
+
+@pytest.mark.parametrize("name", ["mlp", "concat_self", "embedding", "nested_if"])
+def test_texts_after_each_pass(name: str) -> None:
+    checks.all_texts(model(name))
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n not in EMPTY_REDUCTION])
+def test_optimize(name: str) -> None:
+    checks.optimize(model(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_native(name: str) -> None:
+    checks.native(model(name))
+
+
+def test_native_of_nothing() -> None:
+    """A reduction over no elements gives its neutral element, whatever lay in the memory of the result."""
+    run = build(model("empty_product"))["main"]
+    for n in (5, 0, 3, 0):
+        np.testing.assert_array_equal(run(np.full((3, n), 7, np.float32)), np.full(3, 7.0**n, np.float32))
+
+
+def test_models_against_numpy() -> None:
+    """The interpreter itself, where numpy is short."""
+    rng = np.random.default_rng(0)
+    x, w1, b1, w2, b2 = (rng.standard_normal(s).astype("float32") for s in ((2, 6), (6, 5), (5,), (3, 5), (3,)))
+    e = np.exp(np.maximum(x @ w1 + b1, 0) @ w2.T + b2)
+    found = interpret(model("mlp"), "main", [x, w1, b1, w2, b2])
+    np.testing.assert_allclose(found, e / e.sum(-1, keepdims=True), rtol=1e-5)
+    table, ids = rng.standard_normal((4, 3)).astype("float32"), np.array([[0, 3], [2, 2]])
+    np.testing.assert_allclose(interpret(model("embedding"), "main", [table, ids]), table[ids].mean(1), rtol=1e-5)

@@ -1,0 +1,77 @@
+"""Tensors made of nothing but their indices, and triangles of matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from xdsl.ir import Attribute
+
+from ..dialects.dtypes import dtype_of
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import ExprLike, PrimExpr
+from ..te.tensor import Tensor, compute, shape_dims
+from .util import Scalar, over_axes
+
+
+def _dtype(dtype: str | Attribute) -> Attribute:
+    return dtype_of(dtype) if isinstance(dtype, str) else dtype
+
+
+def arange(shape: Any, start: Scalar, step: Scalar, dtype: str | Attribute) -> Tensor:
+    """start + i * step; floating point where one of both is."""
+    (extent,) = shape_dims(shape)
+
+    def element(i: tuple[PrimExpr, ...]) -> PrimExpr:
+        if all(tx.is_float(tx.convert(v).type) is False for v in (start, step)):
+            return (tx.convert(start).astype(extent.dtype) + tx.convert(step).astype(extent.dtype) * i[0]).astype(dtype)
+        wide = dtype_of("float64")
+        first, width = tx.convert(start).astype(wide), tx.convert(step).astype(wide)
+        return (first + width * i[0].astype(wide)).astype(dtype)
+
+    return over_axes([extent], element, "T_arange", "injective")
+
+
+def eye(shape: Any, k: ExprLike, dtype: str | Attribute) -> Tensor:
+    """Ones at column - row == k, zeros elsewhere."""
+    element = _dtype(dtype)
+    one, zero = tx.const(1, element), tx.const(0, element)
+
+    def at(i: PrimExpr, j: PrimExpr) -> PrimExpr:
+        return tx.if_then_else(tx.equal(i, tx.simplified(j - tx.convert(k).astype(j.type))), one, zero)
+
+    return compute(shape_dims(shape), at, "eye")
+
+
+def trilu(x: Tensor, k: ExprLike, upper: bool) -> Tensor:
+    """The upper (column - row >= k) or lower (column - row <= k) triangle of the last two dimensions, else 0."""
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        row, column = i[-2], i[-1]
+        diagonal = tx.simplified(row + tx.convert(k).astype(row.type))
+        inside = tx.less_equal(diagonal, column) if upper else tx.less_equal(column, diagonal)
+        return tx.select(inside, x(*i), tx.const(0, x.type))
+
+    return compute(x.dims, element, "trilu")
+
+
+def hamming_window(
+    shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLike, dtype: str | Attribute
+) -> Tensor:
+    """alpha - beta * cos(2π i / N), N being the size where `periodic`, else one less; 1 for a window of one."""
+    wide = dtype_of("float64")
+    (extent,) = shape_dims(shape)
+    size = tx.from_sym(extent).astype(wide)
+    short = tx.maximum(size - tx.const(1.0, wide), tx.const(1.0, wide))
+    period = tx.select(tx.not_equal(tx.convert(periodic), 0), size, short)
+    single = tx.equal(tx.from_sym(extent), 1)
+
+    def element(i: tuple[PrimExpr, ...]) -> PrimExpr:
+        angle = tx.div(i[0].astype(wide) * tx.const(2 * math.pi, wide), period)
+        value = tx.convert(alpha).astype(wide) - tx.convert(beta).astype(wide) * tx.cos(angle)
+        return tx.select(single, tx.const(1.0, wide), value).astype(dtype)
+
+    return over_axes([extent], element, "hamming_window")
+
+
+__all__ = ["arange", "eye", "hamming_window", "trilu"]

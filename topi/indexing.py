@@ -1,0 +1,95 @@
+"""Reading at positions: slices, gathering, one-hot rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..dialects.relax.indexing import Slice
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import ExprLike, PrimExpr, from_sym
+from ..te.tensor import Tensor
+from .broadcast import broadcast_indices, broadcast_shapes
+from .util import Indices, normalize_axis, over_axes, unit_like
+
+
+def strided_slice(x: Tensor, slices: Mapping[int, Slice]) -> Tensor:
+    """What `slices` take of the dimensions of `x`, the others whole."""
+    dims = [slices[n].extent if n in slices else d for n, d in enumerate(x.dims)]
+    static = all(s.begin.constant is not None and s.extent.constant is not None for s in slices.values())
+    name = "T_strided_slice_with_axes" if static else "T_dynamic_strided_slice_with_axes"
+
+    def own(n: int, i: PrimExpr) -> PrimExpr:
+        part = slices.get(n)
+        return i if part is None else from_sym(part.begin) + i * tx.const(part.stride, i.type)
+
+    return over_axes(dims, lambda i: x(*(own(n, v) for n, v in enumerate(i))), name, "injective")
+
+
+def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """`data` at the position of each index, the coordinate along `axis` replaced by it."""
+    place = normalize_axis(axis, data.ndim)
+
+    def element(i: Indices) -> PrimExpr:
+        return data(*i[:place], _index(data, place, indices(*i)), *i[place + 1 :])
+
+    return over_axes(indices.dims, element, "T_gather", "injective")
+
+
+def _index(data: Tensor, dimension: int, value: PrimExpr) -> PrimExpr:
+    """A value as an index of a dimension."""
+    return value.astype(data.dims[dimension].dtype)
+
+
+def gather_nd(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
+    """The slices of `data` at the positions that the last dimension of `indices` lists."""
+    depth = indices.dims[-1].constant or 0
+    outer = indices.ndim - 1
+
+    def element(i: Indices) -> PrimExpr:
+        at = [_index(data, batch_dims + n, indices(*i[:outer], n)) for n in range(depth)]
+        return data(*i[:batch_dims], *at, *i[outer:])
+
+    dims = [*indices.dims[:-1], *data.dims[batch_dims + depth :]]
+    return over_axes(dims, element, "T_gather_nd", "injective")
+
+
+def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """data[indices]: the indices broadcast, and stand for the first dimensions."""
+    shape = broadcast_shapes([t.dims for t in indices])
+
+    def element(i: Indices) -> PrimExpr:
+        own = i[: len(shape)]
+        at = [_index(data, n, t(*broadcast_indices(t.dims, own, shape))) for n, t in enumerate(indices)]
+        return data(*at, *i[len(shape) :])
+
+    return over_axes([*shape, *data.dims[len(indices) :]], element, "advanced_index", "injective")
+
+
+def one_hot(indices: Tensor, on_value: PrimExpr, off_value: PrimExpr, depth: int, axis: int) -> Tensor:
+    """on_value where the coordinate along the new dimension is the index, else off_value."""
+    place = normalize_axis(axis, indices.ndim + 1)
+    extent: SymExpr = Const(depth, unit_like(indices.dims).dtype)
+
+    def element(i: Indices) -> PrimExpr:
+        return tx.select(tx.equal(indices(*i[:place], *i[place + 1 :]), i[place]), on_value, off_value)
+
+    return over_axes([*indices.dims[:place], extent, *indices.dims[place:]], element, "T_one_hot", "injective")
+
+
+def slice_scatter(x: Tensor, src: Tensor, part: Slice, axis: int) -> Tensor:
+    """`x` with `src` in place of a slice along `axis`."""
+    place = normalize_axis(axis, x.ndim)
+    begin, extent = from_sym(part.begin), from_sym(part.extent)
+
+    def element(i: Indices) -> PrimExpr:
+        offset = i[place] - begin
+        at = tx.floordiv(offset, tx.const(part.stride, offset.type))
+        step: ExprLike = tx.floormod(offset, tx.const(part.stride, offset.type))
+        inside = tx.logical_and(tx.less_equal(0, offset), tx.equal(step, 0), tx.less(at, extent))
+        return tx.if_then_else(inside, src(*i[:place], at, *i[place + 1 :]), x(*i))
+
+    return over_axes(x.dims, element, "T_slice_scatter", "injective")
+
+
+__all__ = ["gather", "gather_nd", "index_tensor", "one_hot", "slice_scatter", "strided_slice"]

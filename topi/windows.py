@@ -1,0 +1,300 @@
+"""Padding, convolutions and pooling: what slides a window over spatial dimensions. Layouts are lists of places."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute
+
+from ..dialects.dtypes import is_float
+from ..dialects.relax.layout import arranged
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.tensor import IterVar, Tensor, compute
+from .util import Indices, over_axes
+
+Padding = Sequence[tuple[int, int]]
+Places = Sequence[int]
+
+
+def _shifted(i: PrimExpr, by: SymExpr | int) -> PrimExpr:
+    """i - by, in canonical form."""
+    return tx.simplified(i - (from_sym(by).astype(i.type) if isinstance(by, SymExpr) else tx.const(by, i.type)))
+
+
+def pad_constant(x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, name: str = "PadInput") -> Tensor:
+    """`x` with `value` around it; a negative width cuts off."""
+    dims = [d + b + a for d, b, a in zip(x.dims, before, after, strict=True)]
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        inside: list[PrimExpr] = []
+        for v, d, b, a in zip(i, x.dims, before, after, strict=True):
+            if not _is_zero(b):
+                inside.append(tx.less_equal(_width(b, v), v))
+            if not (_is_zero(b) and _is_zero(a)):
+                inside.append(tx.less(v, from_sym(d + b)))
+        own = x(*(v if _is_zero(b) else _shifted(v, b) for v, b in zip(i, before, strict=True)))
+        return tx.if_then_else(tx.logical_and(*inside), own, tx.const(value, x.type)) if inside else own
+
+    return compute(dims, element, name, "injective,pad")
+
+
+def _is_zero(width: SymExpr | int) -> bool:
+    return width == 0 if isinstance(width, int) else width.constant == 0
+
+
+def _width(width: SymExpr | int, like: PrimExpr) -> PrimExpr:
+    return from_sym(width).astype(like.type) if isinstance(width, SymExpr) else tx.const(width, like.type)
+
+
+def pad_by(x: Tensor, widths: Padding, mode: str) -> Tensor:
+    """`x` continued by its own elements: `reflect`, `replicate` (the edge) or `circular`."""
+    dims = [d + (b + a) for d, (b, a) in zip(x.dims, widths, strict=True)]
+    source = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}[mode]
+    names = {"reflect": "ReflectPadInput", "replicate": "ReplicatePadInput", "circular": "CircularPadInput"}
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        rows = zip(i, x.dims, widths, strict=True)
+        return x(*(source(_shifted(v, b), from_sym(d)) if b or a else v for v, d, (b, a) in rows))
+
+    return compute(dims, element, names[mode], "injective,pad")
+
+
+def _reflected(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    positive = tx.select(tx.less_equal(0, i), i, 0 - i)
+    back = (extent - 1) * 2 - positive
+    return tx.select(tx.less(positive, extent), positive, back)
+
+
+def _replicated(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    return tx.maximum(0, tx.minimum(extent - 1, i))
+
+
+def _circular(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    return tx.floormod(i, extent)
+
+
+def _window_axes(kernel: Sequence[SymExpr]) -> list[IterVar]:
+    return [IterVar(f"r{n}", Const(0, k.dtype), k, is_reduction=True) for n, k in zip("yxz", kernel, strict=False)]
+
+
+def _padded(x: Tensor, places: Places, padding: Padding, value: Any, name: str) -> Tensor:
+    """`x` padded in its spatial dimensions."""
+    before = arranged(places, [0, 0, *(b for b, _ in padding)])
+    after = arranged(places, [0, 0, *(a for _, a in padding)])
+    return pad_constant(x, before, after, value, name)
+
+
+def convolution(
+    data: Tensor,
+    weight: Tensor,
+    out_shape: Sequence[SymExpr],
+    places: tuple[Places, Places, Places],
+    padding: Padding,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    dtype: Attribute,
+    name: str,
+) -> Tensor:
+    """data * weight summed over window and input channels. `places`: of data and result (batch, channels, spatial…),
+    and of the kernel (output channels, input channels, spatial…)."""
+    data_places, kernel_places, out_places = places
+    padded = _padded(data, data_places, padding, 0, "pad_temp")
+    made, inner, *kernel = (weight.dims[p] for p in kernel_places)
+    rc = IterVar("rc", Const(0, inner.dtype), inner, is_reduction=True)
+    window = _window_axes(kernel)
+    axes = [a for a in arranged(data_places, [None, rc, *window]) if a is not None]
+
+    def element(*i: PrimExpr) -> Any:
+        batch, channel, *at = (i[p] for p in out_places)
+        first = _group(channel, made // groups, inner) if groups > 1 else tx.const(0, rc.type)
+        steps = zip(at, window, strides, dilation, strict=True)
+        where = [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
+        left = padded(*arranged(data_places, [batch, first + rc, *where]))
+        right = weight(*arranged(kernel_places, [channel, rc, *window]))
+        return red.sum(left.astype(dtype) * right.astype(dtype), axis=axes)
+
+    names = arranged(out_places, ["nn", "ff", *("yy", "xx", "zz")[: len(kernel)]])
+    return compute(list(out_shape), element, name, "", None, names)
+
+
+def _group(channel: PrimExpr, each: SymExpr, inner: SymExpr) -> PrimExpr:
+    """The first input channel of the group of an output channel."""
+    return tx.floordiv(channel, from_sym(each)) * from_sym(inner)
+
+
+def transposed_convolution(
+    data: Tensor,
+    weight: Tensor,
+    out_shape: Sequence[SymExpr],
+    places: tuple[Places, Places, Places],
+    padding: Padding,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    dtype: Attribute,
+) -> Tensor:
+    """The data spread by `strides` and padded, convolved with the kernel turned around."""
+    data_places, kernel_places, out_places = places
+    outer, channels, *kernel = (weight.dims[p] for p in kernel_places)
+    spread = dilate(data, arranged(data_places, [1, 1, *strides]))
+    reach = [(k - 1) * d for k, d in zip(kernel, dilation, strict=True)]
+    spatial = [spread.dims[p] for p in data_places[2:]]
+    out_extents = [out_shape[p] for p in out_places[2:]]
+    before = [r - b for r, (b, _) in zip(reach, padding, strict=True)]
+    after = [o + r - e - b for o, r, e, b in zip(out_extents, reach, spatial, before, strict=True)]
+    padded = pad_constant(
+        spread, arranged(data_places, [0, 0, *before]), arranged(data_places, [0, 0, *after]), 0, "data_pad"
+    )
+    per_group = channels // groups
+    dc = IterVar("dc", Const(0, per_group.dtype), per_group, is_reduction=True)
+    letters = "dhw"[3 - len(kernel) :]
+    window = [IterVar(f"d{n}", Const(0, k.dtype), k, is_reduction=True) for n, k in zip(letters, kernel, strict=True)]
+
+    def element(*i: PrimExpr) -> Any:
+        batch, channel, *at = (i[p] for p in out_places)
+        row = tx.floordiv(channel, from_sym(outer)) * from_sym(per_group) + dc if groups > 1 else dc
+        column = tx.floormod(channel, from_sym(outer)) if groups > 1 else channel
+        where = [tx.simplified(v + w * tx.const(d, w.type)) for v, w, d in zip(at, window, dilation, strict=True)]
+        turned = [tx.simplified(from_sym(k - 1) - w) for k, w in zip(kernel, window, strict=True)]
+        left = padded(*arranged(data_places, [batch, row, *where]))
+        right = weight(*arranged(kernel_places, [column, row, *turned]))
+        return red.sum(left.astype(dtype) * right.astype(dtype), axis=[dc, *window])
+
+    return compute(list(out_shape), element, "compute", "", None, arranged(out_places, ["b", "c", *letters]))
+
+
+def dilate(x: Tensor, strides: Sequence[int]) -> Tensor:
+    """`x` with strides - 1 zeros between neighbours."""
+    if builtins.all(s == 1 for s in strides):
+        return x
+    dims = [(d - 1) * s + 1 for d, s in zip(x.dims, strides, strict=True)]
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        spread = [(v, tx.const(s, v.type)) for v, s in zip(i, strides, strict=True) if s > 1]
+        there = tx.logical_and(*(tx.equal(tx.floormod(v, s), 0) for v, s in spread))
+        own = x(*(tx.floordiv(v, tx.const(s, v.type)) for v, s in zip(i, strides, strict=True)))
+        return tx.if_then_else(there, own, tx.const(0, x.type))
+
+    return compute(dims, element, "data_dilate", "injective,dilate")
+
+
+def pool(
+    data: Tensor,
+    out_shape: Sequence[SymExpr],
+    places: Places,
+    size: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    padding: Padding,
+    kind: str,
+    count_include_pad: bool = False,
+) -> Tensor:
+    """The greatest (`max`) or the mean (`avg`) of each window; of what is inside of the data, or all of it where
+    `count_include_pad`."""
+    reducer, neutral = (red.max, _least(data.type)) if kind == "max" else (red.sum, 0)
+    needed = builtins.any(b or a for b, a in padding)
+    padded = _padded(data, places, padding, neutral, "pad_temp") if needed else data
+    dtype = out_shape[places[-1]].dtype
+    window = [IterVar(f"rv{n}", Const(0, dtype), Const(k, dtype), is_reduction=True) for n, k in enumerate(size)]
+
+    def element(i: Indices) -> Any:
+        batch, channel, *at = (i[p] for p in places)
+        steps = zip(at, window, strides, dilation, strict=True)
+        where = [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
+        return reducer(padded(*arranged(places, [batch, channel, *where])), axis=window)
+
+    if kind == "max":
+        return over_axes(out_shape, element, "pool_max", "pool_max")
+    total = over_axes(out_shape, element, "pool_sum", "pool_sum")
+
+    def mean(i: Indices) -> PrimExpr:
+        count = tx.const(1, dtype)
+        for n, p in enumerate(places[2:]):
+            rows = (i[p], data.dims[p], padding[n][0], size[n], strides[n], dilation[n])
+            count = count * (tx.const(size[n], dtype) if count_include_pad else _inside(*rows))
+        return tx.div(total(*i), tx.maximum(count, tx.const(1, dtype)).astype(data.type))
+
+    return over_axes(out_shape, mean, "pool_avg", "elemwise")
+
+
+def _least(dtype: Attribute) -> Any:
+    return tx.min_value(dtype).constant
+
+
+def _inside(i: PrimExpr, extent: SymExpr, before: int, size: int, stride: int, dilation: int) -> PrimExpr:
+    """How many points of a window are in the data."""
+    start = tx.simplified(i * tx.const(stride, i.type) - tx.const(before, i.type))
+    step = tx.const(dilation, i.type)
+    last = tx.floordiv(from_sym(extent - 1) - start, step) + 1
+    first = tx.maximum(tx.floordiv(tx.const(dilation - 1, i.type) - start, step), tx.const(0, i.type))
+    return tx.minimum(last, tx.const(size, i.type)) - first
+
+
+def adaptive_avg_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places) -> Tensor:
+    """The mean of window i, which reaches from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    pairs = [(data.dims[p], out_shape[p]) for p in places[2:]]
+    extents = [_longest(n, m) for n, m in pairs]
+    window = [IterVar(f"rv{k}", Const(0, e.dtype), e, is_reduction=True) for k, e in enumerate(extents)]
+
+    def bounds(i: PrimExpr, n: SymExpr, m: SymExpr) -> tuple[PrimExpr, PrimExpr]:
+        low = tx.floordiv(i * from_sym(n), from_sym(m))
+        return low, tx.floordiv((i + 1) * from_sym(n) + from_sym(m - 1), from_sym(m))
+
+    def element(i: Indices) -> Any:
+        batch, channel, *at = (i[p] for p in places)
+        ends = [bounds(v, n, m) for v, (n, m) in zip(at, pairs, strict=True)]
+        where = [tx.simplified(low + w) for (low, _), w in zip(ends, window, strict=True)]
+        rows = zip(where, ends, pairs, strict=True)
+        needed = [tx.less(v, high) for v, (_, high), (n, m) in rows if (n % m).constant != 0]
+        value = data(*arranged(places, [batch, channel, *where]))
+        return red.sum(value, axis=window, where=tx.logical_and(*needed) if needed else None)
+
+    total = over_axes(out_shape, element, "adaptive_pool_sum", "adaptive_pool_sum")
+
+    def mean(i: Indices) -> PrimExpr:
+        count = tx.const(1, data.dims[0].dtype)
+        for p, (n, m) in zip(places[2:], pairs, strict=True):
+            low, high = bounds(i[p], n, m)
+            count = count * tx.simplified(high - low)
+        return tx.div(total(*i), count.astype(data.type if is_float(data.type) else i32).astype(data.type))
+
+    return over_axes(out_shape, mean, "adaptive_pool_avg", "elemwise")
+
+
+def _longest(n: SymExpr, m: SymExpr) -> SymExpr:
+    """At least the length of the longest window."""
+    whole = (n % m).constant == 0
+    return n // m if whole else (n + (m - 1)) // m + 1
+
+
+def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
+    """Channels as blocks of pixels: (…, c * r * r, h, w) becomes (…, c, h * r, w * r)."""
+    *outer, channels, height, width = x.dims
+    dims = [*outer, channels // (factor * factor), height * factor, width * factor]
+
+    def element(i: Indices) -> PrimExpr:
+        r = tx.const(factor, i[-1].type)
+        row, column = i[-2], i[-1]
+        channel = i[-3] * (r * r) + tx.floormod(row, r) * r + tx.floormod(column, r)
+        return x(*i[:-3], channel, tx.floordiv(row, r), tx.floordiv(column, r))
+
+    return over_axes(dims, element, "T_pixel_shuffle", "injective")
+
+
+__all__ = [
+    "adaptive_avg_pool",
+    "convolution",
+    "dilate",
+    "pad_by",
+    "pad_constant",
+    "pixel_shuffle",
+    "pool",
+    "transposed_convolution",
+]

@@ -1,0 +1,322 @@
+"""Rewriting by patterns: `rewrite_call`, and `PatternMatchingRewriter` with its compositions.
+
+A round matches the bindings of each segment in order. A binding that is rewritten is not looked through by later
+matches of the round. Then bindings are canonicalized, common subexpressions computed once and unused bindings removed
+until nothing changes, and the next round begins, until one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of
+from ...ir.equality import fingerprint
+from ...ir.expr import Expr, Tuple, TupleGetItem, Var, bound_expr, expr_of
+from ...ir.functions import binding_blocks, relax_functions
+from ...ir.module import IRModule
+from ...ir.relax_function import Function
+from ...ir.relax_ops import to_expr
+from ...ir.transform import Pass, new_context, no_gc
+from ...ir.verify import check_dominance
+from ..canonicalize_bindings import CanonicalizeBindings
+from ..dead_code_elimination import remove_dead_bindings
+from ..eliminate_common_subexpr import EliminateCommonSubexpr
+from . import patterns as p
+from .graph import consumers
+from .matcher import Matcher, Matches, roots_of
+from .place import Placer, names_of
+from .segments import Segment, segments
+
+Callback = Callable[[Any, Any], Any]
+"""A rewriter of users: the matched expression and what the parts of the pattern stand for -> what stands there now."""
+_CLEANUP: tuple[Pass, ...] = (CanonicalizeBindings(), EliminateCommonSubexpr())
+_MAX_IMPLICIT_FIELDS = 3
+
+
+class DivergenceError(TiraxError, RuntimeError):
+    """Rewriting that does not come to an end."""
+
+
+class PatternMatchingRewriter:
+    """Rewrites functions and modules: `rewriter(func)`. `a | b` tries `a` everywhere, then `b` on what is left."""
+
+    def rewrite_segment(self, segment: Segment) -> bool:
+        """Rewrite the bindings of a segment, each at most once; whether any was."""
+        raise NotImplementedError(type(self).__name__)
+
+    def rules(self) -> Iterator[ExprPatternRewriter]:
+        """The single rules, first tried first."""
+        raise NotImplementedError(type(self).__name__)
+
+    @staticmethod
+    def from_pattern(pattern: p.DFPattern, func: Callback) -> PatternMatchingRewriter:
+        """What matches `pattern` becomes `func(expr, matches)`; `expr` itself or None leave it.
+
+        A tuple pattern also matches bindings that no tuple holds together, up to three; then `expr` is a tuple of them.
+        """
+        return _from_pattern(pattern, func, ())
+
+    @staticmethod
+    def from_module(mod: Any) -> PatternMatchingRewriter:
+        """What computes as the function `pattern` of a module does becomes what its function `replacement` does."""
+        from .from_module import rewriter_of
+
+        return rewriter_of(mod)
+
+    def __or__(self, other: PatternMatchingRewriter) -> PatternMatchingRewriter:
+        return OrRewriter(self, other)
+
+    def __call__(self, obj: Any) -> Any:
+        """A rewritten copy of a function or module. Raises `DivergenceError` where rewriting does not come to an end."""
+        if isinstance(obj, Function):
+            return _rewritten_copy(self, obj)
+        new = obj.clone()
+        rewrite_module(self, new if isinstance(new, ModuleOp) else new.op)
+        return new
+
+
+class ExprPatternRewriter(PatternMatchingRewriter):
+    """One pattern. `also` are patterns of which this one is a side, and which then stand for the same expression."""
+
+    def __init__(self, pattern: p.DFPattern, func: Callback, also: Sequence[p.DFPattern] = ()):
+        self.pattern = pattern
+        self.func = func
+        self.also = tuple(also)
+        self.roots = roots_of(pattern)
+
+    def rules(self) -> Iterator[ExprPatternRewriter]:
+        yield self
+
+    def rewrite_segment(self, segment: Segment) -> bool:
+        changed = False
+        for op in segment.candidates(self.roots):
+            matches = self.matches(Matcher(segment.lookup), bound_expr(op))
+            if matches is not None:
+                expr = matches[self.pattern]
+                changed |= self._apply(segment, op, expr, matches)
+        return changed
+
+    def matches(self, matcher: Matcher, expr: Expr) -> Matches | None:
+        """What the pattern's parts stand for in an expression, None where it does not match."""
+        found = matcher.first(self.pattern, expr)
+        if found is not None:
+            found.update(dict.fromkeys(self.also, found[self.pattern]))
+        return found
+
+    def _apply(self, segment: Segment, op: Operation, expr: Any, matches: Matches) -> bool:
+        new = self.func(expr, matches)
+        segment.placer.placed.clear()
+        return new is not None and new is not expr and segment.replace(op, new, matches)
+
+
+class OrRewriter(PatternMatchingRewriter):
+    """The left one on all bindings, then the right one on those that the left one did not rewrite."""
+
+    def __init__(self, left: PatternMatchingRewriter, right: PatternMatchingRewriter):
+        self.left = left
+        self.right = right
+
+    def rules(self) -> Iterator[ExprPatternRewriter]:
+        yield from self.left.rules()
+        yield from self.right.rules()
+
+    def rewrite_segment(self, segment: Segment) -> bool:
+        changed = self.left.rewrite_segment(segment)
+        return self.right.rewrite_segment(segment) or changed
+
+
+class TupleRewriter(ExprPatternRewriter):
+    """A tuple: one that is there, or bindings that match its fields and that nothing uses before all are bound."""
+
+    pattern: p.TuplePattern
+
+    def rewrite_segment(self, segment: Segment) -> bool:
+        changed = super().rewrite_segment(segment)
+        if not 0 < len(self.pattern.fields) <= _MAX_IMPLICIT_FIELDS:
+            return changed
+        for first in list(segment.candidates(roots_of(self.pattern.fields[0]))):
+            if first not in segment.rewritten:
+                changed |= self._from(segment, first)
+        return changed
+
+    def _from(self, segment: Segment, first: Operation) -> bool:
+        """Rewrite the first bindings that match with `first` as field 0; whether any did."""
+        matcher = Matcher(segment.lookup)
+        search = self._bindings(segment, matcher, [first])
+        for ops in search:
+            expr = Tuple([bound_expr(op) for op in ops])
+            matches = Matches(matcher.found)
+            matches.update(dict.fromkeys((self.pattern, *self.also), expr))
+            search.close()
+            return self._apply_fields(segment, ops, expr, matches)
+        return False
+
+    def _bindings(
+        self, segment: Segment, matcher: Matcher, ops: list[Operation]
+    ) -> Iterator[list[Operation]]:
+        """Yields the bindings that match the fields; `ops` are those chosen so far, the last not yet matched."""
+        fields = self.pattern.fields
+        for _ in matcher.match(fields[len(ops) - 1], bound_expr(ops[-1])):
+            if len(ops) < len(fields):
+                for op in _next_candidates(segment, matcher, fields[len(ops)]):
+                    if op not in ops:
+                        yield from self._bindings(segment, matcher, [*ops, op])
+            elif not _used_early(segment, ops):
+                yield ops
+
+    def _apply_fields(self, segment: Segment, ops: list[Operation], expr: Tuple, matches: Matches) -> bool:
+        new = self.func(expr, matches)
+        if new is None or new is expr:
+            return False
+        given = to_expr(new)
+        if len(given) != len(ops):
+            raise TiraxError("the rewriter of a tuple gives a tuple", expected=f"{len(ops)} fields", found=len(given))
+        segment.placer.placed.clear()
+        last = max(ops, key=segment.position.__getitem__)
+        if isinstance(given, Tuple):
+            fields = given.fields
+        else:
+            fields = [TupleGetItem(given, i) for i in range(len(ops))]
+        return any([segment.replace(op, new, matches, last) for op, new in zip(ops, fields, strict=True)])
+
+
+def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -> Iterator[Operation]:
+    """The bindings that a further field can match: users of an argument that is known already, if one is."""
+    roots = roots_of(pattern)
+    for arg in pattern.args if isinstance(pattern, p.CallPattern) else ():
+        known = matcher.found.get(arg)
+        if isinstance(known, Var) or (isinstance(known, Expr) and isinstance(known, TupleGetItem)):
+            users = [op for op in consumers(known.ssa) if op in segment.position and op not in segment.rewritten]
+            return iter([op for op in users if roots is None or op.name in roots])
+    return segment.candidates(roots)
+
+
+def _used_early(segment: Segment, ops: list[Operation]) -> bool:
+    """Whether something uses one of the bindings before the last of them is bound."""
+    last = max(segment.position[op] for op in ops)
+    users = (user for op in ops for user in consumers(op.results[0]))
+    return any(segment.position.get(user, last + 1) <= last for user in users)
+
+
+def _from_pattern(pattern: p.DFPattern, func: Callback, also: tuple[p.DFPattern, ...]) -> PatternMatchingRewriter:
+    if isinstance(pattern, p.OrPattern):
+        sides = (_from_pattern(side, func, (*also, pattern)) for side in (pattern.left, pattern.right))
+        return OrRewriter(*sides)
+    kind = TupleRewriter if isinstance(pattern, p.TuplePattern) else ExprPatternRewriter
+    return kind(pattern, func, also)
+
+
+def rewrite_call(pattern: p.DFPattern, rewriter: Callback, func: Function) -> Function:
+    """A copy of `func` in which what matches `pattern` is what `rewriter(expr, matches)` gives, until nothing changes.
+
+    Raises `DivergenceError` where that never comes to an end, and what is wrong with what the rewriter gives.
+    """
+    return cast(Function, PatternMatchingRewriter.from_pattern(pattern, rewriter)(func))
+
+
+def _rewritten_copy(rewriter: PatternMatchingRewriter, func: Function) -> Function:
+    module = IRModule({func.name: func.copy()})
+    rewrite_module(rewriter, module.op)
+    return module[func.name].copy()
+
+
+def rewrite_module(rewriter: PatternMatchingRewriter, module: ModuleOp) -> bool:
+    """Rewrite every Relax function of a module in place; whether anything changed."""
+    with no_gc():
+        return any([rewrite_function(rewriter, func) for func in relax_functions(module)])
+
+
+def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> bool:
+    """Rewrite a function in place until nothing changes; whether anything did."""
+    placer = Placer(names_of(func))
+    before = first = fingerprint(func)
+    seen = {hash(before)}
+    size = bindings = _size(func)
+    for rounds in range(1, 64 + 2 * bindings):
+        if not any([rewriter.rewrite_segment(s) for s in segments(func, placer)]):
+            return rounds > 1 and before != first
+        check_dominance(func)
+        clean_up(func)
+        after = fingerprint(func)
+        if after == before:
+            return before != first
+        if hash(after) in seen:
+            raise _divergence(func, f"after {rounds} rounds it is what it was before")
+        seen.add(hash(after))
+        before, size = after, _size(func)
+        if size > 1000 + 64 * bindings:
+            break
+    raise _divergence(func, f"it had {bindings} bindings and has {size} now, and more is rewritten in each round")
+
+
+def _size(func: Operation) -> int:
+    return sum(len(block.ops) for block in binding_blocks(func))
+
+
+def _divergence(func: relax.FuncOp, found: str) -> DivergenceError:
+    return DivergenceError(
+        f"the rewriting of @{func.sym_name.data} does not come to an end",
+        expected="a round in which nothing changes",
+        found=found,
+        hint="what the rewriter gives is matched again: let it return what it was given where there is nothing to do",
+    )
+
+
+def clean_up(func: relax.FuncOp) -> None:
+    """Canonicalize, compute common subexpressions once and remove unused bindings, until nothing changes."""
+    _forget_discarded(func)
+    holder = _Alone(func)
+    before: Hashable = None
+    while before != (before := fingerprint(func)):
+        for step in _CLEANUP:
+            step.apply(new_context(), holder.module)
+        remove_dead_bindings(func)
+    holder.put_back()
+
+
+class _Alone:
+    """Holds a function in a module of its own, for passes that run on modules."""
+
+    def __init__(self, func: relax.FuncOp):
+        self._func = func
+        self._block, self._next = func.parent, func.next_op
+        func.detach()
+        self.module = ModuleOp([func])
+
+    def put_back(self) -> None:
+        """Let the function stand where it stood."""
+        self._func.detach()
+        if self._block is None:
+            return
+        if self._next is None:
+            self._block.add_op(self._func)
+        else:
+            self._block.insert_op_before(self._func, self._next)
+
+
+def _forget_discarded(func: Operation) -> None:
+    """Expressions that a rewriter made and did not return use nothing any more."""
+    for block in binding_blocks(func):
+        for value in (*block.args, *(r for op in block.ops for r in op.results)):
+            for user in {use.operation for use in value.uses if use.operation.parent is None}:
+                user.operands = ()
+
+
+__all__ = [
+    "Callback",
+    "DivergenceError",
+    "ExprPatternRewriter",
+    "OrRewriter",
+    "PatternMatchingRewriter",
+    "TupleRewriter",
+    "clean_up",
+    "rewrite_call",
+    "rewrite_function",
+    "rewrite_module",
+]

@@ -1,0 +1,118 @@
+"""Runs of bindings without effects in between: what a pattern is matched in, indexed by op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of
+from ...ir.expr import INLINE_OPS, Call, Expr, TupleGetItem, Var, bound_expr, canonical, is_inline
+from ...ir.functions import binding_blocks
+from ...ir.relax_ops import to_expr
+from ...ir.substitute import is_removable
+from .matcher import Matches, Roots
+from .place import Placer
+
+
+@dataclass
+class Segment:
+    """Bindings in order. What was rewritten is not looked through any more, and not matched a second time."""
+
+    ops: list[Operation]
+    placer: Placer
+    rewritten: set[Operation] = field(default_factory=set[Operation])
+    position: dict[Operation, int] = field(init=False)
+    _by_name: dict[str, list[Operation]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.position = {op: i for i, op in enumerate(self.ops)}
+        self._members = frozenset(self.ops)
+        self._by_name = {}
+        for op in self.ops:
+            self._by_name.setdefault(op.name, []).append(op)
+
+    def candidates(self, roots: Roots) -> Iterator[Operation]:
+        """The bindings of these ops that were not rewritten yet, in order."""
+        found: Iterable[Operation] = self.ops
+        if roots is not None:
+            runs = [run for name in roots if (run := self._by_name.get(name))]
+            found = runs[0] if len(runs) == 1 else sorted((op for run in runs for op in run), key=self.position.__getitem__)
+        return (op for op in found if op not in self.rewritten)
+
+    def lookup(self, var: Var) -> Expr | None:
+        """What a variable is bound to, if it is bound here by what was not rewritten."""
+        value = canonical(var.ssa)
+        if not isinstance(value, OpResult) or not self.can_see(value.op):
+            return None
+        return bound_expr(value.op)
+
+    def can_see(self, op: Operation) -> bool:
+        """Whether the value of an op is looked through."""
+        return op in self._members and op not in self.rewritten and not isinstance(op, relax.MatchCastOp)
+
+    def replace(self, op: Operation, new: Any, matches: Matches, anchor: Operation | None = None) -> bool:
+        """Let the expression `new` stand for the binding `op`, from `anchor` on. False where it is the same one."""
+        value = to_expr(new).ssa
+        result = op.results[0]
+        if canonical(value) is canonical(result):
+            return False
+        placed = self.place(value, op if anchor is None else anchor, matches)
+        self.rewritten.add(op)
+        self.placer.replace(op, placed)
+        return True
+
+    def place(self, value: SSAValue, anchor: Operation, matches: Matches) -> SSAValue:
+        """Put `value` before `anchor`, where it is detached."""
+        reused = [v for m in matches.values() if (v := _bound_value(m)) is not None]
+        return self.placer.place(value, anchor, reused)
+
+
+def _bound_value(found: object) -> SSAValue | None:
+    """The value of a matched expression that is the value of a binding."""
+    return found.ssa if isinstance(found, Call | TupleGetItem) else None
+
+
+def segments(func: Operation, placer: Placer) -> Iterator[Segment]:
+    """The segments of a function, in order: one for each dataflow block, and the pure runs outside of these."""
+    for block in list(binding_blocks(func)):
+        for run in _runs(block):
+            if run:
+                yield Segment(run, placer)
+
+
+def _runs(block: Block) -> Iterator[list[Operation]]:
+    run: list[Operation] = []
+    pure = isinstance(block.parent_op(), relax.DataflowOp) or _in_pure_function(block)
+    for op in block.ops:
+        if op is block.last_op:
+            continue
+        if _splits(op, pure):
+            yield run
+            run = []
+        elif not is_inline(op) or _is_result(op):
+            run.append(op)
+    yield run
+
+
+def _splits(op: Operation, pure: bool) -> bool:
+    if isinstance(op, relax.IfOp | relax.DataflowOp):
+        return True
+    return not pure and not isinstance(op, relax.MatchCastOp) and not is_removable(op)
+
+
+def _in_pure_function(block: Block) -> bool:
+    op = block.parent_op()
+    while op is not None and not isinstance(op, relax.FuncOp | relax.ClosureOp):
+        op = op.parent_op()
+    return op is None or op.impure is None
+
+
+def _is_result(op: Operation) -> bool:
+    """Whether a tuple without a name is what a function or branch ends with: it counts as its last binding."""
+    result = op.results[0]
+    use = result.get_user_of_unique_use()
+    return isinstance(op, INLINE_OPS) and name_of(result) is None and isinstance(use, relax.ReturnOp | relax.YieldOp)

@@ -1,0 +1,56 @@
+"""Rules of operators that make tensors of nothing but their indices."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ... import topi
+from ...dialects.relax.create import Arange, given
+from ...dialects.relax.operator import Operator
+from .elementwise import full
+from .rules import RULES, Emit, operand, result_dims, result_tensor, rule
+
+RULES["relax.full_like"] = full
+
+
+@rule("relax.arange")
+def arange(op: Operator) -> Emit | None:
+    """relax.arange(start, end, step) -> arange()"""
+    floats = cast(Arange, op).literals()
+    dtype = result_tensor(op).element
+    if floats is not None:
+        start, _, step = floats
+        return Emit(topi.arange, (result_dims(op), start, step, dtype), "arange")
+    start: Any = operand(op, "start") if given(op, "end") else 0
+    step: Any = operand(op, "step") if given(op, "step") else 1
+    return Emit(topi.arange, (result_dims(op), start, step, dtype), "arange")
+
+
+def _diagonal(op: Operator) -> Any:
+    """The diagonal `k`: a number where it is absent."""
+    return operand(op, "k") if given(op, "k") else 0
+
+
+@rule("relax.eye")
+@rule("relax.eye_like")
+def eye(op: Operator) -> Emit:
+    """relax.eye(n, m, k) -> eye(); relax.eye_like(x, k) -> eye_like()"""
+    args = (result_dims(op), _diagonal(op), result_tensor(op).element)
+    return Emit(topi.eye, args, op.name.removeprefix("relax."))
+
+
+@rule("relax.tril")
+@rule("relax.triu")
+def triangle(op: Operator) -> Emit:
+    """relax.tril(x, k) -> tril(x)"""
+    name = op.name.removeprefix("relax.")
+    return Emit(topi.trilu, (operand(op, "x"), _diagonal(op), name == "triu"), name)
+
+
+@rule("relax.hamming_window")
+def hamming_window(op: Operator) -> Emit:
+    """relax.hamming_window(…) -> hamming_window()"""
+    scalars = (operand(op, "periodic"), operand(op, "alpha"), operand(op, "beta"))
+    return Emit(topi.hamming_window, (result_dims(op), *scalars, result_tensor(op).element), "hamming_window")
+
+

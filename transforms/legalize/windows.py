@@ -1,0 +1,75 @@
+"""Rules of padding, convolutions and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from ...dialects.relax.convolution import CONVOLUTIONS, TRANSPOSED, Convolution
+from ...dialects.relax.nn import Pad
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.pooling import ADAPTIVE, POOLS, AdaptivePool, Pool
+from ...topi import windows
+from .rules import RULES, Emit, operand, result_dims, result_tensor, rule
+
+
+def _pairs(padding: Sequence[int]) -> list[tuple[int, int]]:
+    """[before..., after...] as pairs."""
+    half = len(padding) // 2
+    return list(zip(padding[:half], padding[half:], strict=True))
+
+
+def convolution(op: Operator) -> Emit:
+    """relax.nn.conv2d(data, weight) -> conv2d(data, weight)"""
+    conv = cast(Convolution, op)
+    rank, groups, layout = conv.RANK, op.attr("groups"), op.attr("data_layout").lower()
+    places = (conv.data_places(), conv.kernel_places(), conv.out_places())
+    attrs = (_pairs(op.attr("padding")), op.attr("strides"), op.attr("dilation"), groups, result_tensor(op).element)
+    name = f"{'group_' if groups > 1 else ''}conv{rank}d_{layout}"
+    args = (operand(op, "data"), operand(op, "weight"), result_dims(op), places, *attrs, name)
+    return Emit(windows.convolution, args, f"conv{rank}d")
+
+
+def transposed(op: Operator) -> Emit:
+    """relax.nn.conv2d_transpose(data, weight) -> conv2d_transpose(data, weight)"""
+    conv = cast(Convolution, op)
+    places = (conv.data_places(), conv.kernel_places(), conv.out_places())
+    attrs = (_pairs(op.attr("padding")), op.attr("strides"), op.attr("dilation"), op.attr("groups"))
+    args = (operand(op, "data"), operand(op, "weight"), result_dims(op), places, *attrs, result_tensor(op).element)
+    return Emit(windows.transposed_convolution, args, f"conv{conv.RANK}d_transpose")
+
+
+def pool(op: Operator) -> Emit:
+    """relax.nn.max_pool2d(data) -> max_pool2d(data)"""
+    p, name = cast(Pool, op), op.name.removeprefix("relax.nn.")
+    window = (op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), p.padding())
+    args = (operand(op, "data"), result_dims(op), p.places(), *window, name[:3], op.attr("count_include_pad"))
+    return Emit(windows.pool, args, name)
+
+
+def adaptive(op: Operator) -> Emit:
+    """relax.nn.adaptive_avg_pool2d(data) -> adaptive_avg_pool2d(data)"""
+    args = (operand(op, "data"), result_dims(op), cast(AdaptivePool, op).places())
+    return Emit(windows.adaptive_avg_pool, args, op.name.removeprefix("relax.nn."))
+
+
+RULES.update({cls.name: convolution for cls in CONVOLUTIONS.values()})
+RULES.update({cls.name: transposed for cls in TRANSPOSED.values()})
+RULES.update({cls.name: pool for cls in POOLS.values()})
+RULES.update({cls.name: adaptive for cls in ADAPTIVE.values()})
+
+
+@rule("relax.nn.pad")
+def pad(op: Operator) -> Emit:
+    """relax.nn.pad(data) -> pad(data), reflect_pad(data), replicate_pad(data), circular_pad(data)"""
+    widths, mode = cast(Pad, op).widths(), op.attr("pad_mode")
+    if mode == "constant":
+        before, after = [b for b, _ in widths], [a for _, a in widths]
+        return Emit(windows.pad_constant, (operand(op, "data"), before, after, op.attr("pad_value")), "pad")
+    return Emit(windows.pad_by, (operand(op, "data"), widths, mode), f"{mode}_pad")
+
+
+@rule("relax.nn.pixel_shuffle")
+def pixel_shuffle(op: Operator) -> Emit:
+    """relax.nn.pixel_shuffle(data) -> pixel_shuffle(data)"""
+    return Emit(windows.pixel_shuffle, (operand(op, "data"), op.attr("upscale_factor")), "pixel_shuffle")

@@ -1,0 +1,3 @@
+"""`tvm.relax.dpl`: dataflow patterns."""
+
+from ...transforms.dpl import *  # noqa: F403
