@@ -33,6 +33,7 @@ _PASSES: dict[str, str] = {
     "annotate-tir-op-pattern": "transforms.annotate_tir_op_pattern:AnnotateTIROpPattern",
     "fuse-ops": "transforms.fuse_ops:FuseOps",
     "fuse-tir": "transforms.fuse_tir:FuseTIR",
+    "apply-dpl-patterns": "transforms.dpl.apply_dpl_patterns:ApplyDplPatterns",
     "default-schedule": "schedule.cpu.default_schedule:DefaultSchedule",
     "lower-init-block": "transforms.tir.lower_init_block:LowerInitBlock",
     "lower-blocks": "transforms.tir.lower_blocks:LowerBlocks",

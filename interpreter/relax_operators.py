@@ -18,6 +18,7 @@ from ..dialects import relax
 from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
 from .relax_moving import MOVING
+from .relax_network import NETWORK
 
 Array = Any
 Function = Callable[..., Any]
@@ -289,6 +290,7 @@ OPERATORS: dict[str, Function] = {
     "zeros_like": lambda _op, x: np.zeros_like(x),
     "ones_like": lambda _op, x: np.ones_like(x),
     **MOVING,
+    **NETWORK,
 }
 """Operators by name, without the prefix `relax.`."""
 

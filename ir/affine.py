@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ..dialects import tir
+from ..dialects.dtypes import bit_width, is_unsigned
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, add, i1, mul
 
@@ -35,16 +36,20 @@ _KINDS: dict[type[Operation], Callable[..., SymExpr]] = {
 _DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
 
 
-def expr_of(value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None) -> SymExpr:
-    """The expression that computes `value`; a `Var` of the value where it is no integer arithmetic."""
+def expr_of(value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None, *, through_casts: bool = False) -> SymExpr:
+    """The expression that computes `value`; a `Var` of the value where it is no integer arithmetic.
+
+    `through_casts`: a conversion to a wider integer is what it converts, as if index arithmetic never overflowed. The
+    expression may then be of a narrower type than the value. A `memo` is for one of the two ways only.
+    """
     memo = {} if memo is None else memo
     found = memo.get(value)
     if found is None:
-        found = memo[value] = _expr(value, memo)
+        found = memo[value] = _expr(value, memo, through_casts)
     return found
 
 
-def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr]) -> SymExpr:
+def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -> SymExpr:
     opaque = Var(value, cast(IntegerType, value.type)) if isinstance(value.type, IntegerType) else None
     if not isinstance(value, OpResult):
         return _known(opaque, value)
@@ -55,13 +60,23 @@ def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr]) -> SymExpr:
         )
     if isinstance(op, ValueOp):
         return op.expr.data
+    if through_casts and isinstance(op, tir.CastOp) and _widens(op):
+        return expr_of(op.value, memo, through_casts=True)
     build = _KINDS.get(type(op))
     if build is None or not all(isinstance(o.type, IntegerType) for o in op.operands):
         return _known(opaque, value)
-    args = [expr_of(o, memo) for o in op.operands]
+    args = [expr_of(o, memo, through_casts=through_casts) for o in op.operands]
     if isinstance(op, _DIVISIONS) and args[1].constant == 0:
         return _known(opaque, value)
     return build(*args)
+
+
+def _widens(op: tir.CastOp) -> bool:
+    types = (op.value.type, op.result.type)
+    if i1 in types or not all(isinstance(t, IntegerType) and not is_unsigned(t) for t in types):
+        return False
+    narrow, wide = (bit_width(t) for t in types)
+    return narrow <= wide
 
 
 def _known(opaque: Var | None, value: SSAValue) -> SymExpr:

@@ -120,7 +120,7 @@ class _Reader:
         return self.numbered((op.name, operands, (), self.properties(op, set()), self.types(op), regions), op)
 
     def symbolic(self, value: SSAValue) -> SymExpr | None:
-        """The expression of an integer that symbolic variables alone make up: `sym.value n * 2` or `sym.value n` times 2."""
+        """The expression of an integer made of symbolic variables alone: `sym.value n * 2`, or `%n` times 2."""
         if not isinstance(value.type, IntegerType):
             return None
         expr = expr_of(value, self.exprs)

@@ -13,14 +13,14 @@ from ..diagnostics import unknown_name
 
 OPTIMIZE = (
     "normalize",
+    "fold-constant",
     "legalize-ops",
     "annotate-tir-op-pattern",
-    "fold-constant",
     "fuse-ops",
     "fuse-tir",
     "dead-code-elimination",
 )
-"""relax -> relax: operators become tir functions, which are fused."""
+"""relax -> relax: what is constant is computed, operators become tir functions, which are fused."""
 SCHEDULE = ("default-schedule",)
 """tir -> tir: every function gets a schedule for the target."""
 HOST = ("lift-closures", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-llvm")
@@ -31,6 +31,7 @@ KERNELS = (
     "flatten-buffers",
     "tir-simplify",
     "convert-tir-to-scf",
+    "outline-parallel",
     "isolate-kernels",
 )
 """tir functions -> func, scf, memref, arith, math, vector."""

@@ -16,10 +16,12 @@ from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..ir.prim_expr import PrimExpr, SizeVar, place
 from ..ir.regions import infer_regions
+from .extern import ExternOp, Statements
 from .reduction import Reduce
 from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor
 
 Mappings = dict[SSAValue, SSAValue]
+Stage = PlaceholderOp | ComputeOp | ExternOp
 LAYOUT_FREE = "layout_free_placeholders"
 """The attribute of a compute that lists the inputs whose layout may be chosen freely."""
 
@@ -101,6 +103,8 @@ class _Builder:
         for stage in stages:
             if isinstance(stage, ComputeOp):
                 self._stage(stage)
+            elif isinstance(stage, ExternOp):
+                self._extern(stage)
         return tir.FuncOp(name, Region(self.block), private=private, attrs=self._attrs(stages))
 
     def _parameter(self, arg: Tensor | SizeVar) -> None:
@@ -126,7 +130,7 @@ class _Builder:
             return Const(expr.value, self.override)
         return expr.substitute({v: Var(v.name, self.override) for v in expr.free_vars()}) + Const(0, self.override)
 
-    def _allocate(self, stage: PlaceholderOp | ComputeOp) -> None:
+    def _allocate(self, stage: Stage) -> None:
         if isinstance(stage, PlaceholderOp):
             return
         for tensor in stage.outputs:
@@ -136,7 +140,7 @@ class _Builder:
                 self.block.add_op(alloc)
                 self.buffers[tensor.buffer] = alloc.result
 
-    def _attrs(self, stages: Sequence[PlaceholderOp | ComputeOp]) -> dict[str, Any]:
+    def _attrs(self, stages: Sequence[Stage]) -> dict[str, Any]:
         free = [t for s in stages if isinstance(s, ComputeOp) for t in s.attrs.get(LAYOUT_FREE, ())]
         positions = [i for i, a in enumerate(self.args) if any(a is t for t in free)]
         return {"layout_free_buffers": positions or None, "tir.noalias": True}
@@ -157,6 +161,18 @@ class _Builder:
             name = self._unique(stage.outputs[i].name if len(bodies) > 1 else stage.name)
             outputs = stage.outputs if isinstance(body, Reduce) else (stage.outputs[i],)
             inner.add_op(self._tir_block(name, stage, body, outputs, axes, loop_vars, inner))
+
+    def _extern(self, stage: ExternOp) -> None:
+        """A block without iterators around the statements; it reads and writes its tensors as wholes."""
+        inner = Block()
+        for cls, tensors in ((tir.ReadsOp, stage.input_tensors), (tir.WritesOp, stage.outputs)):
+            for tensor in tensors:
+                dims = [self._sym(d) for d in tensor.dims]
+                zeros = [tir.ConstOp(0, d.dtype) for d in dims]
+                inner.add_ops(zeros)
+                inner.add_op(cls(self.buffers[tensor.buffer], [z.result for z in zeros], dims))
+        stage.body(Statements(inner, self.buffers))
+        self.block.add_op(tir.BlockOp(self._unique(stage.name), [], Region(inner)))
 
     def _loops(self, axes: Sequence[IterVar]) -> tuple[Block, list[SSAValue]]:
         """Nested loops over `axes` at the end of the function; the innermost body and the loop variables."""
@@ -272,11 +288,11 @@ def _mirror(block: Block) -> None:
             op.erase()
 
 
-def _stages(roots: Sequence[Tensor]) -> list[PlaceholderOp | ComputeOp]:
+def _stages(roots: Sequence[Tensor]) -> list[Stage]:
     """The operations behind `roots`, inputs first. Raises `TiraxError` for a placeholder that is not among them."""
     given = {t.op for t in roots}
-    done: dict[PlaceholderOp | ComputeOp, None] = {}
-    stack: list[tuple[PlaceholderOp | ComputeOp, bool]] = [(t.op, False) for t in reversed(roots)]
+    done: dict[Stage, None] = {}
+    stack: list[tuple[Stage, bool]] = [(t.op, False) for t in reversed(roots)]
     while stack:
         op, ready = stack.pop()
         if ready:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,11 @@ from .guard import UsageError
 
 DEFAULT_SIZE = 4
 """What a symbolic size is where nothing says otherwise."""
+
+_DIGITS = 19
+"""Of the largest size."""
+_LARGEST = 2**48
+"""Elements of a tensor that no machine has the memory for; numpy has no one error for them."""
 
 FILLS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
     "random": lambda rng, shape: rng.random(shape) * 2 - 1,
@@ -90,6 +96,8 @@ class Arguments:
             dims = info.shape if info.shape is not None else (DEFAULT_SIZE,) * max(info.ndim, 0)
             shape = tuple(self._extent(d) for d in dims)
         dtype = to_dtype(info.dtype or "float32")
+        if math.prod(max(n, 1) for n in shape) > _LARGEST:
+            raise TiraxError("a tensor is too large to be made up", found=shape)
         if fill == "random" and dtype.kind in "iub":
             return array(rng.integers(0, 2 if dtype.kind == "b" else 3, shape).astype(dtype))
         return array(np.asarray(FILLS[fill](rng, shape)).astype(dtype))
@@ -163,7 +171,7 @@ def named(texts: Iterable[str], option: str) -> dict[str, str]:
 def sizes_of(texts: Iterable[str]) -> dict[str, int]:
     """`n=4,m=8` texts as numbers. Raises `UsageError`."""
     given = named((part for text in texts for part in text.split(",")), "--sizes")
-    wrong = [f"{name}={value}" for name, value in given.items() if not value.isdecimal()]
+    wrong = [f"{name}={value}" for name, value in given.items() if not value.isdecimal() or len(value) > _DIGITS]
     if wrong:
         raise UsageError("--sizes is not understood", expected="integers of at least 0", found=", ".join(wrong))
     return {name: int(value) for name, value in given.items()}

@@ -71,7 +71,7 @@ def _format_of(path: str) -> str:
 
 def _decode(data: bytes, name: str) -> str:
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TiraxError(
             f"{name} is not a text file", expected="UTF-8", found=f"byte 0x{data[error.start]:02x} at {error.start}"

@@ -35,10 +35,12 @@ class FoldConstant(Pass):
         interpreter, semantics = make_interpreter(op)
         table = functions(op)
         for func in relax_functions(op):
-            for block in binding_blocks(func):
+            blocks = list(binding_blocks(func))
+            for block in blocks:
                 for binding in list(block.ops):
                     if self._foldable(binding, table):
                         self._fold(binding, interpreter, semantics)
+            for block in reversed(blocks):  # inner blocks first: what they used may go then
                 erase_unused(block.ops)
 
     def _foldable(self, op: Operation, table: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr
 from .indexing import same_dtype
-from .layout import SPATIAL, arranged, check_rank, integers, positions, spread, spread_padding
+from .layout import SPATIAL, arranged, check_rank, integers, of_rank, positions, spread, spread_padding
 from .operator import DTYPE, Arg, Operator, PyValue, as_dtype, operator
 from .types import TensorType
 
@@ -26,7 +26,7 @@ class Convolution(Operator):
         given: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
         given.update({n: spread(given[n], cls.RANK) for n in _LISTS if n in given})
         given["padding"] = spread_padding(given["padding"], cls.RANK)
-        given["out_layout"] = given["out_layout"] or given["data_layout"]
+        given["out_layout"] = attrs.get("out_layout") or given["data_layout"]
         return super().make(*args, **given)
 
     @property
@@ -102,20 +102,20 @@ class TransposedConvolution(Convolution):
 def _convolution(rank: int) -> type[Operator]:
     letters = SPATIAL[rank]
     doc = f"The sum over input channels and window of data times weight, for data of {rank} spatial dimensions."
-    cls = type(f"Conv{rank}d", (Convolution,), {"RANK": rank, "__doc__": doc})
+    cls = type(f"Conv{rank}d", (Convolution,), {"__doc__": doc})
     attrs: dict[str, Any] = {"strides": [1] * rank, "padding": [0] * (2 * rank), "dilation": [1] * rank, "groups": 1}
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"OI{letters}", "out_layout": f"NC{letters}"}
-    return operator(f"relax.nn.conv{rank}d", "data weight", **attrs, **layouts, out_dtype=DTYPE)(cls)
+    return of_rank(rank, operator(f"relax.nn.conv{rank}d", "data weight", **attrs, **layouts, out_dtype=DTYPE)(cls))
 
 
 def _transposed(rank: int) -> type[Operator]:
     letters = SPATIAL[rank]
     doc = f"The transpose of the convolution over {rank} spatial dimensions."
-    cls = type(f"Conv{rank}dTranspose", (TransposedConvolution,), {"RANK": rank, "__doc__": doc})
+    cls = type(f"Conv{rank}dTranspose", (TransposedConvolution,), {"__doc__": doc})
     attrs: dict[str, Any] = {"strides": [1] * rank, "padding": [0] * (2 * rank), "output_padding": [0] * rank}
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}", "out_layout": f"NC{letters}"}
     more: dict[str, Any] = {"dilation": [1] * rank, "groups": 1, **layouts, "out_dtype": DTYPE}
-    return operator(f"relax.nn.conv{rank}d_transpose", "data weight", **attrs, **more)(cls)
+    return of_rank(rank, operator(f"relax.nn.conv{rank}d_transpose", "data weight", **attrs, **more)(cls))
 
 
 CONVOLUTIONS = {rank: _convolution(rank) for rank in SPATIAL}

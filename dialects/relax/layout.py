@@ -65,3 +65,9 @@ def arranged(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
 def windows(extent: SymExpr, padding: int, window: int, stride: int, dilation: int) -> SymExpr:
     """How many windows fit into a padded dimension."""
     return (extent + (padding - (window - 1) * dilation - 1)) // stride + 1
+
+
+def of_rank(rank: int, cls: type[Any]) -> type[Operator]:
+    """An operator class for so many spatial dimensions."""
+    cls.RANK = rank
+    return cls

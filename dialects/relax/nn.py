@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
+from .normalization import check_vector, float_data
 from .operator import AXES, Attr, Operator, operator
-from .reduce import normalize_axes
+from .reduce import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 
 
@@ -76,3 +79,59 @@ class Dropout(Operator):
     def infer(self) -> Attribute:
         x = self.tensor("x")
         return tuple_type((x, x))
+
+
+@operator("relax.nn.pad", "data", pad_width=[], pad_value=0.0, pad_mode="constant")
+class Pad(Operator):
+    """data with `pad_width` = [before, after, …] elements around it in each dimension.
+
+    `pad_mode`: `constant` (`pad_value`), `reflect` (without the edge), `replicate` (the edge) or `circular`.
+    """
+
+    MODES: ClassVar[tuple[str, ...]] = ("constant", "reflect", "replicate", "circular")
+
+    def widths(self) -> list[tuple[int, int]]:
+        """Before and after for each dimension. Raises `ShapeError` for an odd number of them or a negative one."""
+        given = self.attr("pad_width")
+        if len(given) % 2 or any(not isinstance(w, int) or w < 0 for w in given):
+            self.fail_shape("attribute pad_width must be [before, after, …]", "integers that are not negative", given)
+        return list(zip(given[::2], given[1::2], strict=True))
+
+    def infer(self) -> Attribute:
+        data, widths = self.tensor("data"), self.widths()
+        if self.attr("pad_mode") not in self.MODES:
+            self.fail_shape("attribute pad_mode is unknown", ", ".join(self.MODES), self.attr("pad_mode"))
+        if data.rank is not None and data.rank != len(widths):
+            self.fail_shape("attribute pad_width must have two elements for each dimension", 2 * data.rank, widths)
+        if data.dims is None:
+            return TensorType.of(None, data.element, len(widths))
+        return TensorType.of([d + (b + a) for d, (b, a) in zip(data.dims, widths, strict=True)], data.element)
+
+
+@operator("relax.nn.pixel_shuffle", "data", upscale_factor=1)
+class PixelShuffle(Operator):
+    """Channels as blocks of pixels: (…, c * r * r, h, w) becomes (…, c, h * r, w * r)."""
+
+    def infer(self) -> Attribute:
+        data, r = self.tensor("data"), self.attr("upscale_factor")
+        if r < 1:
+            self.fail_shape("attribute upscale_factor must be positive", "1 or more", r)
+        if data.rank is not None and data.rank < 3:
+            self.fail_shape("argument data must have 3 dimensions or more", 3, data.rank)
+        if data.dims is None:
+            return TensorType.of(None, data.element, data.rank)
+        *outer, channels, height, width = data.dims
+        if (channels % (r * r)).constant not in (None, 0):
+            self.fail_shape("the channels of data are no multiple of upscale_factor squared", r * r, channels)
+        return TensorType.of([*outer, channels // (r * r), height * r, width * r], data.element)
+
+
+@operator("relax.nn.prelu", "data alpha", axis=1)
+class PRelu(Operator):
+    """data where it is positive, alpha * data elsewhere; alpha has an element for each index of `axis`."""
+
+    def infer(self) -> Attribute:
+        data = float_data(self)
+        if data.rank is not None:
+            check_vector(self, "alpha", data, normalize_axis(self, self.attr("axis"), data.rank))
+        return data

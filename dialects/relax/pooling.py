@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const
-from .layout import SPATIAL, arranged, check_rank, integers, positions, spread, spread_padding, windows
+from .layout import SPATIAL, arranged, check_rank, integers, of_rank, positions, spread, spread_padding, windows
 from .operator import Arg, Operator, PyValue, operator
 from .types import TensorType
 
@@ -25,7 +25,7 @@ class Pool(Operator):
         given: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
         given.update({n: spread(given[n], cls.RANK) for n in _LISTS})
         given["padding"] = spread_padding(given["padding"], cls.RANK)
-        given["out_layout"] = given["out_layout"] or given["layout"]
+        given["out_layout"] = attrs.get("out_layout") or given["layout"]
         return super().make(*args, **given)
 
     def places(self) -> list[int]:
@@ -35,7 +35,7 @@ class Pool(Operator):
             self.fail_shape("attribute out_layout must be that of the data", self.attr("layout"), self.attr("out_layout"))
         return places
 
-    def padding(self) -> list[tuple[int, int]]:
+    def widths(self) -> list[tuple[int, int]]:
         """The padding of each spatial dimension, with what `ceil_mode` adds after it."""
         given, strides = integers(self, "padding", 2 * self.RANK, 0), integers(self, "strides", self.RANK, 1)
         more = [s - 1 if self.attr("ceil_mode") else 0 for s in strides]
@@ -44,7 +44,7 @@ class Pool(Operator):
     def infer(self) -> Attribute:
         data, places = check_rank(self, "data", self.RANK + 2), self.places()
         size, strides = integers(self, "pool_size", self.RANK, 1), integers(self, "strides", self.RANK, 1)
-        dilation, padding = integers(self, "dilation", self.RANK, 1), self.padding()
+        dilation, padding = integers(self, "dilation", self.RANK, 1), self.widths()
         if data.dims is None:
             return TensorType.of(None, data.element, self.RANK + 2)
         batch, channels, *extents = (data.dims[p] for p in places)
@@ -66,7 +66,7 @@ class AdaptivePool(Operator):
         given: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
         if given["output_size"] is not None:
             given["output_size"] = spread(given["output_size"], cls.RANK)
-        given["out_layout"] = given["out_layout"] or given["layout"]
+        given["out_layout"] = attrs.get("out_layout") or given["layout"]
         return super().make(*args, **given)
 
     def places(self) -> list[int]:
@@ -87,19 +87,19 @@ class AdaptivePool(Operator):
 
 def _pool(kind: str, rank: int) -> type[Operator]:
     doc = f"The {'greatest' if kind == 'max' else 'mean'} of each window, for data of {rank} spatial dimensions."
-    cls = type(f"{kind.title()}Pool{rank}d", (Pool,), {"RANK": rank, "__doc__": doc})
+    cls = type(f"{kind.title()}Pool{rank}d", (Pool,), {"__doc__": doc})
     attrs: dict[str, Any] = {"pool_size": [1] * rank, "strides": [1] * rank, "dilation": [1] * rank}
     attrs |= {"padding": [0] * (2 * rank), "ceil_mode": False, "count_include_pad": False}
     layout = f"NC{SPATIAL[rank]}"
-    return operator(f"relax.nn.{kind}_pool{rank}d", "data", **attrs, layout=layout, out_layout=layout)(cls)
+    return of_rank(rank, operator(f"relax.nn.{kind}_pool{rank}d", "data", **attrs, layout=layout, out_layout=layout)(cls))
 
 
 def _adaptive(rank: int) -> type[Operator]:
     doc = f"{AdaptivePool.__doc__} Data has {rank} spatial dimensions."
-    cls = type(f"AdaptiveAvgPool{rank}d", (AdaptivePool,), {"RANK": rank, "__doc__": doc})
+    cls = type(f"AdaptiveAvgPool{rank}d", (AdaptivePool,), {"__doc__": doc})
     layout = f"NC{SPATIAL[rank]}"
     name = f"relax.nn.adaptive_avg_pool{rank}d"
-    return operator(name, "data", output_size=None, layout=layout, out_layout=layout)(cls)
+    return of_rank(rank, operator(name, "data", output_size=None, layout=layout, out_layout=layout)(cls))
 
 
 POOLS = {(kind, rank): _pool(kind, rank) for kind in ("max", "avg") for rank in SPATIAL}

@@ -21,7 +21,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import DTypeError
+from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, SymExpr, Var
@@ -107,6 +107,9 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         self._verify_dims()
+        for d in self.dims or ():
+            if d.constant is not None and not 0 <= d.constant < 2**63:
+                raise VerifyError(f"extent {d} of a tensor is out of range", expected="0 to 2**63 - 1")
         if self.element is not None:
             try:
                 dtype_name(self.element)

@@ -109,6 +109,8 @@ def _parse_atom(parser: AttrParser) -> ExprLike:
         return -_parse_atom(parser)
     literal = parser.parse_optional_integer(allow_boolean=False)
     if literal is not None:
+        if not -(2**63) <= literal < 2**63:
+            parser.raise_error(f"{literal} does not fit 64 bits")
         dtype = _parse_type_suffix(parser)
         return literal if dtype is None else Const(literal, dtype)
     name = parser.parse_optional_identifier()

@@ -17,7 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import DTypeError
+from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name
 from ..relax.types import Dims, dims_attr
 from ..sym import SymAttr
@@ -146,8 +146,8 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         if not isinstance(self.strides, NoneAttr) and len(self.strides) != len(self.shape):
             raise VerifyException(f"{len(self.strides)} strides of a buffer of rank {len(self.shape)}")
         for d in self.dims:
-            if d.constant is not None and d.constant < 0:
-                raise VerifyException(f"extent {d} of a buffer is negative")
+            if d.constant is not None and not 0 <= d.constant < 2**63:
+                raise VerifyError(f"extent {d} of a buffer is out of range", expected="0 to 2**63 - 1")
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

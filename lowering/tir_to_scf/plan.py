@@ -44,7 +44,7 @@ class VectorPlan:
         if index not in self.varying:
             return 0
         if index not in self.slopes:
-            self.slopes[index] = slope_in(expr_of(index, self.memo), self.lane, self.varying)
+            self.slopes[index] = slope_in(expr_of(index, self.memo, through_casts=True), self.lane, self.varying)
         return self.slopes[index]
 
 

@@ -82,7 +82,9 @@ class Values:
     def _lower(self, v: SSAValue) -> SSAValue:
         if self.lanes is not None and v is self.lanes.plan.lane:
             return self._lane_numbers(cast(IntegerType, v.type))
-        bound = self._bound_index(v)
+        # The index of a value that varies with the lanes is that of the first lane.
+        varies = self.lanes is not None and v in self.lanes.plan.varying
+        bound = None if varies else self._bound_index(v)
         if bound is not None:
             return self.emit.from_index(bound, scalar_type(v.type))
         if not isinstance(v, OpResult):

@@ -31,6 +31,7 @@ def parse_source(text: str, filename: str = "<string>", extra_vars: Mapping[str,
     Nothing of the text runs: imports at its head are noted by name alone. `extra_vars` are Python values that the text
     may use. Raises `ScriptError` or another located `TiraxError`.
     """
+    text = text.removeprefix("\ufeff")  # what some editors put at the head of a file
     register_source(filename, text)
     source = Source(filename)
     tree = parse_text(text, source)

@@ -263,3 +263,12 @@ def test_large_and_special_constants_round_trip(parse):
         again = next(o for o in parse(text).walk() if isinstance(o, relax.ConstantOp))
         assert again.value == op.value
         np.testing.assert_array_equal(again.value.numpy(), array)
+
+
+def test_a_dtype_given_by_name_is_the_same_as_the_type():
+    from xdsl.dialects.builtin import f16, f32
+    from xdsl.ir import Block
+
+    x = Block(arg_types=[relax.TensorType.of([2], f32)]).args[0]
+    kind = relax.OPERATORS["relax.astype"]
+    assert kind.make(x, dtype="float16").properties == kind.make(x, dtype=f16).properties

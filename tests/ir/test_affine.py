@@ -1,6 +1,6 @@
 """Index arithmetic as expressions and back."""
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import Block
 
 from tirax.dialects import tir
@@ -42,3 +42,13 @@ def test_what_is_no_arithmetic_is_a_variable():
     load = tir.LoadOp(buffer, [I])
     total = tir.AddOp(load.result, I)
     assert expr_of(total.result) == Var(load.result) + i
+
+
+def test_casts_to_wider_integers():
+    narrow = Block(arg_types=[i32]).args[0]
+    wide = tir.CastOp(narrow, i64)
+    total = tir.AddOp(tir.MulOp(wide.result, wide.result).result, wide.result).result
+    v = Var(narrow, i32)
+    assert expr_of(total, through_casts=True) == v * v + v
+    assert expr_of(wide.result) == Var(wide.result)
+    assert expr_of(tir.CastOp(wide.result, i32).result, through_casts=True).free_vars()[0].value is not narrow

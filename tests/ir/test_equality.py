@@ -95,3 +95,12 @@ def test_names_of_private_functions_count_in_a_module(parse):
 def test_the_difference_shows_both_sides(parse):
     difference = first_difference(parse(TIR), parse(TIR.replace("tir.add", "tir.sub")))
     assert "tir.add" in str(difference) and "tir.sub" in str(difference)
+
+
+def test_arithmetic_on_symbolic_variables_is_one_expression(parse):
+    text = "tir.func @f(%A: !tir.buffer<[n * 2], f32>, %x: i64) { BODY tir.evaluate %e : i64 }"
+    whole = text.replace("BODY", "%e = sym.value n * 2 : i64")
+    parts = text.replace("BODY", "%n = sym.value n : i64 %two = tir.const 2 : i64 %e = tir.mul %n, %two : i64")
+    assert structural_equal(parse(whole), parse(parts))
+    assert not structural_equal(parse(whole), parse(whole.replace("n * 2 :", "n * 3 :")))
+    assert not structural_equal(parse(whole), parse(parts.replace("tir.mul %n,", "tir.mul %x,")))

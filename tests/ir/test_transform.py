@@ -6,7 +6,7 @@ import pytest
 
 from tirax.diagnostics import TiraxError, VerifyError
 from tirax.dialects import relax
-from tirax.ir.transform import Pass, PassContext, Sequential, module_pass
+from tirax.ir.transform import Pass, PassContext, Sequential, function_pass, module_pass
 
 T = "!relax.tensor<[4], f32>"
 TEXT = f"relax.func @f(%x: {T}) -> {T} {{ %y = relax.abs %x : {T} relax.return %y : {T} }}"
@@ -120,3 +120,18 @@ def test_a_pass_that_returns_nothing_is_named(parse):
 
     with pytest.raises(TiraxError, match="forgets returned nothing"):
         forgets(parse(TEXT))
+
+
+def test_function_pass_runs_on_every_relax_function(parse):
+    seen = []
+
+    @function_pass(opt_level=0, name="Look")
+    class Look:
+        def transform_function(self, func, mod, ctx):
+            seen.append(func.op.sym_name.data)
+            return func
+
+    before = parse(TEXT + TEXT.replace("@f", "@g") + "tir.func @k(%A: !tir.buffer<[4], f32>) { }")
+    after = Look()(before)
+    assert sorted(seen) == ["f", "g"]
+    assert sorted(names(after)) == ["f", "g", "k"]

@@ -551,3 +551,25 @@ def test_the_module_stays_as_it_is():
     assert str(module) == before
     (func,) = module.body.block.ops
     assert kernel_signature(func).symbolic_vars == ("n",)
+
+
+@SCHEDULES
+def test_a_condition_on_lanes_that_also_guards_the_rest(schedule):
+    """The lanes' number stands in the comparison with n, which needs the first lane's alone, and in another one."""
+    body = """%one = tir.const 1 : i64
+%in = tir.ge %vi, %one : i64
+%zero = tir.const 0.0 : f32
+%a = tir.if_then_else %in {
+  %at = tir.sub %vi, %one : i64
+  %x = tir.load %A[%at] : f32
+  tir.yield %x : f32
+} else { tir.yield %zero : f32 }
+%y = tir.load %Y[%vi] : f32
+%r = tir.max %y, %a : f32
+tir.store %r, %Y[%vi]"""
+    init = "%z = tir.const 0.0 : f32\ntir.store %z, %Y[%vi]"
+    kernel = Kernel(function("A:n:f32 Y:n:f32", nest("Y", "i:n k:nr", body, init)), schedule=schedule)
+    for n in (2, 20, 150):
+        a, y = np.arange(1, n + 1, dtype="float32"), np.full(n, np.nan, "float32")
+        kernel(a, y, n=n)
+        np.testing.assert_array_equal(y, np.arange(n))

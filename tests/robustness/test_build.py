@@ -37,7 +37,6 @@ def test_nothing_to_build():
         ({"target": 3}, "target"),
         ({"target": "llvm -mcpu=foo"}, "unknown cpu 'foo'"),
         ({"target": "llvm -mcpu"}, "mcpu"),
-        ({"target": "llvm -mattr=+nosuch"}, "nosuch"),
         ({"target": "llvm -num-cores=-1"}, "num-cores"),
         ({"pipeline": "default-cqu"}, "did you mean 'default-cpu'"),
         ({"pipeline": ["fuse-opps"]}, "did you mean 'fuse-ops'"),

@@ -159,6 +159,7 @@ def test_the_caret_is_below_the_place(before, line):
         SCRIPT + "\0",
         SCRIPT.replace("return", "retürn"),
         "\ufeff",
+        "\ufeff\ufeff" + SCRIPT,
         "\r",
         "x = " + "[" * 3000,
         SCRIPT.replace("R.exp(x)", "R.exp(" * 3000 + "x" + ")" * 3000),
@@ -177,7 +178,7 @@ def test_the_caret_is_below_the_place(before, line):
         SCRIPT.replace('"float32"', '"float32\\0"'),
         textwrap.indent(SCRIPT, "  "),
     ],
-    ids=range(21),
+    ids=range(22),
 )
 def test_text_that_is_refused(text):
     with pytest.raises(TiraxError) as caught:

@@ -177,7 +177,7 @@ def test_if() -> None:
     branch = next(o for o in op.walk() if isinstance(o, relax.IfOp))
     assert name_of(branch.result) == "z"
     assert [o.name for o in branch.then_region.block.ops] == ["relax.add", "relax.exp", "relax.yield"]
-    assert [o.name for o in branch.else_region.block.ops] == ["relax.bind", "relax.yield"]
+    assert [o.name for o in branch.else_region.block.ops] == ["relax.yield"]
 
 
 def test_local_functions_are_called_with_their_symbolic_variables() -> None:
@@ -318,3 +318,47 @@ def test_locations() -> None:
     assert (found["relax.add"].line.data, found["relax.add"].column.data) == (4, 9)
     assert (found["relax.exp"].line.data, found["relax.exp"].column.data) == (5, 9)
     assert found["relax.func"].filename.data == "model.py"
+
+
+BRANCH = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        if c:
+            a = R.exp(x)
+            y = a
+        else:
+            b = R.negative(x)
+            z = b
+            y = z
+        return y
+"""
+
+
+def test_the_last_line_of_a_branch_names_its_value_alone():
+    module = parse_source(BRANCH)
+    (op,) = (op for op in module.walk() if isinstance(op, relax.IfOp))
+    kinds = [[type(o) for o in region.block.ops][1:] for region in (op.then_region, op.else_region)]
+    assert kinds == [[relax.YieldOp], [relax.BindOp, relax.YieldOp]]
+    text = print_script(module)
+    assert print_script(parse_source(text)) == text
+
+
+def test_variables_of_a_callee_are_not_those_of_the_caller_of_the_same_name():
+    text = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n + 1",), "float32")) -> R.Tensor(("n + 1",), "float32"):
+        cls = Module
+        z = cls.f(y)
+        return z
+
+    @R.function(private=True)
+    def f(a: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return a
+"""
+    module = parse_source(text)
+    (call,) = (op for op in module.walk() if isinstance(op, relax.CallOp))
+    assert call.result.type == TensorType.of([Var("n") + 1], f32)

@@ -136,7 +136,7 @@ def test_printed_function_of_seed_002() -> None:
     function = next(iter(parse_source(FUNCTIONS["unknown dtype"]).body.block.ops))
     assert print_script(function).split("\n\n", 1)[1].splitlines() == [
         "@R.function(private=True)",
-        "def before(x: R.Tensor((1024,)), y: R.Tensor((1024,)), z: R.Tensor((1024,))) -> R.Tensor((1024,)):",
+        "def main(x: R.Tensor((1024,)), y: R.Tensor((1024,)), z: R.Tensor((1024,))) -> R.Tensor((1024,)):",
         "    with R.dataflow():",
         "        a: R.Tensor((1024,)) = R.add(x, y)",
         "        b: R.Tensor((1024,)) = R.add(a, z)",

@@ -67,7 +67,7 @@ MATMUL = """tir.func private @matmul(%x: !tir.buffer<[n, 784], f32>, %w: !tir.bu
 def test_the_matmul_of_the_tutorials() -> None:
     assert print_script(function_of(MATMUL)) == HEADER + (
         """@T.prim_func(private=True)
-def matmul(var_x: T.handle, w: T.Buffer((T.int64(784), T.int64(128)), "float32"), var_matmul: T.handle):
+def main(var_x: T.handle, w: T.Buffer((T.int64(784), T.int64(128)), "float32"), var_matmul: T.handle):
     T.func_attr({"op_pattern": 4, "tir.noalias": T.bool(True)})
     n = T.int64()
     x = T.match_buffer(var_x, (n, T.int64(784)))

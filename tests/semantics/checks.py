@@ -59,7 +59,9 @@ def tir_passes(module: ModuleOp) -> None:
     """The tir functions of the optimized module, scheduled, then lowered to loops."""
     for p in make_passes(OPTIMIZE):
         module = p(module)
-    passes_keep_meaning(module, ("default-schedule", "lower-init-block", "lower-blocks", "flatten-buffers", "tir-simplify"))
+    passes_keep_meaning(
+        module, ("default-schedule", "lower-init-block", "lower-blocks", "flatten-buffers", "tir-simplify")
+    )
 
 
 def mlir_text(module: ModuleOp, generic: bool) -> str:
@@ -96,7 +98,13 @@ def all_texts(module: ModuleOp) -> None:
 
 
 def _copied(value: Any) -> Any:
-    return tuple(map(_copied, value)) if isinstance(value, tuple) else np.array(value) if isinstance(value, np.ndarray) else value
+    return (
+        tuple(map(_copied, value))
+        if isinstance(value, tuple)
+        else np.array(value)
+        if isinstance(value, np.ndarray)
+        else value
+    )
 
 
 def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> None:

@@ -113,7 +113,8 @@ MODELS: dict[str, str] = {
     "return_const": """x: R.Tensor(("n",), "float32")
     ) -> R.Tensor((2,), "float32"):
         return R.const([1.0, 2.0], "float32")""",
-    "tuple_of_tuples": """t: R.Tuple(R.Tensor(("n",), "float32"), R.Tuple(R.Tensor(("n",), "float32"), R.Tensor((), "float32")))
+    "tuple_of_tuples": """t: R.Tuple(
+            R.Tensor(("n",), "float32"), R.Tuple(R.Tensor(("n",), "float32"), R.Tensor((), "float32")))
     ) -> R.Tuple(R.Tuple(R.Tensor(("n",), "float32"), R.Tensor((), "float32")),
             R.Tensor(("n",), "float32")):
         n = T.int64()
@@ -380,7 +381,8 @@ MODELS: dict[str, str] = {
             R.Tensor(("n", 3), "float32")):
         n = T.int64()
         with R.dataflow():
-            s = R.multiply(R.astype(R.astype(R.multiply(x, R.const(8.0, "float32")), "int32"), "float32"), R.const(0.5, "float32"))
+            i = R.astype(R.multiply(x, R.const(8.0, "float32")), "int32")
+            s = R.multiply(R.astype(i, "float32"), R.const(0.5, "float32"))
             a = R.round(s)
             b = R.sign(s)
             c = R.floor(s)

@@ -86,7 +86,7 @@ class Maker:
         value = self.body.insert_arg(t, len(self.body.args))
         set_name(value, self.fresh("x"))
         self.pool.append(value)
-        self.known[value] = Known(3.0 if t.element in (i32, i64) else 1.0, True)  # pyright: ignore
+        self.known[value] = Known(3.0 if t.element in (i32, i64) else 1.0, True)
         return value
 
     def any(self, wanted: Callable[[TensorType], bool], otherwise: Callable[[], TensorType]) -> SSAValue:
@@ -141,8 +141,8 @@ class Maker:
         return value
 
     def squash(self, value: SSAValue) -> SSAValue:
-        if value.type.element in (i32, i64):  # pyright: ignore
-            two = self.constant_of(7, value.type.element)  # pyright: ignore
+        if value.type.element in (i32, i64):
+            two = self.constant_of(7, value.type.element)
             return self.make("floor_mod", value, two, bound=7, exact=True)
         return self.make("tanh", value, bound=1)
 
@@ -205,7 +205,7 @@ def guarded(m: Maker) -> None:
     """Functions that are not defined everywhere, on what keeps away from the edges."""
     x = m.floating()
     positive = m.make("abs", x, bound=m.bound(x))
-    one = m.constant_of(1.0, x.type.element)  # pyright: ignore
+    one = m.constant_of(1.0, x.type.element)
     safe = m.make("add", positive, one, bound=m.bound(positive) + 1)
     name = m.choice(["sqrt", "log", "rsqrt", "divide"])
     args = (m.of(x.type), safe) if name == "divide" else (safe,)
@@ -220,7 +220,7 @@ def binary(m: Maker) -> None:
     name = m.choice(["add", "multiply", "subtract", "maximum", "minimum"])
     a, b = m.bound(x), m.bound(y)
     bound = {"multiply": a * b, "maximum": max(a, b), "minimum": max(a, b)}.get(name, a + b)
-    integer = x.type.element in (i32, i64)  # pyright: ignore
+    integer = x.type.element in (i32, i64)
     m.make(name, x, y, bound=bound, exact=m.exact(x, y) and (integer or name in ("maximum", "minimum")))
 
 
@@ -233,7 +233,9 @@ def integers(m: Maker) -> None:
     if name in ("bitwise_not", "negative", "abs", "square", "sign"):
         m.make(name, x, bound=b * b if name == "square" else b + 1, exact=True)
         return
-    divisor = m.constant_of(m.choice([2, 3, -2] if name in ("floor_divide", "floor_mod", "divide", "mod") else [1, 2]), kind)
+    divisor = m.constant_of(
+        m.choice([2, 3, -2] if name in ("floor_divide", "floor_mod", "divide", "mod") else [1, 2]), kind
+    )
     m.make(name, x, divisor, bound=4 * b + 4, exact=True)
 
 
@@ -265,7 +267,7 @@ def astype(m: Maker) -> None:
 
 
 def _axes(m: Maker, x: SSAValue) -> list[int]:
-    rank = x.type.rank or 0  # pyright: ignore
+    rank = x.type.rank or 0
     axes = [a for a in range(rank) if m.chance()]
     return [a - rank if m.chance() else a for a in axes]
 
@@ -322,7 +324,7 @@ def matmul(m: Maker) -> None:
 
 def permute_dims(m: Maker) -> None:
     x = m.numeric()
-    order = m.draw(st.permutations(range(x.type.rank or 0)))  # pyright: ignore
+    order = m.draw(st.permutations(range(x.type.rank or 0)))
     m.make("permute_dims", x, axes=m.choice([None, list(order)]), bound=m.bound(x), exact=m.exact(x))
 
 
@@ -450,7 +452,6 @@ STEPS: dict[str, Callable[[Maker], None]] = {
 }  # fmt: skip
 
 
-
 # What a function is made of
 
 
@@ -517,7 +518,7 @@ def call(m: Maker, most: int) -> None:
     extent = {N: m.choice([d for d in m.dims if d.constant is None] or [Const(3)])}
     args = [m.of(substitute_type(p.type, extent)) for p in func.params]
     op = m.bind(relax.CallOp(func.sym_name.data, args, substitute_type(func.ret_type, extent)))
-    m.known[op.results[0]] = Known(LIMIT[result.type.element], False)  # pyright: ignore
+    m.known[op.results[0]] = Known(LIMIT[result.type.element], False)
 
 
 def cast(m: Maker, most: int) -> None:

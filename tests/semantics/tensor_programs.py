@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
+from programs import Program
 from xdsl.parser import Parser
 
 from tirax.ir.transform import new_context
-
-from programs import Program
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 DIMS = ("n", "m", "4", "3", "1", "8", "n + 1", "n * 2", "17")
@@ -134,7 +133,9 @@ class TensorMaker:
             i = v if t == "i64" else self.op(f"tir.cast {v} : i64 -> {t}")
             return self.op(f"tir.add {i}, {self.expression(stage, depth - 1)} : {t}")
         if kind == "call" and t in FLOATS:
-            return self.op(f'tir.call_intrin "{self.choice(["tanh", "sigmoid", "sin", "erf"])}"({self.load(stage)}) : {t}')
+            return self.op(
+                f'tir.call_intrin "{self.choice(["tanh", "sigmoid", "sin", "erf"])}"({self.load(stage)}) : {t}'
+            )
         return self.load(stage)
 
     def lazy(self, condition: str, value: Callable[[], str], dtype: str) -> str:
@@ -176,7 +177,11 @@ class TensorMaker:
             rest = [self.loop(e) for e in extents[2:]]
             return [*first, *rest], None, len(rest) + 1
         if form != "split":
-            return [self.loop(e, self.choice(kinds) if k == 0 else "") for k, e in enumerate(extents)], None, len(extents)
+            return (
+                [self.loop(e, self.choice(kinds) if k == 0 else "") for k, e in enumerate(extents)],
+                None,
+                len(extents),
+            )
         cut = self.draw(st.integers(0, len(extents) - 1))
         factor = self.choice([3, 4, 5])
         bound: list[str] = []

@@ -26,7 +26,7 @@ def some(count: int) -> Callable[[Any], Any]:
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-@some(40)
+@some(30)
 @given(programs())
 def test_bindings(program: Program) -> None:
     checks.binding_passes(program.module)
@@ -38,8 +38,8 @@ def test_texts(program: Program) -> None:
     checks.texts(program.module)
 
 
-@some(8)
-@given(programs(most=5))
+@some(4)
+@given(programs(most=4))
 def test_texts_after_each_pass(program: Program) -> None:
     checks.all_texts(program.module)
 
@@ -62,8 +62,8 @@ def test_texts_of_tensor_functions(program: Program) -> None:
     checks.texts(program.module)
 
 
-@some(12)
-@given(tensor_programs())
+@some(8)
+@given(tensor_programs(most=2, dims=("n", "m", "4", "3", "n + 1", "n * 2")))
 def test_tensor_passes(program: Program) -> None:
     checks.tensor_passes(program.module)
 

@@ -246,3 +246,16 @@ def test_dead_code_keeps_the_casts_of_a_block_without_outputs(parse):
     after = DeadCodeElimination()(module)
     assert count(after, relax.MatchCastOp) == 1
     assert_same_meaning(module, after)
+
+
+def test_folding_removes_what_only_dead_bindings_of_a_branch_used(parse):
+    text = """relax.func @f(%c: !relax.tensor<[], i1>, %x: !relax.tensor<[4], f32>) -> !relax.tensor<[4], f32> {
+      %a = relax.exp %x : !relax.tensor<[4], f32>
+      %r = relax.if %c : !relax.tensor<[4], f32> {
+        %d = relax.exp %a : !relax.tensor<[4], f32>
+        relax.yield %x : !relax.tensor<[4], f32>
+      } else {
+        relax.yield %x : !relax.tensor<[4], f32>
+      }
+      relax.return %r : !relax.tensor<[4], f32> }"""
+    assert ops_named(FoldConstant()(parse(text)), "relax.exp") == 0

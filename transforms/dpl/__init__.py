@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bindings import rewrite_bindings
 from .context import PatternContext, PatternSeq, SameShapeConstraint
 from .patterns import (
     AndPattern,
@@ -45,6 +46,7 @@ from .patterns import (
     reject,
     wildcard,
 )
+from .rewrite_pattern import DPLRewritePattern
 from .rewriter import (
     DivergenceError,
     ExprPatternRewriter,
@@ -60,6 +62,7 @@ __all__ = [
     "CallPattern",
     "ConstantPattern",
     "DFPattern",
+    "DPLRewritePattern",
     "DataTypePattern",
     "DataflowVarPattern",
     "DivergenceError",
@@ -102,6 +105,7 @@ __all__ = [
     "is_var",
     "make_fused_bias_activation_pattern",
     "reject",
+    "rewrite_bindings",
     "rewrite_call",
     "wildcard",
 ]

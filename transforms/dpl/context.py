@@ -1,9 +1,9 @@
 """Constraints between patterns: who uses whom, and what has one shape. They are collected in a `PatternContext`.
 
-    with PatternContext() as ctx:
-        conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())
-        conv >> is_op("relax.nn.relu")(wildcard())
-    matched = ctx.match_dfb(func.body.blocks[0])
+with PatternContext() as ctx:
+    conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+    conv >> is_op("relax.nn.relu")(wildcard())
+matched = ctx.match_dfb(func.body.blocks[0])
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Edge:
-    """What `definition` matches is used by what `user` matches: as argument `index`, if that is not -1; `only` by it."""
+    """What `definition` matches is used by what `user` matches, as argument `index` if that is not -1."""
 
     definition: p.DFPattern
     user: p.DFPattern
@@ -57,13 +57,13 @@ _stack = _Stack()
 
 
 class PatternContext:
-    """Collects the constraints of patterns that are made inside of `with`. An incremental one starts from the outer's."""
+    """Collects the constraints of patterns that are made inside of `with`; an incremental one has the outer's, too."""
 
     def __init__(self, incremental: bool = False):
         outer = _stack.contexts
         if incremental and not outer:
             raise TiraxError("an incremental PatternContext stands inside of another")
-        self.constraints = outer[-1].constraints.copy() if incremental else Constraints()
+        self.constraints: Constraints = outer[-1].constraints.copy() if incremental else Constraints()
 
     def __enter__(self) -> PatternContext:
         _stack.contexts.append(self)

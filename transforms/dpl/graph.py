@@ -155,7 +155,7 @@ class _Search:
         if edge.definition not in self.at or edge.user not in self.at:
             return True
         value, user = self.at[edge.definition], self._op_at(edge.user)
-        if edge.only and list(consumers(value)) != [user]:
+        if edge.only and [op for op in consumers(value) if op.results] != [user]:
             return False
         if edge.index < 0:
             return value in set(operand_values(user))

@@ -7,8 +7,7 @@ taken back, however far apart the two places are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import permutations
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TupleType
@@ -42,6 +41,8 @@ from . import patterns as p
 
 Subject = Expr | Op
 """What a pattern is matched against: an expression, or the operator of a call."""
+Ways = Generator[None, None, None]
+"""Yields for each way in which something matches."""
 Lookup = Callable[[Var], "Expr | None"]
 """What a variable is bound to, None where it is not looked through."""
 
@@ -89,7 +90,7 @@ class Matcher:
             expr = value
         return expr
 
-    def match(self, pattern: p.DFPattern, expr: Subject) -> Iterator[None]:
+    def match(self, pattern: p.DFPattern, expr: Subject) -> Ways:
         """Yields for each way in which `expr` is like `pattern` and agrees with what was found already."""
         expr = self.unwrap(expr)
         known = self.found.get(pattern)
@@ -104,7 +105,7 @@ class Matcher:
             finally:
                 del self.found[pattern]
 
-    def match_all(self, patterns: Sequence[p.DFPattern], exprs: Sequence[Subject]) -> Iterator[None]:
+    def match_all(self, patterns: Sequence[p.DFPattern], exprs: Sequence[Subject]) -> Ways:
         """Yields for each way in which the first expressions are like the patterns, one by one."""
         if not patterns:
             yield
@@ -153,36 +154,36 @@ def same_value(a: SSAValue, b: SSAValue) -> bool:
 # The rules: how each kind of pattern matches an expression whose variables were looked through.
 
 
-def _wildcard(m: Matcher, pattern: p.WildcardPattern, expr: Subject) -> Iterator[None]:
+def _wildcard(m: Matcher, pattern: p.WildcardPattern, expr: Subject) -> Ways:
     yield
 
 
-def _var(m: Matcher, pattern: p.VarPattern, expr: Subject) -> Iterator[None]:
+def _var(m: Matcher, pattern: p.VarPattern, expr: Subject) -> Ways:
     if isinstance(expr, Var) and pattern.name in ("", expr.name_hint):
         yield
 
 
-def _dataflow_var(m: Matcher, pattern: p.DataflowVarPattern, expr: Subject) -> Iterator[None]:
+def _dataflow_var(m: Matcher, pattern: p.DataflowVarPattern, expr: Subject) -> Ways:
     if isinstance(expr, Var) and pattern.name in ("", expr.name_hint) and isinstance(expr_of(expr.ssa), DataflowVar):
         yield
 
 
-def _global_var(m: Matcher, pattern: p.GlobalVarPattern, expr: Subject) -> Iterator[None]:
+def _global_var(m: Matcher, pattern: p.GlobalVarPattern, expr: Subject) -> Ways:
     if isinstance(expr, GlobalVar) and pattern.name in expr.name_hint:
         yield
 
 
-def _extern_func(m: Matcher, pattern: p.ExternFuncPattern, expr: Subject) -> Iterator[None]:
+def _extern_func(m: Matcher, pattern: p.ExternFuncPattern, expr: Subject) -> Ways:
     if isinstance(expr, ExternFunc) and pattern.name in ("", expr.global_symbol):
         yield
 
 
-def _constant(m: Matcher, pattern: p.ConstantPattern, expr: Subject) -> Iterator[None]:
+def _constant(m: Matcher, pattern: p.ConstantPattern, expr: Subject) -> Ways:
     if isinstance(expr, Constant):
         yield
 
 
-def _expr(m: Matcher, pattern: p.ExprPattern, expr: Subject) -> Iterator[None]:
+def _expr(m: Matcher, pattern: p.ExprPattern, expr: Subject) -> Ways:
     if _structurally_same(m, m.unwrap(pattern.expr), expr):
         yield
 
@@ -206,7 +207,7 @@ def _all_same(m: Matcher, wanted: Sequence[Expr], exprs: Sequence[Expr]) -> bool
     return all(_structurally_same(m, m.unwrap(a), m.unwrap(b)) for a, b in zip(wanted, exprs, strict=True))
 
 
-def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Iterator[None]:
+def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Ways:
     if not isinstance(expr, Call):
         return
     callee, args = expr.op, expr.args
@@ -218,7 +219,7 @@ def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Iterator[None]:
         yield from _call(m, other, expr)
 
 
-def _arguments(m: Matcher, pattern: p.CallPattern, args: Sequence[Expr]) -> Iterator[None]:
+def _arguments(m: Matcher, pattern: p.CallPattern, args: Sequence[Expr]) -> Ways:
     wanted = len(pattern.args)
     if len(args) == wanted or (pattern.varg_default_wildcard and len(args) > wanted):
         yield from m.match_all(pattern.args, args[:wanted])
@@ -251,7 +252,7 @@ def is_pattern_of(pattern: p.CallPattern, op_name: str) -> bool:
     return isinstance(op, p.ExprPattern) and isinstance(op.expr, Op) and op.expr.name == op_name
 
 
-def _function(m: Matcher, pattern: p.FunctionPattern, expr: Subject) -> Iterator[None]:
+def _function(m: Matcher, pattern: p.FunctionPattern, expr: Subject) -> Ways:
     if not isinstance(expr, Function) or len(expr.params) != len(pattern.params):
         return
     inside = Matcher(_inside_of(expr, m.unwrap))
@@ -274,17 +275,17 @@ def _inside_of(func: Function, around: Callable[[Subject], Subject]) -> Lookup:
     return lookup
 
 
-def _tuple(m: Matcher, pattern: p.TuplePattern, expr: Subject) -> Iterator[None]:
+def _tuple(m: Matcher, pattern: p.TuplePattern, expr: Subject) -> Ways:
     if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
         yield from m.match_all(pattern.fields, expr.fields)
 
 
-def _unordered_tuple(m: Matcher, pattern: p.UnorderedTuplePattern, expr: Subject) -> Iterator[None]:
+def _unordered_tuple(m: Matcher, pattern: p.UnorderedTuplePattern, expr: Subject) -> Ways:
     if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
         yield from _assign(m, pattern.fields, expr.fields)
 
 
-def _assign(m: Matcher, patterns: Sequence[p.DFPattern], exprs: Sequence[Expr]) -> Iterator[None]:
+def _assign(m: Matcher, patterns: Sequence[p.DFPattern], exprs: Sequence[Expr]) -> Ways:
     """Each pattern with an expression of its own; what cannot match is left at once."""
     if not patterns:
         yield
@@ -294,22 +295,22 @@ def _assign(m: Matcher, patterns: Sequence[p.DFPattern], exprs: Sequence[Expr]) 
             yield from _assign(m, patterns[1:], [*exprs[:i], *exprs[i + 1 :]])
 
 
-def _tuple_get_item(m: Matcher, pattern: p.TupleGetItemPattern, expr: Subject) -> Iterator[None]:
+def _tuple_get_item(m: Matcher, pattern: p.TupleGetItemPattern, expr: Subject) -> Ways:
     if isinstance(expr, TupleGetItem) and pattern.index in (None, expr.index):
         yield from m.match(pattern.tuple_value, expr.tuple_value)
 
 
-def _or(m: Matcher, pattern: p.OrPattern, expr: Subject) -> Iterator[None]:
+def _or(m: Matcher, pattern: p.OrPattern, expr: Subject) -> Ways:
     yield from m.match(pattern.left, expr)
     yield from m.match(pattern.right, expr)
 
 
-def _and(m: Matcher, pattern: p.AndPattern, expr: Subject) -> Iterator[None]:
+def _and(m: Matcher, pattern: p.AndPattern, expr: Subject) -> Ways:
     for _ in m.match(pattern.left, expr):
         yield from m.match(pattern.right, expr)
 
 
-def _not(m: Matcher, pattern: p.NotPattern, expr: Subject) -> Iterator[None]:
+def _not(m: Matcher, pattern: p.NotPattern, expr: Subject) -> Ways:
     ways = m.match(pattern.to_reject, expr)
     for _ in ways:
         ways.close()
@@ -317,7 +318,7 @@ def _not(m: Matcher, pattern: p.NotPattern, expr: Subject) -> Iterator[None]:
     yield
 
 
-def _attrs(m: Matcher, pattern: p.AttrPattern, expr: Subject) -> Iterator[None]:
+def _attrs(m: Matcher, pattern: p.AttrPattern, expr: Subject) -> Ways:
     attrs: Any = getattr(expr, "attrs", None)
     if attrs is None or not all(k in attrs and plain(attrs[k]) == plain(v) for k, v in pattern.attrs.items()):
         return
@@ -336,31 +337,29 @@ def plain(value: Any) -> Any:
     return inner.item() if hasattr(inner, "item") else inner
 
 
-def _struct_info(m: Matcher, pattern: p.StructInfoPattern, expr: Subject) -> Iterator[None]:
+def _struct_info(m: Matcher, pattern: p.StructInfoPattern, expr: Subject) -> Ways:
     if isinstance(expr, Op | GlobalVar):
         return
     actual, before = expr.struct_info.type, dict(m.symbols)
     if pattern.symbols:
-        _unify(pattern.type, actual, pattern, m.symbols)
+        bind_symbols(pattern.type, actual, pattern.symbols, m.symbols)
     if relax.is_base_of(substitute_type(pattern.type, m.symbols), actual):
         yield from m.match(pattern.pattern, expr)
     m.symbols.clear()
     m.symbols.update(before)
 
 
-def _unify(
-    wanted: Attribute, actual: Attribute, pattern: p.StructInfoPattern, symbols: dict[SymVar, SymExpr]
-) -> None:
-    """Let variables of the pattern that are whole extents stand for the extents there."""
+def bind_symbols(wanted: Attribute, actual: Attribute, names: frozenset[SymVar], found: dict[SymVar, SymExpr]) -> None:
+    """Let those of `names` that are whole extents of `wanted` stand for the extents of `actual`."""
     if isinstance(wanted, TupleType) and isinstance(actual, TupleType):
         for w, a in zip(wanted.types, actual.types, strict=False):
-            _unify(w, a, pattern, symbols)
+            bind_symbols(w, a, names, found)
     both_tensors = isinstance(wanted, relax.TensorType) and isinstance(actual, relax.TensorType)
     if both_tensors or (isinstance(wanted, relax.ShapeType) and isinstance(actual, relax.ShapeType)):
         shaped = cast("tuple[relax.TensorType, relax.TensorType]", (wanted, actual))
         for w, a in zip(shaped[0].dims or (), shaped[1].dims or (), strict=False):
-            if isinstance(w, SymVar) and w in pattern.symbols:
-                symbols.setdefault(w, a)
+            if isinstance(w, SymVar) and w in names:
+                found.setdefault(w, a)
 
 
 def _tensor_type(expr: Subject) -> relax.TensorType | None:
@@ -370,24 +369,24 @@ def _tensor_type(expr: Subject) -> relax.TensorType | None:
     return t if isinstance(t, relax.TensorType) else None
 
 
-def _dtype(m: Matcher, pattern: p.DataTypePattern, expr: Subject) -> Iterator[None]:
+def _dtype(m: Matcher, pattern: p.DataTypePattern, expr: Subject) -> Ways:
     t = _tensor_type(expr)
     if t is not None and t.element == pattern.dtype:
         yield from m.match(pattern.pattern, expr)
 
 
-def _shape(m: Matcher, pattern: p.ShapePattern, expr: Subject) -> Iterator[None]:
+def _shape(m: Matcher, pattern: p.ShapePattern, expr: Subject) -> Ways:
     t = _tensor_type(expr)
     if t is not None and t.dims == pattern.dims:
         yield from m.match(pattern.pattern, expr)
 
 
-def _prim_array(m: Matcher, pattern: p.PrimArrPattern, expr: Subject) -> Iterator[None]:
+def _prim_array(m: Matcher, pattern: p.PrimArrPattern, expr: Subject) -> Ways:
     if isinstance(expr, ShapeExpr) and expr == ShapeExpr(pattern.dims):
         yield
 
 
-_RULES: dict[type[p.DFPattern], Callable[[Matcher, Any, Subject], Iterator[None]]] = {
+_RULES: dict[type[p.DFPattern], Callable[[Matcher, Any, Subject], Ways]] = {
     p.WildcardPattern: _wildcard,
     p.VarPattern: _var,
     p.DataflowVarPattern: _dataflow_var,

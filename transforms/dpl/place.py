@@ -73,7 +73,7 @@ class Placer:
         if isinstance(op.location, UnknownLoc):
             op.location = anchor.location
         if named:
-            set_name(op.results[0], self._fresh(anchor))
+            set_name(op.results[0], self._fresh(anchor, name_of(op.results[0])))
 
     def _copy_inline(self, op: Operation, anchor: Operation) -> SSAValue:
         """A leaf or tuple without a name, for one more user."""
@@ -93,8 +93,8 @@ class Placer:
                 self._place_operands(operand.op, anchor, set())
                 set_name(operand, self._fresh(anchor))
 
-    def _fresh(self, anchor: Operation) -> str:
-        return self.names.fresh("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv")
+    def _fresh(self, anchor: Operation, name: str | None = None) -> str:
+        return self.names.fresh(name or ("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv"))
 
     def replace(self, old: Operation, new: SSAValue) -> None:
         """Let `new`, which stands before `old`, be used instead of it under its name, but for what was placed.

@@ -7,17 +7,16 @@ until nothing changes, and the next round begins, until one changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
-from ...dialects.names import name_of
 from ...ir.equality import fingerprint
-from ...ir.expr import Expr, Tuple, TupleGetItem, Var, bound_expr, expr_of
+from ...ir.expr import Expr, Tuple, TupleGetItem, Var, bound_expr
 from ...ir.functions import binding_blocks, relax_functions
 from ...ir.module import IRModule
 from ...ir.relax_function import Function
@@ -73,7 +72,7 @@ class PatternMatchingRewriter:
         return OrRewriter(self, other)
 
     def __call__(self, obj: Any) -> Any:
-        """A rewritten copy of a function or module. Raises `DivergenceError` where rewriting does not come to an end."""
+        """A rewritten copy of a function or module. Raises `DivergenceError` where that does not come to an end."""
         if isinstance(obj, Function):
             return _rewritten_copy(self, obj)
         new = obj.clone()
@@ -159,7 +158,7 @@ class TupleRewriter(ExprPatternRewriter):
 
     def _bindings(
         self, segment: Segment, matcher: Matcher, ops: list[Operation]
-    ) -> Iterator[list[Operation]]:
+    ) -> Generator[list[Operation], None, None]:
         """Yields the bindings that match the fields; `ops` are those chosen so far, the last not yet matched."""
         fields = self.pattern.fields
         for _ in matcher.match(fields[len(ops) - 1], bound_expr(ops[-1])):
@@ -183,7 +182,8 @@ class TupleRewriter(ExprPatternRewriter):
             fields = given.fields
         else:
             fields = [TupleGetItem(given, i) for i in range(len(ops))]
-        return any([segment.replace(op, new, matches, last) for op, new in zip(ops, fields, strict=True)])
+        changed = [segment.replace(op, field, matches, last) for op, field in zip(ops, fields, strict=True)]
+        return any(changed)
 
 
 def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -> Iterator[Operation]:
@@ -229,7 +229,8 @@ def _rewritten_copy(rewriter: PatternMatchingRewriter, func: Function) -> Functi
 def rewrite_module(rewriter: PatternMatchingRewriter, module: ModuleOp) -> bool:
     """Rewrite every Relax function of a module in place; whether anything changed."""
     with no_gc():
-        return any([rewrite_function(rewriter, func) for func in relax_functions(module)])
+        changed = [rewrite_function(rewriter, func) for func in relax_functions(module)]
+    return any(changed)
 
 
 def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> bool:
@@ -237,9 +238,10 @@ def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> b
     placer = Placer(names_of(func))
     before = first = fingerprint(func)
     seen = {hash(before)}
-    size = bindings = _size(func)
+    size = bindings = size_of(func)
     for rounds in range(1, 64 + 2 * bindings):
-        if not any([rewriter.rewrite_segment(s) for s in segments(func, placer)]):
+        changed = [rewriter.rewrite_segment(s) for s in segments(func, placer)]
+        if not any(changed):
             return rounds > 1 and before != first
         check_dominance(func)
         clean_up(func)
@@ -247,19 +249,21 @@ def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> b
         if after == before:
             return before != first
         if hash(after) in seen:
-            raise _divergence(func, f"after {rounds} rounds it is what it was before")
+            raise divergence(func, f"after {rounds} rounds it is what it was before")
         seen.add(hash(after))
-        before, size = after, _size(func)
+        before, size = after, size_of(func)
         if size > 1000 + 64 * bindings:
             break
-    raise _divergence(func, f"it had {bindings} bindings and has {size} now, and more is rewritten in each round")
+    raise divergence(func, f"it had {bindings} bindings and has {size} now, and more is rewritten in each round")
 
 
-def _size(func: Operation) -> int:
+def size_of(func: Operation) -> int:
+    """The number of ops in the blocks of a function."""
     return sum(len(block.ops) for block in binding_blocks(func))
 
 
-def _divergence(func: relax.FuncOp, found: str) -> DivergenceError:
+def divergence(func: relax.FuncOp, found: str) -> DivergenceError:
+    """The error for the rewriting of a function that does not come to an end."""
     return DivergenceError(
         f"the rewriting of @{func.sym_name.data} does not come to an end",
         expected="a round in which nothing changes",
@@ -270,7 +274,7 @@ def _divergence(func: relax.FuncOp, found: str) -> DivergenceError:
 
 def clean_up(func: relax.FuncOp) -> None:
     """Canonicalize, compute common subexpressions once and remove unused bindings, until nothing changes."""
-    _forget_discarded(func)
+    forget_discarded(func)
     holder = _Alone(func)
     before: Hashable = None
     while before != (before := fingerprint(func)):
@@ -300,7 +304,7 @@ class _Alone:
             self._block.insert_op_before(self._func, self._next)
 
 
-def _forget_discarded(func: Operation) -> None:
+def forget_discarded(func: Operation) -> None:
     """Expressions that a rewriter made and did not return use nothing any more."""
     for block in binding_blocks(func):
         for value in (*block.args, *(r for op in block.ops for r in op.results)):
@@ -316,7 +320,10 @@ __all__ = [
     "PatternMatchingRewriter",
     "TupleRewriter",
     "clean_up",
+    "divergence",
+    "forget_discarded",
     "rewrite_call",
     "rewrite_function",
     "rewrite_module",
+    "size_of",
 ]

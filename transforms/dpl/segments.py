@@ -40,7 +40,9 @@ class Segment:
         found: Iterable[Operation] = self.ops
         if roots is not None:
             runs = [run for name in roots if (run := self._by_name.get(name))]
-            found = runs[0] if len(runs) == 1 else sorted((op for run in runs for op in run), key=self.position.__getitem__)
+            found = (
+                runs[0] if len(runs) == 1 else sorted((op for run in runs for op in run), key=self.position.__getitem__)
+            )
         return (op for op in found if op not in self.rewritten)
 
     def lookup(self, var: Var) -> Expr | None:
@@ -60,15 +62,11 @@ class Segment:
         result = op.results[0]
         if canonical(value) is canonical(result):
             return False
-        placed = self.place(value, op if anchor is None else anchor, matches)
+        reused = {v for m in matches.values() if (v := _bound_value(m)) is not None} - {result}
+        placed = self.placer.place(value, op if anchor is None else anchor, reused)
         self.rewritten.add(op)
         self.placer.replace(op, placed)
         return True
-
-    def place(self, value: SSAValue, anchor: Operation, matches: Matches) -> SSAValue:
-        """Put `value` before `anchor`, where it is detached."""
-        reused = [v for m in matches.values() if (v := _bound_value(m)) is not None]
-        return self.placer.place(value, anchor, reused)
 
 
 def _bound_value(found: object) -> SSAValue | None:

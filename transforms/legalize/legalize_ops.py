@@ -30,12 +30,15 @@ from . import (
     indexing,
     manipulate,
     nn,
+    normalization,
     rearrange,
     reduce,
+    windows,
 )
+from .requirements import extent_check
 from .rules import RULES, Emit, known_shape
 
-FAMILIES = (creation, elementwise, indexing, manipulate, nn, rearrange, reduce)
+FAMILIES = (creation, elementwise, indexing, manipulate, nn, normalization, rearrange, reduce, windows)
 """The modules that fill the table of rules."""
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]
@@ -202,6 +205,8 @@ class _Legalizer:
         return [e for e in builder.emitted if e.name != op.name]
 
     def _emit(self, op: Operator, emit: Emit) -> None:
+        for check in extent_check(op):
+            self.insert_before(op, check)
         key = _memo_key(op)
         known = self.memo.get(key)
         if known is None:

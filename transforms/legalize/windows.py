@@ -42,7 +42,7 @@ def transposed(op: Operator) -> Emit:
 def pool(op: Operator) -> Emit:
     """relax.nn.max_pool2d(data) -> max_pool2d(data)"""
     p, name = cast(Pool, op), op.name.removeprefix("relax.nn.")
-    window = (op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), p.padding())
+    window = (op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), p.widths())
     args = (operand(op, "data"), result_dims(op), p.places(), *window, name[:3], op.attr("count_include_pad"))
     return Emit(windows.pool, args, name)
 

@@ -51,7 +51,7 @@ def _lower(block: tir.BlockOp, init: tir.InitOp) -> None:
 
 
 def _initialize_empty(block: tir.BlockOp, init: tir.InitOp) -> None:
-    """`if an extent is 0 {S}` before reduction loops that are directly around the block; other nests stay as they are."""
+    """`if an extent is 0 {S}` before reduction loops that are right around the block; others stay as they are."""
     reduced = [i for i, kind in enumerate(block.kinds) if kind is tir.IterKind.REDUCE]
     extents = [e for i in reduced if (e := block.extents[i]).constant is None]
     outermost = _outermost_loop(block, {block.bindings[i] for i in reduced}) if extents else None
@@ -90,9 +90,9 @@ def _outermost_loop(block: tir.BlockOp, variables: set[SSAValue]) -> tir.ForOp |
 
 
 def _stands_alone(block: tir.BlockOp, init: tir.InitOp, loop: tir.ForOp) -> bool:
-    """Whether the init region uses nothing that is defined in `loop`, but for iterators bound to values from outside."""
+    """Whether the init region uses nothing of `loop` but iterators that are bound to values from outside."""
     bound = dict(zip(block.iter_vars, block.bindings, strict=True))
-    inside = {op for op in init.body.walk()}
+    inside = set(init.body.walk())
     for op in inside:
         for value in op.operands:
             value = bound.get(value, value)

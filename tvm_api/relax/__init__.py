@@ -49,9 +49,9 @@ from ...runtime import Executable, VirtualMachine
 
 if TYPE_CHECKING:
     from ..compilation import build_relax as build
-    from . import analysis, expr, expr_functor, frontend, op, struct_info, transform
+    from . import analysis, dpl, expr, expr_functor, frontend, op, struct_info, transform
 
-_MODULES = frozenset(("analysis", "expr", "expr_functor", "frontend", "op", "struct_info", "transform"))
+_MODULES = frozenset(("analysis", "dpl", "expr", "expr_functor", "frontend", "op", "struct_info", "transform"))
 
 
 def __getattr__(name: str) -> Any:
@@ -112,6 +112,7 @@ __all__ = [
     "call_tir",
     "call_tir_inplace",
     "const",
+    "dpl",
     "expr",
     "expr_functor",
     "frontend",

@@ -32,11 +32,18 @@ from ...ir.struct_info import (
     type_of,
 )
 from ..relax.op import nn
-from ._decorators import function_decorator
+from ._decorators import function_decorator, parsed_class
 
 __tirax_script_dialect__ = "relax"
 
 function = function_decorator("relax")
+
+
+def rewriter(cls: type) -> Any:
+    """The rewriter that a class of two functions, `pattern` and `replacement`, describes."""
+    from ...transforms.dpl import PatternMatchingRewriter
+
+    return PatternMatchingRewriter.from_module(parsed_class(cls))
 
 
 def Tensor(  # noqa: N802 (TVM's name)
@@ -137,6 +144,7 @@ __all__ = [
     "nn",
     "null_value",
     "prim_value",
+    "rewriter",
     "shape",
     "str",
     "tuple",

@@ -2,6 +2,7 @@
 # RUN: tirax-opt %s -p legalize-ops,annotate-tir-op-pattern,fuse-ops,fuse-tir -t tvmscript | filecheck %s --check-prefix FUSED
 # RUN: tirax-opt %s -p legalize-ops,annotate-tir-op-pattern,fuse-ops,fuse-tir -t mlir | filecheck %s --check-prefix MLIR
 # RUN: tirax-opt %s -p legalize-ops,annotate-tir-op-pattern,fuse-ops,fuse-tir -t mlir | tirax-opt -t tvmscript | filecheck %s --check-prefix FUSED
+# RUN: tirax-opt %s -p legalize-ops,annotate-tir-op-pattern,fuse-ops,fuse-tir --check-each -t mlir | filecheck %s --check-prefix MLIR
 # RUN: tirax-opt %s --pipeline default-cpu -t llvm | filecheck %s --check-prefix LLVM
 # RUN: tirax-opt %s --pipeline default-cpu -t asm | filecheck %s --check-prefix ASM
 # RUN: tirax-opt %s --pipeline default-cpu -t obj -o %t.o
@@ -60,7 +61,7 @@ class Module:
 # LLVM: fmul contract <{{[0-9]+}} x float>
 # LLVM: define ptr @entry_forward(ptr
 
-# ASM: entry_forward:
-# ASM: {{v?}}fmadd
+# ASM-DAG: entry_forward:
+# ASM-DAG: {{v?}}fmadd
 
 # OBJ: entry_forward

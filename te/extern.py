@@ -1,0 +1,151 @@
+"""Tensors that statements compute: loops, branches and stores written one by one, in a block of their own.
+
+    def body(b: Statements) -> None:
+        with b.loop("i", n) as i:
+            b.store(out, [i], x(i))
+
+For what no `te.compute` says: scans, sorting, writing at computed positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ..dialects import tir
+from ..dialects.dtypes import dtype_of
+from ..dialects.names import set_name
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place
+from .tensor import Tensor
+
+
+@dataclass(eq=False)
+class ExternOp:
+    """Tensors that `body` fills, in the block `name`; it may read its own tensors, and `input_tensors`."""
+
+    name: str
+    input_tensors: tuple[Tensor, ...]
+    body: Callable[[Statements], None]
+    outputs: tuple[Tensor, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def extern(
+    specs: Sequence[tuple[str, Sequence[SymExpr], Attribute]],
+    inputs: Sequence[Tensor],
+    body: Callable[..., None],
+    name: str,
+) -> tuple[Tensor, ...]:
+    """Tensors of the names, shapes and dtypes `specs`, filled by `body(statements, *tensors)`.
+
+    Every element that is read later has to be written by `body`, which reads no tensor but `inputs` and its own.
+    """
+    op = ExternOp(name, tuple(inputs), lambda b: body(b, *op.outputs))
+    op.outputs = tuple(Tensor(n, dims, dtype, op, i) for i, (n, dims, dtype) in enumerate(specs))
+    return op.outputs
+
+
+class Cell:
+    """A variable that statements set: `value` is what it holds where it is read."""
+
+    def __init__(self, statements: Statements, buffer: SSAValue, dtype: Attribute):
+        self._statements, self._buffer, self._dtype = statements, buffer, dtype
+
+    @property
+    def value(self) -> PrimExpr:
+        return load(self._buffer, [const(0, i64)])
+
+    def set(self, value: ExprLike) -> None:
+        """Assign; the value is converted to the variable's dtype."""
+        self._statements.assign(self._buffer, [const(0, i64)], cast(self._dtype, convert(value)))
+
+
+class Statements:
+    """Adds statements, one after the other; `with` opens what is inside of a loop or branch."""
+
+    def __init__(self, block: Block, buffers: Mapping[SSAValue, SSAValue]):
+        self._block, self._buffers = block, buffers
+
+    def _place(self, value: PrimExpr) -> SSAValue:
+        return place(value, self._block, dict(self._buffers))
+
+    def _add(self, op: Operation) -> None:
+        self._block.add_op(op)
+
+    def assign(self, buffer: SSAValue, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
+        """Store into a buffer of the function."""
+        self._add(tir.StoreOp(self._place(value), buffer, [self._place(i) for i in indices]))
+
+    def store(self, tensor: Tensor, indices: Sequence[PrimExpr], value: ExprLike) -> None:
+        """tensor[indices] = value"""
+        self.assign(self._buffers[tensor.buffer], indices, cast(tensor.type, convert(value)))
+
+    def cell(self, name: str, dtype: str | Attribute, value: ExprLike) -> Cell:
+        """A new variable, of this place alone."""
+        element = dtype_of(dtype) if isinstance(dtype, str) else dtype
+        alloc = tir.AllocBufferOp(tir.BufferType.of([Const(1)], element))
+        set_name(alloc.result, name)
+        self._add(alloc)
+        cell = Cell(self, alloc.result, element)
+        cell.set(value)
+        return cell
+
+    @contextmanager
+    def _inside(self, block: Block) -> Iterator[None]:
+        outside, self._block = self._block, block
+        yield
+        self._block = outside
+
+    @contextmanager
+    def loop(self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False) -> Iterator[PrimExpr]:
+        """`for name in range(extent)`; its iterations are independent of each other where `parallel`."""
+        bound = extent if isinstance(extent, SymExpr) else self._place(extent)
+        dtype = bound.dtype if isinstance(bound, SymExpr) else bound.type
+        body = Block(arg_types=[dtype])
+        set_name(body.args[0], name)
+        kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
+        low = Const(0, dtype) if isinstance(bound, SymExpr) else self._place(const(0, dtype))  # pyright: ignore
+        self._add(tir.ForOp(low, bound, Region(body), kind))
+        with self._inside(body):
+            yield PrimExpr(body.args[0])
+
+    @contextmanager
+    def loops(self, names: str, dims: Sequence[SymExpr], parallel: bool = False) -> Iterator[list[PrimExpr]]:
+        """Nested loops over `dims`, the outermost of them `parallel`."""
+        if not dims:
+            yield []
+            return
+        with self.loop(f"{names}{len(dims)}", dims[0], parallel) as i, self.loops(names, dims[1:]) as rest:
+            yield [i, *rest]
+
+    @contextmanager
+    def when(self, condition: PrimExpr) -> Iterator[Block]:
+        """`if condition:`; `otherwise` adds the other side."""
+        then, other = Block(), Block()
+        self._add(tir.IfOp(self._place(condition), Region(then), Region(other)))
+        with self._inside(then):
+            yield other
+
+    @contextmanager
+    def otherwise(self, block: Block) -> Iterator[None]:
+        """`else:` of a `when`."""
+        with self._inside(block):
+            yield
+
+    @contextmanager
+    def repeat_while(self, condition: PrimExpr) -> Iterator[None]:
+        """`while condition:`"""
+        test, body = Block(), Block()
+        test.add_op(tir.YieldOp(place(condition, test, dict(self._buffers))))
+        self._add(tir.WhileOp(Region(test), Region(body)))
+        with self._inside(body):
+            yield
+
+
+__all__ = ["Cell", "ExternOp", "Statements", "extern"]

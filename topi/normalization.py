@@ -1,0 +1,181 @@
+"""Normalisation by batch, instance, group and root mean square, and losses of classification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute
+
+from ..dialects.sym.expr import Const, SymExpr, product
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.tensor import IterVar, Tensor, compute
+from . import broadcast as bc
+from . import elementwise as ew
+from . import reduction as rd
+from .util import Indices, over_axes
+
+
+def _wide(dtype: Attribute) -> Attribute:
+    """What sums are computed in: half precision sums in single."""
+    return f32 if dtype in (f16, bf16) else dtype
+
+
+def _axis_vars(dims: Sequence[SymExpr], axes: Sequence[int]) -> list[IterVar]:
+    return [IterVar(f"k{a}", Const(0, dims[a].dtype), dims[a], is_reduction=True) for a in axes]
+
+
+def grouped_norm(
+    data: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    groups: int | None,
+    channel: int,
+    axes: Sequence[int],
+    epsilon: float,
+    name: str,
+) -> Tensor:
+    """(data - mean) / sqrt(variance + epsilon) over `axes` and, where there are `groups`, over the channels of one."""
+    wide = _wide(data.type)
+    each = Const(1) if groups is None else data.dims[channel] // groups
+    kc = [] if groups is None else [IterVar("kc", Const(0, each.dtype), each, is_reduction=True)]
+    ks = _axis_vars(data.dims, axes)
+    count = from_sym(product([each, *(data.dims[a] for a in axes)])).astype(wide)
+    outer = [n for n in range(data.ndim) if n not in axes]
+    places = {n: outer.index(n) for n in outer}
+    dims = [Const(groups, data.dims[n].dtype) if groups and n == channel else data.dims[n] for n in outer]
+
+    def value(i: Sequence[PrimExpr]) -> PrimExpr:
+        return data(*i).astype(wide)
+
+    def spread(o: Indices) -> list[PrimExpr]:
+        """Indices of data at a point of the sums."""
+        inner = dict(zip(axes, ks, strict=True))
+        first = o[places[channel]] * from_sym(each) + kc[0] if kc else o[places[channel]]
+        return [inner[n] if n in inner else first if n == channel else o[places[n]] for n in range(data.ndim)]
+
+    def total(part: str, term: Callable[[PrimExpr, Indices], PrimExpr]) -> Tensor:
+        return over_axes(
+            dims, lambda o: red.sum(term(value(spread(o)), o), axis=[*kc, *ks]), f"{data.name}_{part}"
+        )
+
+    sums = total("sum", lambda v, _: v)
+    means = over_axes(dims, lambda o: tx.div(sums(*o), count), f"{data.name}_mean")
+    squares = total("var_sum", lambda v, o: (v - means(*o)) * (v - means(*o)))
+
+    def element(i: Indices) -> PrimExpr:
+        o = [tx.floordiv(i[n], from_sym(each)) if kc and n == channel else i[n] for n in outer]
+        deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
+        out = ((value(i) - means(*o)) * deviation).astype(data.type)
+        out = out if gamma is None else out * gamma(i[channel])
+        return out if beta is None else out + beta(i[channel])
+
+    return over_axes(data.dims, element, name, "injective")
+
+
+def batch_norm(
+    data: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    axis: int,
+    epsilon: float,
+    momentum: float,
+    training: bool,
+) -> list[Tensor]:
+    """The normalised data, and the moving mean and variance (brought nearer to the batch's in `training`)."""
+    axes = [n for n in range(data.ndim) if n != axis]
+    mean, variance = (rd.mean(data, axes), rd.variance(data, axes)) if training else (moving_mean, moving_var)
+
+    def element(i: Indices) -> PrimExpr:
+        c = i[axis]
+        out = tx.div(data(*i) - mean(c), tx.sqrt(variance(c) + tx.const(epsilon, data.type)))
+        out = out if gamma is None else out * gamma(c)
+        return out if beta is None else out + beta(c)
+
+    out = over_axes(data.dims, element, "T_batch_norm", "broadcast")
+    if not training:
+        return [out, ew.identity(moving_mean), ew.identity(moving_var)]
+    keep, come = tx.const(1 - momentum, data.type), tx.const(momentum, data.type)
+
+    def moved(old: Tensor, new: Tensor) -> Tensor:
+        return bc.add(bc.multiply(keep, old), bc.multiply(come, new))
+
+    return [out, moved(moving_mean, mean), moved(moving_var, variance)]
+
+
+def rms_norm(data: Tensor, weight: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+    """data / sqrt(mean(data * data) + epsilon) over `axes`, times weight."""
+    wide = _wide(data.type)
+    outer = [n for n in range(data.ndim) if n not in axes]
+    ks = _axis_vars(data.dims, axes)
+    count = from_sym(product(data.dims[a] for a in axes)).astype(wide)
+    dims = [data.dims[n] for n in outer]
+
+    def square(o: Indices) -> PrimExpr:
+        rest, inner = iter(o), dict(zip(axes, ks, strict=True))
+        value = data(*(inner[n] if n in inner else next(rest) for n in range(data.ndim))).astype(wide)
+        return value * value
+
+    sums = over_axes(dims, lambda o: red.sum(square(o), axis=ks), "T_multiply_red", "comm_reduce")
+    factors = over_axes(dims, lambda o: tx.rsqrt(tx.div(sums(*o), count) + tx.const(epsilon, wide)), "rsqrt")
+
+    def element(i: Indices) -> PrimExpr:
+        scaled = factors(*(i[n] for n in outer)) * data(*i).astype(wide)
+        return (scaled * weight(*(i[a] for a in axes)).astype(wide)).astype(data.type)
+
+    return over_axes(data.dims, element, "T_rms_norm", "injective")
+
+
+def prelu(x: Tensor, alpha: Tensor, axis: int) -> Tensor:
+    """`x` where it is positive, alpha * x elsewhere, alpha by the index of `axis`."""
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        return tx.select(x(*i) > tx.const(0, x.type), x(*i), x(*i) * alpha(i[axis]))
+
+    return compute(x.dims, element, "compute", "broadcast")
+
+
+def cross_entropy_with_logits(predictions: Tensor, labels: Tensor) -> Tensor:
+    """-sum(predictions * labels), divided by the first extent where there are several dimensions."""
+    total = bc.multiply(rd.sum(bc.multiply(predictions, labels)), tx.const(-1, predictions.type))
+    if predictions.ndim < 2:
+        return total
+    return bc.divide(total, from_sym(predictions.dims[0]).astype(predictions.type))
+
+
+def nll_loss(
+    predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int
+) -> Tensor:
+    """-predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`; reduced as asked."""
+    dtype = predictions.type
+    classes = predictions.dims[min(1, predictions.ndim - 1)]
+
+    def weighted(name: str, value: Callable[[PrimExpr, Indices], PrimExpr]) -> Tensor:
+        def element(i: Indices) -> PrimExpr:
+            target = targets(*i)
+            at = target.astype(classes.dtype)
+            weight = tx.const(1, dtype) if weights is None else weights(at)
+            kept = tx.not_equal(target, tx.const(ignore_index, target.type))
+            return tx.if_then_else(kept, value(at, i) * weight, tx.const(0, dtype))
+
+        return over_axes(targets.dims, element, name, "injective")
+
+    losses = weighted("nll_loss", lambda at, i: tx.const(0, dtype) - predictions(*i[:1], at, *i[1:]))
+    if reduction == "none":
+        return losses
+    total = _sum_of(losses)
+    if reduction == "sum":
+        return total
+    return bc.divide(total, _sum_of(weighted("nll_loss_weight", lambda _, __: tx.const(1, dtype))))
+
+
+def _sum_of(x: Tensor) -> Any:
+    return rd.sum(x) if x.ndim else x
+
+
+__all__ = ["batch_norm", "cross_entropy_with_logits", "grouped_norm", "nll_loss", "prelu", "rms_norm"]

@@ -1,0 +1,63 @@
+"""The pass `apply-dpl-patterns{file=patterns.py}`: rewriters from a Python file that the user names.
+
+The file is a program, and it is run: the one exception to the rule that a file given to a tool runs no code.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ...diagnostics import TiraxError
+from ...ir.transform import Pass
+from .rewriter import PatternMatchingRewriter, rewrite_module
+
+
+@dataclass(frozen=True)
+class ApplyDplPatterns(Pass):
+    """Rewrites by the `PatternMatchingRewriter`s that a Python file defines, in the order of their definition.
+
+    `file`: the path of the file. `only`: the names of the rewriters to take; all where none is named.
+    """
+
+    name = "apply-dpl-patterns"
+    file: str
+    only: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite_module(load_rewriters(self.file, self.only), op)
+
+
+def load_rewriters(file: str, only: tuple[str, ...] = ()) -> PatternMatchingRewriter:
+    """Run a Python file; its rewriters (or those of these names), composed.
+
+    Raises `TiraxError` where the file cannot be read, or fails, or defines no rewriter.
+    """
+    found = _rewriters(file)
+    missing = [name for name in only if name not in found]
+    if missing or not found:
+        raise TiraxError(
+            f"{file} defines no rewriter{' called ' + ', '.join(missing) if missing else ''}",
+            expected="a global variable that is a PatternMatchingRewriter",
+            found=", ".join(found) or "none",
+            hint="name = PatternMatchingRewriter.from_pattern(pattern, rewriter)",
+        )
+    return reduce(PatternMatchingRewriter.__or__, [found[name] for name in only or found])
+
+
+def _rewriters(file: str) -> dict[str, PatternMatchingRewriter]:
+    path = Path(file)
+    spec = importlib.util.spec_from_file_location(f"tirax_patterns_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise TiraxError(f"there is no Python file '{file}'", hint="file=patterns.py, relative to where the tool runs")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 (whatever the user's program raises is reported as that)
+        raise TiraxError(f"{file} failed: {type(error).__name__}", found=str(error)) from error
+    return {name: value for name, value in vars(module).items() if isinstance(value, PatternMatchingRewriter)}

@@ -1,0 +1,129 @@
+"""`rewrite_bindings`: several bindings of a dataflow block at once, found by the constraints of a `PatternContext`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of
+from ...ir.equality import fingerprint
+from ...ir.expr import Expr, Var, canonical
+from ...ir.functions import ops_of_type, relax_functions
+from ...ir.module import IRModule
+from ...ir.relax_function import DataflowBlock, Function
+from ...ir.relax_ops import to_expr
+from ...ir.transform import no_gc
+from ...ir.verify import check_dominance
+from ..dead_code_elimination import remove_dead_bindings
+from .context import PatternContext
+from .graph import match_block
+from .place import Placer, names_of
+from .rewriter import divergence, forget_discarded, size_of
+
+BindingsCallback = Callable[[Any, Any], Mapping[Any, Any]]
+"""What the patterns stand for and what all variables of the block are bound to -> new values of some variables."""
+
+
+def rewrite_bindings(ctx: PatternContext, rewriter: BindingsCallback, func: Function) -> Function:
+    """A copy of `func` in which variables have the values that `rewriter(matches, bindings)` gives them.
+
+    Each dataflow block is matched again until nothing matches or nothing changes. What a new value uses is moved
+    before it. Raises `DivergenceError` where this never comes to an end, `TiraxError` for values that depend on
+    each other in a circle.
+    """
+    module = IRModule({func.name: func.copy()})
+    with no_gc():
+        for op in relax_functions(module.op):
+            _rewrite(ctx, rewriter, op)
+    return cast(Function, module[func.name].copy())
+
+
+def _rewrite(ctx: PatternContext, rewriter: BindingsCallback, func: relax.FuncOp) -> None:
+    bindings = size = size_of(func)
+    before = fingerprint(func)
+    for _ in range(64 + 2 * bindings):
+        blocks = list(ops_of_type(func, relax.DataflowOp))
+        changed = [_rewrite_block(ctx, rewriter, func, block) for block in blocks]
+        if not any(changed):
+            return
+        forget_discarded(func)
+        check_dominance(func)
+        remove_dead_bindings(func)
+        if before == (before := fingerprint(func)):
+            return
+        size = size_of(func)
+    raise divergence(func, f"it had {bindings} bindings and has {size} now, and more is rewritten in each round")
+
+
+def _rewrite_block(
+    ctx: PatternContext, rewriter: BindingsCallback, func: relax.FuncOp, block: relax.DataflowOp
+) -> bool:
+    view = DataflowBlock(block)
+    matches = match_block(ctx.constraints, view)
+    if matches is None:
+        return False
+    bound: dict[Var, Expr] = {b.var: b.value for b in view.bindings}
+    given = {_binding_of(var, block): value for var, value in rewriter(matches, bound).items()}
+    placer = Placer(names_of(func))
+    changed = False
+    for op in [op for op in block.body.block.ops if op in given]:
+        value = to_expr(given[op]).ssa
+        if canonical(value) is not op.results[0]:
+            _hoist(value, op)
+            placer.replace(op, placer.place(value, op))
+            changed = True
+    return changed
+
+
+def _binding_of(var: Any, block: relax.DataflowOp) -> Operation:
+    """The binding of a variable in a dataflow block. Raises `TiraxError` where it is bound elsewhere."""
+    value = canonical(to_expr(var).ssa)
+    if isinstance(value, OpResult) and value.op is block:
+        value = block.output_op.values_[value.index]
+    if not isinstance(value, OpResult) or value.op.parent is not block.body.block:
+        raise TiraxError(
+            f"'{name_of(value)}' is not bound in the dataflow block that matched",
+            hint="the rewriter of rewrite_bindings gives values to variables of that block only",
+        )
+    return value.op
+
+
+def _hoist(value: SSAValue, anchor: Operation) -> None:
+    """Move the bindings behind `anchor` that `value` depends on before it, in order of use."""
+    block = cast(Block, anchor.parent)
+    later: dict[Operation, None] = {}
+    op = anchor.next_op
+    while op is not None:
+        later.setdefault(op)
+        op = op.next_op
+    needed = _dependencies(value, later, anchor)
+    for op in [op for op in later if op in needed]:
+        op.detach()
+        block.insert_op_before(op, anchor)
+
+
+def _dependencies(value: SSAValue, later: Mapping[Operation, None], anchor: Operation) -> set[Operation]:
+    """Those of `later` that `value` is computed from; none of them may be computed from `anchor`."""
+    found: set[Operation] = set()
+    seen: set[Operation] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if not isinstance(current, OpResult) or current.op in seen:
+            continue
+        op = current.op
+        if op.parent is None or op in later:
+            seen.add(op)
+            stack += op.operands
+            if op in later:
+                found.add(op)
+                if any(isinstance(v, OpResult) and v.op is anchor for v in op.operands):
+                    raise TiraxError(
+                        f"the new value of '{name_of(anchor.results[0])}' is computed from itself",
+                        hint=f"it uses '{name_of(current)}', which is computed from it",
+                    )
+    return found

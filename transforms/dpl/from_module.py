@@ -1,0 +1,179 @@
+"""Rewriters that are written as two functions of a module: `pattern` and `replacement`.
+
+    @R.rewriter
+    class AddToMultiply:
+        @R.function
+        def pattern(a: R.Tensor(("n",), "float32")): ...
+        @R.function
+        def replacement(a: R.Tensor(("n",), "float32")): ...
+
+Parameters match anything of their struct info; symbolic variables match any extent, the same one everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...diagnostics import TiraxError, UnsupportedError
+from ...dialects import relax
+from ...dialects.relax.types import free_symbolic_vars
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.builder import infer_again
+from ...ir.expr import Call, Expr, ExternFunc, GlobalVar, Op, ShapeExpr, Tuple, TupleGetItem, bound_expr, expr_of
+from ...ir.expr import Var as Variable
+from ...ir.functions import callee_names
+from ...ir.module import IRModule
+from ...ir.relax_function import Function
+from ...ir.substitute import substitute_symbols
+from ...ir.transform import module_op
+from . import patterns as p
+from .matcher import Matches, bind_symbols
+from .rewriter import PatternMatchingRewriter
+
+
+def rewriter_of(mod: Any) -> PatternMatchingRewriter:
+    """The rewriter that a module describes. Raises `TiraxError` for one that is no such description."""
+    view = IRModule(module_op(mod))
+    pattern, replacement = (_function(view, name) for name in ("pattern", "replacement"))
+    _check_same_signature(pattern, replacement)
+    build = _PatternBuilder(pattern)
+    template = _Template(replacement)
+
+    def rewrite(_: Expr, matches: Matches) -> Expr:
+        return template.instantiate([matches[q] for q in build.params])
+
+    return PatternMatchingRewriter.from_pattern(build.result(), rewrite)
+
+
+def _function(view: IRModule, name: str) -> relax.FuncOp:
+    func = {gv.name_hint: f for gv, f in view.functions.items()}.get(name)
+    if not isinstance(func, Function):
+        raise TiraxError(
+            "a rewriter is a module of two functions", expected="pattern and replacement", found=", ".join(view.names)
+        )
+    called = sorted({n for op in func.op.walk() for n in callee_names(op) if n in view.names})
+    if called and name == "replacement":
+        raise UnsupportedError(
+            f"the replacement calls {', '.join(called)} of the rewriter's own module",
+            hint="call a packed function, or use PatternMatchingRewriter.from_pattern and add the function yourself",
+        )
+    return cast(relax.FuncOp, func.op)
+
+
+def _check_same_signature(pattern: relax.FuncOp, replacement: relax.FuncOp) -> None:
+    given, wanted = ([x.type for x in f.params] for f in (replacement, pattern))
+    if given != wanted:
+        raise TiraxError(
+            "pattern and replacement have the same parameters",
+            expected=", ".join(map(str, wanted)),
+            found=", ".join(map(str, given)),
+        )
+
+
+def _bindings(func: relax.FuncOp) -> Iterator[Operation]:
+    """The bindings of a function, those of its dataflow blocks among them. Raises `UnsupportedError` for branches."""
+    for op in func.body.block.ops:
+        if isinstance(op, relax.DataflowOp):
+            yield from (inner for inner in op.body.block.ops if not isinstance(inner, relax.OutputOp))
+        elif op.regions:
+            raise UnsupportedError(f"{op.name} may not stand in a rewriter", expected="bindings only")
+        elif not isinstance(op, relax.ReturnOp):
+            yield op
+
+
+def _inner(value: SSAValue) -> SSAValue:
+    """The value inside of a dataflow block that one of its outputs is."""
+    while isinstance(value, OpResult) and isinstance(value.op, relax.DataflowOp):
+        value = value.op.output_op.values_[value.index]
+    return value
+
+
+class _PatternBuilder:
+    """Reads a function as a pattern."""
+
+    def __init__(self, func: relax.FuncOp):
+        self._func = func
+        self._symbols = free_symbolic_vars([x.type for x in func.params])
+        self._known: dict[SSAValue, p.DFPattern] = {}
+        self.params: list[p.DFPattern] = []
+        for param in func.params:
+            made = p.StructInfoPattern(p.wildcard(), param.type, self._symbols)
+            self._known[param] = made
+            self.params.append(made)
+        for op in _bindings(func):
+            self._known[op.results[0]] = self._pattern(bound_expr(op))
+
+    def result(self) -> p.DFPattern:
+        """The pattern of what the function returns."""
+        return self._part(expr_of(_inner(self._func.return_op.value)))
+
+    def _part(self, expr: Expr) -> p.DFPattern:
+        """The pattern of an operand: what its variable stands for."""
+        return self._known[_inner(expr.ssa)] if isinstance(expr, Variable) else self._pattern(expr)
+
+    def _pattern(self, expr: Expr) -> p.DFPattern:
+        rule = _PATTERNS.get(type(expr))
+        return p.ExprPattern(expr) if rule is None else rule(self, expr)
+
+    def call(self, call: Call) -> p.DFPattern:
+        callee = call.op
+        op = p.ExprPattern(callee) if isinstance(callee, Op) else self._part(callee)
+        found: p.DFPattern = p.CallPattern(op, map(self._part, call.args), add_constraint=False)
+        if call.sinfo_args:
+            found = p.StructInfoPattern(found, call.struct_info, self._symbols)
+        attrs = call.attrs
+        return found if attrs is None else p.AttrPattern(found, {k: attrs[k] for k in attrs.keys()})  # noqa: SIM118
+
+    def tuple(self, expr: Tuple) -> p.DFPattern:
+        return p.TuplePattern(map(self._part, expr.fields))
+
+    def item(self, expr: TupleGetItem) -> p.DFPattern:
+        return p.TupleGetItemPattern(self._part(expr.tuple_value), expr.index)
+
+    def shape(self, expr: ShapeExpr) -> p.DFPattern:
+        return p.StructInfoPattern(p.wildcard(), expr.struct_info, self._symbols)
+
+
+_PATTERNS: dict[type[Expr], Callable[[_PatternBuilder, Any], p.DFPattern]] = {
+    Call: _PatternBuilder.call,
+    Tuple: _PatternBuilder.tuple,
+    TupleGetItem: _PatternBuilder.item,
+    ShapeExpr: _PatternBuilder.shape,
+    GlobalVar: lambda _, expr: p.GlobalVarPattern(expr.name_hint),
+    ExternFunc: lambda _, expr: p.ExternFuncPattern(expr.global_symbol),
+}
+
+
+class _Template:
+    """A function whose body is copied for arguments."""
+
+    def __init__(self, func: relax.FuncOp):
+        self._func = func
+        self._ops = list(_bindings(func))
+        self._symbols = frozenset(free_symbolic_vars([x.type for x in func.params]))
+
+    def instantiate(self, args: list[Expr]) -> Expr:
+        """What the function gives for `args`, as detached ops."""
+        values: dict[SSAValue, SSAValue] = {}
+        symbols: dict[Var, SymExpr] = {}
+        for param, arg in zip(self._func.params, args, strict=True):
+            values[param] = arg.ssa
+            bind_symbols(param.type, arg.ssa.type, self._symbols, symbols)
+        for op in self._ops:
+            self._copy(op, values, symbols)
+        result = values.get(_inner(self._func.return_op.value))
+        assert result is not None
+        return expr_of(result)
+
+    def _copy(self, op: Operation, values: dict[SSAValue, SSAValue], symbols: dict[Var, SymExpr]) -> None:
+        operands = {v: values[_inner(v)] for v in op.operands}
+        copy = op.clone({**values, **operands})
+        values[op.results[0]] = copy.results[0]
+        substitute_symbols(copy, symbols)
+        infer_again(copy)
+
+
+__all__ = ["rewriter_of"]

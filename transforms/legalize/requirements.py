@@ -1,0 +1,100 @@
+"""What the kernels of operators take for granted about extents, so that it is checked before they are called.
+
+Struct info inference refuses extents that differ for certain; where they are symbolic it cannot know. The kernel
+would read beyond the smaller tensor then. So the caller compares them when it runs:
+
+%y = relax.matmul %a, %b         ->  %s = relax.shape [k]                        where a is [n, k], b is [l, m]
+                                     relax.match_cast %s : shape<[k]> -> shape<[l]>
+                                     %y = relax.call_tir @matmul(%a, %b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ...dialects import relax
+from ...dialects.relax.operator import Operator
+from ...dialects.sym.expr import SymExpr, product
+
+Dims = tuple[SymExpr, ...]
+Pairs = Iterable[tuple[SymExpr, SymExpr]]
+
+
+def _dims(value: SSAValue | None) -> Dims:
+    """The extents of a tensor, none where they are unknown."""
+    return (value.type.dims or ()) if value is not None and isinstance(value.type, relax.TensorType) else ()
+
+
+def _broadcast(given: Dims, result: Dims) -> Pairs:
+    """Extents that broadcast to those of the result, counted from the back, unless they are 1."""
+    return [(g, r) for g, r in zip(given[::-1], result[::-1], strict=False) if g.constant != 1]
+
+
+def _matmul(op: Any) -> Pairs:
+    a, b, result = _dims(op.x1), _dims(op.x2), _dims(op.results[0])
+    yield a[-1], b[max(len(b) - 2, 0)]
+    matrix = (len(a) > 1) + (len(b) > 1)
+    batch = result[: len(result) - matrix]
+    yield from _broadcast(a[:-2], batch)
+    yield from _broadcast(b[:-2], batch)
+
+
+def _reshape(op: Any) -> Pairs:
+    yield product(_dims(op.x)), product(_dims(op.results[0]))
+
+
+def _broadcast_to(op: Any) -> Pairs:
+    return _broadcast(_dims(op.x), _dims(op.results[0]))
+
+
+def _concat(op: Operator) -> Pairs:
+    axis = op.attr("axis") or 0
+    result = _dims(op.results[0])
+    for value in op.operands:
+        yield from (pair for i, pair in enumerate(zip(_dims(value), result, strict=False)) if i != axis % len(result))
+
+
+def _elementwise(op: Operator) -> Pairs:
+    for value in op.operands:
+        yield from _broadcast(_dims(value), _dims(op.results[0]))
+
+
+def _parameters(data: str, *names: str) -> Callable[[Any], Pairs]:
+    """Parameters that have the extents of `data` along the attribute `axes` (or `axis`)."""
+
+    def pairs(op: Any) -> Pairs:
+        dims = _dims(getattr(op, data))
+        axes: list[int] = op.attr("axes") if "axes" in type(op).ATTR_SPECS else [op.attr("axis")]
+        wanted = [dims[axis] for axis in axes]
+        for name in names:
+            yield from zip(_dims(getattr(op, name)), wanted, strict=False)
+
+    return pairs
+
+
+_REQUIREMENTS: dict[str, Callable[[Any], Pairs]] = {
+    "relax.matmul": _matmul,
+    "relax.reshape": _reshape,
+    "relax.broadcast_to": _broadcast_to,
+    "relax.concat": _concat,
+    "relax.where": _elementwise,
+    "relax.nn.layer_norm": _parameters("data", "gamma", "beta"),
+    "relax.nn.rms_norm": _parameters("data", "weight"),
+    "relax.nn.batch_norm": _parameters("data", "gamma", "beta", "moving_mean", "moving_var"),
+}
+"""By operator: pairs of extents that have to be equal when it runs."""
+
+
+def extent_check(op: Operator) -> list[relax.ShapeOp | relax.MatchCastOp]:
+    """Detached operations that compare what has to be equal and is not so for certain; none where all is certain."""
+    requirement = _REQUIREMENTS.get(op.name)
+    if requirement is None:
+        return []
+    pairs = dict.fromkeys((a, b) for a, b in requirement(op) if (a - b).constant != 0)
+    if not pairs:
+        return []
+    found = relax.ShapeOp([a for a, _ in pairs])
+    return [found, relax.MatchCastOp(found.result, relax.ShapeType.of(b for _, b in pairs))]
