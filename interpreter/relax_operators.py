@@ -19,6 +19,7 @@ from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
 from .relax_moving import MOVING
 from .relax_network import NETWORK
+from .relax_scans import SCANS
 
 Array = Any
 Function = Callable[..., Any]
@@ -291,6 +292,7 @@ OPERATORS: dict[str, Function] = {
     "ones_like": lambda _op, x: np.ones_like(x),
     **MOVING,
     **NETWORK,
+    **SCANS,
 }
 """Operators by name, without the prefix `relax.`."""
 

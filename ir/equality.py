@@ -36,6 +36,7 @@ class _Reader:
         self.values: dict[SSAValue, int] = {}
         self.trees: dict[Hashable, int] = {}
         self.tree_of: dict[SSAValue, Hashable] = {}
+        self.variables: dict[SSAValue, SymExpr] = {}
         self.exprs: dict[SSAValue, SymExpr] = {}
         self.symbols: dict[Var, Var] = {}
         self.closed: dict[Attribute, Hashable] = {}
@@ -51,6 +52,8 @@ class _Reader:
         """A function: its symbolic variables are its own."""
         self.symbols = {}
         self.closed = {}
+        self.variables = _variables_of(op)
+        self.exprs = dict(self.variables)
         private = op.properties.get("sym_visibility") is not None
         yield ("head", op.name, private, None if private else _symbol(op)), op
         yield from self.operation(op, skip_symbol=True)
@@ -95,7 +98,11 @@ class _Reader:
     def operand(self, value: SSAValue) -> Hashable:
         number = self.values.get(value)
         if number is not None:
-            return number
+            # A scalar parameter may be a symbolic variable, and is then the same as `sym.value` of it.
+            variable = self.variables.get(value)
+            if variable is None:
+                return number
+            return self.numbered(("symbolic", self.expr(variable)), None)
         known = self.tree_of.get(value)
         if known is not None:
             return known
@@ -127,7 +134,7 @@ class _Reader:
         names = [var.name for var in expr.free_vars()]
         return expr if names and all(isinstance(n, str) for n in names) else None
 
-    def numbered(self, content: Hashable, op: Operation) -> Hashable:
+    def numbered(self, content: Hashable, op: Operation | None) -> Hashable:
         """The number of an expression's content, which is pending where it is new."""
         if content not in self.trees:
             self.trees[content] = len(self.trees)
@@ -165,6 +172,16 @@ class _Reader:
             if var not in self.symbols:
                 self.symbols[var] = Var(f"${len(self.symbols)}", var.dtype)
         return (expr.substitute(self.symbols).key, expr.dtype.width.data)  # pyright: ignore[reportArgumentType]
+
+
+def _variables_of(op: Operation) -> dict[SSAValue, SymExpr]:
+    """The scalar parameters of a tensor function that are symbolic variables of its buffers."""
+    if not isinstance(op, tir.FuncOp):
+        return {}
+    buffers = [p.type for p in op.params if isinstance(p.type, tir.BufferType)]
+    variables: dict[object, Var] = {v.name: v for t in buffers for e in t.exprs() for v in e.free_vars()}
+    scalars = [p for p in op.params if isinstance(p.type, IntegerType)]
+    return {p: variables[name_of(p)] for p in scalars if name_of(p) in variables}
 
 
 def _parameters(attr: ParametrizedAttribute) -> tuple[Attribute, ...]:

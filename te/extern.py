@@ -24,6 +24,9 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..ir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place
 from .tensor import Tensor
 
+Indices = tuple[PrimExpr, ...]
+_DEFINITIONS = (tir.ConstOp, tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp)
+
 
 @dataclass(eq=False)
 class ExternOp:
@@ -78,6 +81,14 @@ class Statements:
     def _add(self, op: Operation) -> None:
         self._block.add_op(op)
 
+    def _add_first(self, op: Operation) -> None:
+        """Add a definition before the statements of the place."""
+        before = next((o for o in self._block.ops if not isinstance(o, _DEFINITIONS)), None)
+        if before is None:
+            self._block.add_op(op)
+        else:
+            self._block.insert_op_before(op, before)
+
     def assign(self, buffer: SSAValue, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
         """Store into a buffer of the function."""
         self._add(tir.StoreOp(self._place(value), buffer, [self._place(i) for i in indices]))
@@ -91,7 +102,7 @@ class Statements:
         element = dtype_of(dtype) if isinstance(dtype, str) else dtype
         alloc = tir.AllocBufferOp(tir.BufferType.of([Const(1)], element))
         set_name(alloc.result, name)
-        self._add(alloc)
+        self._add_first(alloc)
         cell = Cell(self, alloc.result, element)
         cell.set(value)
         return cell
@@ -104,38 +115,34 @@ class Statements:
 
     @contextmanager
     def loop(self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False) -> Iterator[PrimExpr]:
-        """`for name in range(extent)`; its iterations are independent of each other where `parallel`."""
+        """`for name in range(extent)`, an int64 where computed; its iterations are independent of each other where `parallel`."""
         bound = extent if isinstance(extent, SymExpr) else self._place(extent)
-        dtype = bound.dtype if isinstance(bound, SymExpr) else bound.type
+        dtype = bound.dtype if isinstance(bound, SymExpr) else i64
         body = Block(arg_types=[dtype])
         set_name(body.args[0], name)
         kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
-        low = Const(0, dtype) if isinstance(bound, SymExpr) else self._place(const(0, dtype))  # pyright: ignore
-        self._add(tir.ForOp(low, bound, Region(body), kind))
+        self._add(tir.ForOp(Const(0, dtype), bound, Region(body), kind))
         with self._inside(body):
             yield PrimExpr(body.args[0])
 
     @contextmanager
-    def loops(self, names: str, dims: Sequence[SymExpr], parallel: bool = False) -> Iterator[list[PrimExpr]]:
-        """Nested loops over `dims`, the outermost of them `parallel`."""
+    def loops(self, name: str, dims: Sequence[SymExpr], parallel: bool = False, first: int = 0) -> Iterator[Indices]:
+        """Nested loops `name0`, `name1`, … over `dims`, the outermost of them `parallel`."""
         if not dims:
-            yield []
+            yield ()
             return
-        with self.loop(f"{names}{len(dims)}", dims[0], parallel) as i, self.loops(names, dims[1:]) as rest:
-            yield [i, *rest]
+        with (
+            self.loop(f"{name}{first}", dims[0], parallel) as i,
+            self.loops(name, dims[1:], first=first + 1) as rest,
+        ):
+            yield (i, *rest)
 
     @contextmanager
-    def when(self, condition: PrimExpr) -> Iterator[Block]:
-        """`if condition:`; `otherwise` adds the other side."""
-        then, other = Block(), Block()
-        self._add(tir.IfOp(self._place(condition), Region(then), Region(other)))
-        with self._inside(then):
-            yield other
-
-    @contextmanager
-    def otherwise(self, block: Block) -> Iterator[None]:
-        """`else:` of a `when`."""
-        with self._inside(block):
+    def when(self, condition: PrimExpr) -> Iterator[None]:
+        """`if condition:`"""
+        body = Block()
+        self._add(tir.IfOp(self._place(condition), Region(body)))
+        with self._inside(body):
             yield
 
     @contextmanager

@@ -21,6 +21,7 @@ from ..dialects.tir import BufferType, LoadOp
 from ..ir.prim_expr import PrimExpr, SizeVar, as_sym, children, const, convert, from_sym, load, placeholder_value
 
 if TYPE_CHECKING:
+    from .extern import ExternOp
     from .reduction import Reduce
 
 DimLike = int | PrimExpr | SymExpr
@@ -122,7 +123,12 @@ class Tensor:
     __slots__ = ("__weakref__", "buffer", "dims", "name", "op", "value_index")
 
     def __init__(
-        self, name: str, dims: Sequence[SymExpr], dtype: Attribute, op: PlaceholderOp | ComputeOp, index: int = 0
+        self,
+        name: str,
+        dims: Sequence[SymExpr],
+        dtype: Attribute,
+        op: PlaceholderOp | ComputeOp | ExternOp,
+        index: int = 0,
     ):
         self.name, self.op, self.value_index = name, op, index
         self.dims = tuple(dims)

@@ -55,9 +55,7 @@ def trilu(x: Tensor, k: ExprLike, upper: bool) -> Tensor:
     return compute(x.dims, element, "trilu")
 
 
-def hamming_window(
-    shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLike, dtype: str | Attribute
-) -> Tensor:
+def hamming_window(shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLike, dtype: str | Attribute) -> Tensor:
     """alpha - beta * cos(2π i / N), N being the size where `periodic`, else one less; 1 for a window of one."""
     wide = dtype_of("float64")
     (extent,) = shape_dims(shape)

@@ -58,9 +58,7 @@ def grouped_norm(
         return [inner[n] if n in inner else first if n == channel else o[places[n]] for n in range(data.ndim)]
 
     def total(part: str, term: Callable[[PrimExpr, Indices], PrimExpr]) -> Tensor:
-        return over_axes(
-            dims, lambda o: red.sum(term(value(spread(o)), o), axis=[*kc, *ks]), f"{data.name}_{part}"
-        )
+        return over_axes(dims, lambda o: red.sum(term(value(spread(o)), o), axis=[*kc, *ks]), f"{data.name}_{part}")
 
     sums = total("sum", lambda v, _: v)
     means = over_axes(dims, lambda o: tx.div(sums(*o), count), f"{data.name}_mean")
@@ -148,9 +146,7 @@ def cross_entropy_with_logits(predictions: Tensor, labels: Tensor) -> Tensor:
     return bc.divide(total, from_sym(predictions.dims[0]).astype(predictions.type))
 
 
-def nll_loss(
-    predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int
-) -> Tensor:
+def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
     """-predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`; reduced as asked."""
     dtype = predictions.type
     classes = predictions.dims[min(1, predictions.ndim - 1)]

@@ -19,8 +19,11 @@ from . import (
     nn,
     normalization,
     pooling,
+    quantization,
     rearrange,
     reduce,
+    scan,
+    scatter,
 )
 from .calls import (
     CALL_OPS,
@@ -139,8 +142,11 @@ __all__ = [
     "normalization",
     "operator",
     "pooling",
+    "quantization",
     "rearrange",
     "reduce",
+    "scan",
+    "scatter",
     "substitute_type",
     "to_attr",
 ]

@@ -234,3 +234,23 @@ class Where(Operator):
         if c.dims is None or a.dims is None or b.dims is None:
             return TensorType.of(None, dtype, rank)
         return TensorType.of(broadcast_dims(self, ("condition", "x1", "x2"), (c.dims, a.dims, b.dims)), dtype, rank)
+
+
+@operator("relax.ewise_fma", "x1 x2 x3")
+class EwiseFMA(Operator):
+    """x1 * x2 + x3 of tensors of one shape."""
+
+    def infer(self) -> Attribute:
+        types = [self.tensor(n) for n in ("x1", "x2", "x3")]
+        first = types[0]
+        for name, t in zip(("x2", "x3"), types[1:], strict=True):
+            if t.element is not None and first.element is not None and t.element != first.element:
+                self.fail_dtype(f"argument {name} must have the dtype of x1", first.element, t.element)
+            if t.rank is not None and first.rank is not None and t.rank != first.rank:
+                self.fail_shape(f"argument {name} must have the rank of x1", first.rank, t.rank)
+            for i, (a, b) in enumerate(zip(first.dims or (), t.dims or (), strict=False)):
+                if (a - b).constant not in (None, 0):
+                    self.fail_shape(f"argument {name} has another extent than x1 in dimension {i}", a, b)
+        known = next((t for t in types if t.dims is not None), first)
+        dtype = first.element if all(t.element is not None for t in types) else None
+        return TensorType.of(known.dims, dtype, known.rank)

@@ -70,9 +70,7 @@ class _ChannelNorm(Operator):
         return channel, axes
 
 
-@operator(
-    "relax.nn.instance_norm", "data gamma beta", channel_axis=1, axes=[], epsilon=1e-5, center=True, scale=True
-)
+@operator("relax.nn.instance_norm", "data gamma beta", channel_axis=1, axes=[], epsilon=1e-5, center=True, scale=True)
 class InstanceNorm(_ChannelNorm):
     """(data - mean) / sqrt(variance + epsilon) over `axes`; times gamma, plus beta, by channel."""
 

@@ -32,7 +32,9 @@ class Pool(Operator):
         """Where batch, channels and the spatial dimensions stand in data and result."""
         places = positions(self, "layout", "NC" + SPATIAL[self.RANK])
         if self.attr("out_layout") not in (None, self.attr("layout")):
-            self.fail_shape("attribute out_layout must be that of the data", self.attr("layout"), self.attr("out_layout"))
+            self.fail_shape(
+                "attribute out_layout must be that of the data", self.attr("layout"), self.attr("out_layout")
+            )
         return places
 
     def widths(self) -> list[tuple[int, int]]:
@@ -91,7 +93,9 @@ def _pool(kind: str, rank: int) -> type[Operator]:
     attrs: dict[str, Any] = {"pool_size": [1] * rank, "strides": [1] * rank, "dilation": [1] * rank}
     attrs |= {"padding": [0] * (2 * rank), "ceil_mode": False, "count_include_pad": False}
     layout = f"NC{SPATIAL[rank]}"
-    return of_rank(rank, operator(f"relax.nn.{kind}_pool{rank}d", "data", **attrs, layout=layout, out_layout=layout)(cls))
+    return of_rank(
+        rank, operator(f"relax.nn.{kind}_pool{rank}d", "data", **attrs, layout=layout, out_layout=layout)(cls)
+    )
 
 
 def _adaptive(rank: int) -> type[Operator]:

@@ -255,9 +255,10 @@ class RegionOp(IRDLOperation):
             start = parse_value(parser)
             if parser.parse_optional_punctuation(":") is not None:
                 return start, parse_expr(parser)
+            dtype = cast(IntegerType, start.type)
             if not isinstance(start.type, IntegerType):
                 parser.raise_error(f"the start of a region is an integer, found {start.type}")
-            return start, Const(1, cast(IntegerType, start.type))
+            return start, Const(1, dtype)
 
         dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, dim)
         return cls(buffer, [s for s, _ in dims], [e for _, e in dims])

@@ -41,21 +41,20 @@ def floating(value: float) -> str:
     return text if "." in text or "e" in text else text + ".0"
 
 
-_PACKED = {"float32": ("f", range(6, 10)), "float16": ("e", range(3, 6))}
-"""dtype -> how `struct` packs it, and the digits that may tell a value of it from its neighbours."""
+_PACKED = {"float32": ("f", 6), "float16": ("e", 3)}
+"""dtype -> how `struct` packs it, and the digits that every number of it keeps."""
 
 
-def shortest(value: float, dtype: str) -> float:
-    """The number with the fewest digits that rounds to `value` in `dtype`: what a program wrote as 1e-5.
+def as_written(value: float, dtype: str) -> float:
+    """The number of few digits that rounds to `value` in `dtype`, if there is one: what a program wrote as 1e-5.
 
-    TVM keeps a literal as a double; tirax keeps the value of its type.
+    TVM keeps a literal as a double and prints that; tirax keeps the value of its type.
     """
-    code, digits = _PACKED.get(dtype, ("", range(0)))
-    for n in digits:
-        candidate = float(f"{value:.{n}g}")
-        if math.isfinite(value) and struct.unpack(code, struct.pack(code, candidate))[0] == value:
-            return candidate
-    return value
+    code, digits = _PACKED.get(dtype, ("", 0))
+    if not code or not math.isfinite(value):
+        return value
+    candidate = float(f"{value:.{digits}g}")
+    return candidate if struct.unpack(code, struct.pack(code, candidate))[0] == value else value
 
 
 def parenthesized(items: list[str]) -> str:
@@ -78,7 +77,7 @@ def tir_float(doc: Document, value: float, dtype: Attribute) -> Expr:
     name = dtype_name(dtype)
     if name == doc.config.float_dtype and not doc.config.verbose_expr and math.isfinite(value):
         return atom(floating(value))
-    return atom(f"{doc.tir(name)}({floating(shortest(value, name))})")
+    return atom(f"{doc.tir(name)}({floating(as_written(value, name))})")
 
 
 def relax_constant(doc: Document, value: TensorDataAttr) -> str:

@@ -104,3 +104,11 @@ def test_arithmetic_on_symbolic_variables_is_one_expression(parse):
     assert structural_equal(parse(whole), parse(parts))
     assert not structural_equal(parse(whole), parse(whole.replace("n * 2 :", "n * 3 :")))
     assert not structural_equal(parse(whole), parse(parts.replace("tir.mul %n,", "tir.mul %x,")))
+
+
+def test_a_scalar_parameter_that_is_a_symbolic_variable(parse):
+    text = "tir.func @f(%A: !tir.buffer<[n], f32>, %n: i64, %m: i64) { BODY tir.evaluate %e : i64 }"
+    variable = text.replace("BODY", "%s = sym.value n : i64 %e = tir.add %s, %m : i64")
+    parameter = text.replace("BODY", "%e = tir.add %n, %m : i64")
+    assert structural_equal(parse(variable), parse(parameter))
+    assert not structural_equal(parse(variable), parse(parameter.replace("%n, %m :", "%m, %m :")))

@@ -82,8 +82,15 @@ def _main(body: str, params: str = "%x: !T", result: str = "!T") -> str:
         (_main('%a = relax.call_dps_packed "f"() : !T', "%x: !relax.tensor<[n + 1, 4], f32>"), "'n' has no value"),
         (_main("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.tensor<ndim = 2>"), "match_cast"),
         (_main("%a = relax.call_tir @inc(%x) : !T", "%x: !relax.object, %y: !T"), "is a tensor"),
-        (_main("%c = relax.constant <f32 [1, 4] 1.0> %a = relax.call_tir_inplace @double(%c) inplace [0] : "
-               "!relax.tensor<[1, 4], f32>", "", "!relax.tensor<[1, 4], f32>"), "constant"),
+        (
+            _main(
+                "%c = relax.constant <f32 [1, 4] 1.0> %a = relax.call_tir_inplace @double(%c) inplace [0] : "
+                "!relax.tensor<[1, 4], f32>",
+                "",
+                "!relax.tensor<[1, 4], f32>",
+            ),
+            "constant",
+        ),
         (_main("%a = relax.sort %x : !T"), "relax.sort"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Calls of compiled functions with every kind of wrong argument, and callbacks that do not keep to what they promise."""
+"""Calls with every kind of wrong argument, and callbacks that do not keep to what they promise."""
 
 from __future__ import annotations
 
@@ -327,37 +327,26 @@ for limit in (1000, 6000):
     assert printed.split() == ["main", "main", "back", "back"] * 2
 
 
+def _right(function, rows: int) -> bool:
+    x = ramp(rows)
+    return np.array_equal(function(x, (rows, 1), 1, (x, 1.0), True), x + 1)
+
+
 def test_threads_that_build_load_call_and_free(compiled):
     ex = compiled(MAIN)
     problems: list[object] = []
 
-    def call():
-        for n in range(1, 40):
-            if not np.array_equal(ex["main"](ramp(n * 20), (n * 20, 1), 1, (ramp(n * 20), 1.0), True), ramp(n * 20) + 1):
-                problems.append(n)
-
-    def load():
-        for _ in range(10):
-            function = ex.fresh_module()["main"]
-            result = function(*GOOD)
-            del function
-            gc.collect()
-            if result[0, 0] != 1:
-                problems.append(result)
-
-    def build():
-        for _ in range(2):
-            result = compiled(MAIN)["main"](*GOOD)
-            if result[0, 0] != 1:
-                problems.append(result)
-
-    def guarded(work):
+    def work(function, times):
         try:
-            work()
+            for n in range(times):
+                if not _right(function(), n * 20):
+                    problems.append(n)
+                gc.collect()
         except Exception as error:  # noqa: BLE001 - a thread's exception would be lost
             problems.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in (call, call, load, load, build, build)]
+    calls = (lambda: ex["main"], 20), (lambda: ex.fresh_module()["main"], 10), (lambda: compiled(MAIN)["main"], 2)
+    threads = [threading.Thread(target=work, args=each) for each in calls * 2]
     for thread in threads:
         thread.start()
     for thread in threads:

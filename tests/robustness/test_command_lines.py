@@ -1,4 +1,4 @@
-"""The command lines with files, options and values of every wrong kind: a message, an exit code, and nothing left behind."""
+"""The command lines with what is wrong of every kind: a message, an exit code, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(capfd, monkeypatch, tmp_path):
     return call
 
 
-BIND = "bind-params{{file=\"{}\"}}"
+BIND = 'bind-params{{file="{}"}}'
 LINES = [
     (["tirax"], 2, "required"),
     (["tirax", "rum"], 2, "did you mean 'run'"),
@@ -86,8 +86,8 @@ LINES = [
     (["tirax-opt", "mlp.mlir", "-p", BIND.format("/dev/null")], 1, "cannot read parameters"),
     (["tirax-opt", "mlp.mlir", "-p", BIND.format("many.npz")], 1, "wrong rank"),
     (["tirax-opt", "mlp.mlir", "-p", "bind-params{func_name=3}"], 2, "wrong value"),
-    (["tirax-opt", "mlp.mlir", "-p", "bind-params{func_name=\"mian\"}"], 1, "did you mean 'main'"),
-    (["tirax-opt", "mlp.mlir", "-p", "bind-symbolic-vars{names=\"n\"}"], 2, "error"),
+    (["tirax-opt", "mlp.mlir", "-p", 'bind-params{func_name="mian"}'], 1, "did you mean 'main'"),
+    (["tirax-opt", "mlp.mlir", "-p", 'bind-symbolic-vars{names="n"}'], 2, "error"),
     (["tirax-opt", "mlp.mlir", "-p", "fuse-ops{max-deepth=3}"], 2, "did you mean 'max_depth'"),
     (["tirax-opt", "mlp.mlir", "-p", "convert-to-llvm"], 1, "no lowering to llvm for 'relax.func'"),
     (["tirax-opt", "mlp.mlir", "-t", "llvm"], 1, "no native code for 'relax.matmul'"),

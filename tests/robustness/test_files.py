@@ -166,7 +166,7 @@ def archives(tmp_path):
     return tmp_path
 
 
-NAMES = "text empty zip cut flipped objects unknown dtype rank extent".split()
+NAMES = ["text", "empty", "zip", "cut", "flipped", "objects", "unknown", "dtype", "rank", "extent"]
 
 
 @pytest.mark.parametrize("name", [*(f"{n}.npz" for n in NAMES), "single.npy", "absent.npz", "."])

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import ShapeError
+from tirax.interpreter import interpret
+from tirax.lowering.build import build
+from tirax.script import parse_source
+
 FOUR = """
 tir.func private @four(%A: !tir.buffer<[n * 4], f32>, %n: i64) attributes {tir.noalias = true} {
   tir.for %i = 0 for n { tir.for %j = 0 for 4 {
@@ -127,7 +137,7 @@ for shape in ((2**32, 2**32), (2**31, 2**33), (2**62, 4), (2**32, 2**30), (2**61
 
 def test_outputs_that_do_not_fit_the_kernel(in_process):
     """What a call says of its output is compared with the buffer that the kernel writes, at build or at run time."""
-    printed = in_process('''
+    printed = in_process("""
 def function(call, result):
     return f"relax.func @main(%x: !T) -> {result} {{ %a = relax.{call}(%x) : {result} relax.return %a : {result} }}"
 
@@ -140,7 +150,7 @@ for call in ("call_tir @inc", 'call_dps_packed "inc"'):
 less = compiled(function("call_tir @inc", "!relax.tensor<[n floordiv 2, 4], f32>"))["main"]
 attempt(less, np.zeros((1000, 4), np.float32))
 print(less(np.zeros((0, 4), np.float32)).shape)
-''').splitlines()
+""").splitlines()
     assert printed[0] == "(2, 4)"
     assert printed[-1] == "(0, 4)"
     assert len(printed) == 14
@@ -148,8 +158,6 @@ print(less(np.zeros((0, 4), np.float32)).shape)
 
 
 def test_zero_and_no_dimensions(compiled):
-    import numpy as np
-
     ex = compiled("""
     tir.func private @copy(%A: !tir.buffer<[], f32>, %B: !tir.buffer<[], f32>) attributes {tir.noalias = true} {
       %v = tir.load %A[] : f32
@@ -168,3 +176,46 @@ def test_zero_and_no_dimensions(compiled):
     assert ex["scalar"](np.array(3, np.float32))[()] == 3
     for empty in (np.zeros((0, 4), np.float32), np.zeros((5, 4), np.float32)[3:3], np.zeros((4, 0), np.float32).T):
         assert ex["main"](empty).shape == (0, 4)
+
+
+OPERATORS = {
+    "matmul": ("R.matmul(x, y)", '("n", "k")', '("l", "m")', [(2, 3), (3, 2)], [(2, 5), (3, 2)]),
+    "matmul_batch": (
+        "R.matmul(x, y)",
+        '("b", 2, "k")',
+        '("b", "l", 2)',
+        [(2, 2, 3), (2, 3, 2)],
+        [(1, 2, 9), (1, 3, 2)],
+    ),
+    "matmul_vector": ("R.matmul(x, y)", '("k",)', '("l",)', [(3,), (3,)], [(500,), (3,)]),
+    "concat": ("R.concat((x, y), axis=0)", '("n", "k")', '("l", "m")', [(2, 3), (4, 3)], [(2, 5), (4, 3)]),
+    "layer_norm": ("R.nn.layer_norm(x, y, y, axes=[-1])", '("n", "k")', '("l",)', [(2, 3), (3,)], [(2, 500), (3,)]),
+    "rms_norm": ("R.nn.rms_norm(x, y, axes=[-1])", '("n", "k")', '("l",)', [(2, 3), (3,)], [(2, 500), (3,)]),
+    "reshape": ("R.reshape(x, (l,))", '("n", "k")', '("l",)', [(2, 3), (6,)], [(2, 3), (50,)]),
+    "reshape_empty": ("R.reshape(x, (l,))", '("n", "k")', '("l",)', [(0, 3), (0,)], [(0, 3), (3,)]),
+    "broadcast_to": ("R.broadcast_to(x, (k, l))", '("n",)', '("k", "l")', [(3,), (2, 3)], [(3,), (2, 500)]),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_symbolic_extents_that_an_operator_needs_equal(name):
+    """Nothing says before the call that they are equal: the kernel would read beyond the smaller tensor."""
+    text, x, y, good, bad = OPERATORS[name]
+    known = sorted(set(re.findall(r'"(\w)"', x + y)))
+    declare = "\n".join(f"    {v} = T.int64()" for v in known)
+    module = parse_source(f"""
+@R.function
+def main(x: R.Tensor({x}, "float32"), y: R.Tensor({y}, "float32")):
+{declare}
+    with R.dataflow():
+        a = R.exp(x)
+        b = {text.replace("(x", "(a").replace("((x", "((a")}
+        c = R.exp(b)
+        R.output(c)
+    return c
+""")
+    main = build(module)["main"]
+    arrays = [np.random.default_rng(0).random(shape, np.float32) for shape in good]
+    np.testing.assert_allclose(main(*arrays), interpret(module, "main", arrays), rtol=1e-5)
+    with pytest.raises(ShapeError, match=f"{name.partition('_')[0]}.*_extents"):
+        main(*(np.zeros(shape, np.float32) for shape in bad))

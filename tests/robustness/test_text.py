@@ -1,4 +1,4 @@
-"""Texts of every kind: whatever stands in them, a program or a diagnostic comes out, and what is printed is read again."""
+"""Texts of every kind: a program or a diagnostic comes out, and what is printed is read again."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MLIR = [
 TOKENS = re.compile(r"[%@!#^]?[\w.]+|\s+|[^\w\s]")
 STRANGE = {
     "script": (
-        "None True -1 0 2**63 1<<62 9223372036854775808 1e400 1j b'x' ... * lambda:0 (yield) [] {} () '' x:=1 nan 1.5 'n' "
-        "T R I cls T.int64 T.handle R.Object R.Tensor T.Buffer [0] .x (1) [1:2] @ if else for while é \0 \ufeff // %"
+        "None True -1 0 2**63 1<<62 9223372036854775808 1e400 1j b'x' ... * lambda:0 (yield) [] {} () '' x:=1 nan 1.5 "
+        "'n' T R I cls T.int64 T.handle R.Object R.Tensor T.Buffer [0] .x (1) [1:2] @ if else while é \0 \ufeff // %"
     ),
     "mlir": (
-        "-1 0 9223372036854775807 1e400 0x10 \"\" \" i32 f32 i1 index () [] {} <> * %nosuch @nosuch !relax.object tuple<> "
+        '-1 0 9223372036854775807 1e400 0x10 "" " i32 f32 i1 index () [] {} <> * %nosuch @nosuch !relax.object tuple<> '
         "!relax.tensor<[n],f32> !relax.tensor<[0],f32> !relax.tensor<*> none dense<1> #x é \0 vector<4xf32> "
         "!tir.handle !tir.buffer<[n],f32> 99999999999999999999999999 true floordiv mod :"
     ),
@@ -137,7 +137,12 @@ def test_unusual_text_is_read(change):
 
 @pytest.mark.parametrize(
     ("before", "line"),
-    [("", "    lv = R.expp(x)"), ("\t", "\tlv = R.expp(x)"), ("é", "    é = R.expp(x)"), ("😀", "    a = '😀'; lv = R.expp(x)")],
+    [
+        ("", "    lv = R.expp(x)"),
+        ("\t", "\tlv = R.expp(x)"),
+        ("é", "    é = R.expp(x)"),
+        ("😀", "    a = '😀'; lv = R.expp(x)"),
+    ],
     ids=["plain", "tab", "accent", "emoji"],
 )
 def test_the_caret_is_below_the_place(before, line):
@@ -191,8 +196,12 @@ DEEP = [
     lambda n: SCRIPT.replace("R.exp(x)", " + ".join(["x"] * n)),
     lambda n: "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = " + " + ".join(["A[1]"] * n),
     lambda n: "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = " + "T.exp(" * n + "A[1]" + ")" * n,
-    lambda n: "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n"
-    + "".join("    " + " " * i + f"for i{i} in range(1):\n" for i in range(n)) + " " * (n + 4) + "A[0] = 1.0",
+    lambda n: (
+        "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n"
+        + "".join("    " + " " * i + f"for i{i} in range(1):\n" for i in range(n))
+        + " " * (n + 4)
+        + "A[0] = 1.0"
+    ),
 ]
 
 

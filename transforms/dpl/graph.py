@@ -37,10 +37,12 @@ class BlockIndex:
 
     block: relax.DataflowOp
     bindings: list[Operation] = field(init=False)
+    position: dict[Operation, int] = field(init=False)
 
     def __post_init__(self) -> None:
         ops = self.block.body.block.ops
         self.bindings = [op for op in ops if not isinstance(op, relax.OutputOp) and not is_inline(op)]
+        self.position = {op: i for i, op in enumerate(self.bindings)}
 
     @cached_property
     def by_name(self) -> dict[str, list[SSAValue]]:
@@ -59,13 +61,10 @@ class BlockIndex:
             found.setdefault(op.results[0])
         return list(found)
 
-    def contains(self, op: Operation) -> bool:
-        return op.parent is self.block.body.block
-
     def lookup(self, var: Var) -> Expr | None:
         """What a variable that is bound in the block stands for."""
         value = canonical(var.ssa)
-        if isinstance(value, OpResult) and self.contains(value.op) and not isinstance(value.op, relax.MatchCastOp):
+        if isinstance(value, OpResult) and value.op.parent is self.block.body.block and not isinstance(value.op, relax.MatchCastOp):
             return bound_expr(value.op)
         return None
 
@@ -139,8 +138,9 @@ class _Search:
             if edge.definition is node and edge.user in self.at:
                 return dict.fromkeys(operand_values(self._op_at(edge.user)))
             if edge.user is node and edge.definition in self.at:
-                users = consumers(self.at[edge.definition])
-                return [op.results[0] for op in users if self.index.contains(op) and op.results]
+                position = self.index.position
+                users = [op for op in consumers(self.at[edge.definition]) if op in position]
+                return [op.results[0] for op in sorted(users, key=position.__getitem__)]
         roots = roots_of(node)
         if roots is None:
             return self.index.values

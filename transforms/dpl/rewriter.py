@@ -16,7 +16,7 @@ from xdsl.ir import Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...ir.equality import fingerprint
-from ...ir.expr import Expr, Tuple, TupleGetItem, Var, bound_expr
+from ...ir.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_expr
 from ...ir.functions import binding_blocks, relax_functions
 from ...ir.module import IRModule
 from ...ir.relax_function import Function
@@ -186,15 +186,16 @@ class TupleRewriter(ExprPatternRewriter):
         return any(changed)
 
 
-def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -> Iterator[Operation]:
-    """The bindings that a further field can match: users of an argument that is known already, if one is."""
+def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -> list[Operation]:
+    """The bindings that a further field can match, in order: users of an argument that is known already, if one is."""
     roots = roots_of(pattern)
     for arg in pattern.args if isinstance(pattern, p.CallPattern) else ():
         known = matcher.found.get(arg)
-        if isinstance(known, Var) or (isinstance(known, Expr) and isinstance(known, TupleGetItem)):
+        if isinstance(known, Var | Call | TupleGetItem):
             users = [op for op in consumers(known.ssa) if op in segment.position and op not in segment.rewritten]
-            return iter([op for op in users if roots is None or op.name in roots])
-    return segment.candidates(roots)
+            users.sort(key=segment.position.__getitem__)
+            return [op for op in users if roots is None or op.name in roots]
+    return list(segment.candidates(roots))
 
 
 def _used_early(segment: Segment, ops: list[Operation]) -> bool:

@@ -52,5 +52,3 @@ def hamming_window(op: Operator) -> Emit:
     """relax.hamming_window(…) -> hamming_window()"""
     scalars = (operand(op, "periodic"), operand(op, "alpha"), operand(op, "beta"))
     return Emit(topi.hamming_window, (result_dims(op), *scalars, result_tensor(op).element), "hamming_window")
-
-

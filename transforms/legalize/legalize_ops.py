@@ -25,6 +25,7 @@ from ...ir.equality import fingerprint
 from ...ir.transform import Pass
 from ...te.emit import TECall, call_te
 from . import (
+    algebra,
     creation,
     elementwise,
     indexing,
@@ -33,12 +34,13 @@ from . import (
     normalization,
     rearrange,
     reduce,
+    scan,
     windows,
 )
 from .requirements import extent_check
 from .rules import RULES, Emit, known_shape
 
-FAMILIES = (creation, elementwise, indexing, manipulate, nn, normalization, rearrange, reduce, windows)
+FAMILIES = (algebra, creation, elementwise, indexing, manipulate, nn, normalization, rearrange, reduce, scan, windows)
 """The modules that fill the table of rules."""
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]

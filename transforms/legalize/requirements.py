@@ -16,6 +16,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
+from ...dialects.names import set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr, product
 
@@ -62,13 +63,12 @@ def _elementwise(op: Operator) -> Pairs:
         yield from _broadcast(_dims(value), _dims(op.results[0]))
 
 
-def _parameters(data: str, *names: str) -> Callable[[Any], Pairs]:
-    """Parameters that have the extents of `data` along the attribute `axes` (or `axis`)."""
+def _parameters(axes: str, *names: str) -> Callable[[Any], Pairs]:
+    """Operands that have the extents of `data` along the axis or the axes that the attribute `axes` says."""
 
     def pairs(op: Any) -> Pairs:
-        dims = _dims(getattr(op, data))
-        axes: list[int] = op.attr("axes") if "axes" in type(op).ATTR_SPECS else [op.attr("axis")]
-        wanted = [dims[axis] for axis in axes]
+        dims, along = _dims(op.data), op.attr(axes)
+        wanted = [dims[axis] for axis in ([along] if isinstance(along, int) else along)]
         for name in names:
             yield from zip(_dims(getattr(op, name)), wanted, strict=False)
 
@@ -81,9 +81,11 @@ _REQUIREMENTS: dict[str, Callable[[Any], Pairs]] = {
     "relax.broadcast_to": _broadcast_to,
     "relax.concat": _concat,
     "relax.where": _elementwise,
-    "relax.nn.layer_norm": _parameters("data", "gamma", "beta"),
-    "relax.nn.rms_norm": _parameters("data", "weight"),
-    "relax.nn.batch_norm": _parameters("data", "gamma", "beta", "moving_mean", "moving_var"),
+    "relax.nn.layer_norm": _parameters("axes", "gamma", "beta"),
+    "relax.nn.rms_norm": _parameters("axes", "weight"),
+    "relax.nn.batch_norm": _parameters("axis", "gamma", "beta", "moving_mean", "moving_var"),
+    "relax.nn.group_norm": _parameters("channel_axis", "gamma", "beta"),
+    "relax.nn.instance_norm": _parameters("channel_axis", "gamma", "beta"),
 }
 """By operator: pairs of extents that have to be equal when it runs."""
 
@@ -97,4 +99,6 @@ def extent_check(op: Operator) -> list[relax.ShapeOp | relax.MatchCastOp]:
     if not pairs:
         return []
     found = relax.ShapeOp([a for a, _ in pairs])
-    return [found, relax.MatchCastOp(found.result, relax.ShapeType.of(b for _, b in pairs))]
+    check = relax.MatchCastOp(found.result, relax.ShapeType.of(b for _, b in pairs))
+    set_name(check.result, f"{op.name.rpartition('.')[2]}_extents")
+    return [found, check]

@@ -1,0 +1,183 @@
+"""Scans, sorting and searching: algorithms of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import bf16, f16, f32, i64
+from xdsl.ir import Attribute
+
+from ..dialects.dtypes import is_float
+from ..dialects.sym.expr import Const, SymExpr, product
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.extern import Statements, extern
+from ..te.tensor import IterVar, Tensor
+from .transform import reshape
+from .util import Indices, normalize_axis, over_axes, unit_like
+
+_SCANS: dict[str, tuple[int, Callable[[PrimExpr, PrimExpr], PrimExpr]]] = {
+    "cumsum": (0, tx.add),
+    "cumprod": (1, tx.multiply),
+}
+
+
+def _at(rest: Sequence[PrimExpr], axis: int, i: PrimExpr) -> Indices:
+    """Indices with `i` at `axis`."""
+    return (*rest[:axis], i, *rest[axis:])
+
+
+def scan(x: Tensor, kind: str, axis: int | None, dtype: Attribute, exclusive: bool) -> Tensor:
+    """`cumsum` or `cumprod` along `axis` (of flat `x` where None); without the element itself where `exclusive`."""
+    if axis is None:
+        x = x if x.ndim == 1 else reshape(x, [product(x.dims, unit_like(x.dims).dtype)])
+    place = normalize_axis(axis or 0, x.ndim)
+    start, combine = _SCANS[kind]
+    # half precision adds up in single
+    wide = f32 if dtype in (f16, bf16) else dtype
+
+    def body(b: Statements, out: Tensor) -> None:
+        outer = [d for n, d in enumerate(x.dims) if n != place]
+        with b.loops("i", outer, parallel=True) as rest:
+            total = b.cell("total", wide, start)
+            with b.loop("k", x.dims[place]) as k:
+                i = _at(rest, place, k)
+                after = combine(total.value, x(*i).astype(wide))
+                if exclusive:
+                    b.store(out, i, total.value.astype(dtype))
+                    total.set(after)
+                else:
+                    total.set(after)
+                    b.store(out, i, total.value.astype(dtype))
+
+    return extern([(kind, x.dims, dtype)], [x], body, f"{kind}_generic")[0]
+
+
+def _precedes(a: PrimExpr, b: PrimExpr, descending: bool) -> PrimExpr:
+    """Whether `a` has to come before `b`. NaN counts as greater than all else."""
+    low, high = (b, a) if descending else (a, b)
+    less = tx.less(low, high)
+    if not is_float(a.type):
+        return less
+    return tx.logical_or(less, tx.logical_and(tx.isnan(high), tx.logical_not(tx.isnan(low))))
+
+
+def sorted_order(x: Tensor, axis: int, descending: bool) -> Tensor:
+    """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs (a merge sort)."""
+    extent = x.dims[axis]
+    size = from_sym(extent)
+
+    def body(b: Statements, order: Tensor, merged: Tensor) -> None:
+        outer = [d for n, d in enumerate(x.dims) if n != axis]
+        with b.loops("i", outer, parallel=True) as rest:
+            with b.loop("k", extent) as k:
+                b.store(order, _at(rest, axis, k), k)
+            width = b.cell("width", i64, 1)
+            with b.repeat_while(tx.less(width.value, size)):
+                start = b.cell("start", i64, 0)
+                with b.repeat_while(tx.less(start.value, size)):
+                    merge(b, rest, order, merged, start.value, width.value)
+                    start.set(start.value + width.value * 2)
+                with b.loop("c", extent) as c:
+                    b.store(order, _at(rest, axis, c), merged(*_at(rest, axis, c)))
+                width.set(width.value * 2)
+
+    def merge(b: Statements, rest: Indices, order: Tensor, out: Tensor, start: PrimExpr, width: PrimExpr) -> None:
+        """Merge two neighbouring sorted runs of `width`."""
+        middle = b.cell("middle", i64, tx.minimum(start + width, size))
+        end = b.cell("end", i64, tx.minimum(start + width * 2, size))
+        left, right = b.cell("left", i64, start), b.cell("right", i64, middle.value)
+        taken, put = b.cell("taken", i64, 0), b.cell("put", i64, start)
+        with b.repeat_while(tx.less(put.value, end.value)):
+            after = tx.if_then_else(
+                tx.less(left.value, middle.value),
+                tx.if_then_else(tx.less(right.value, end.value), behind(rest, order, right.value, left.value), False),
+                True,
+            )
+            taken.set(after.astype(i64))
+            source = tx.select(tx.equal(taken.value, 1), right.value, left.value)
+            b.store(out, _at(rest, axis, put.value), order(*_at(rest, axis, source)))
+            right.set(right.value + taken.value)
+            left.set(left.value + 1 - taken.value)
+            put.set(put.value + 1)
+
+    def behind(rest: Indices, order: Tensor, right: PrimExpr, left: PrimExpr) -> PrimExpr:
+        """Whether the element at `right` has to come before that at `left`."""
+        values = [x(*_at(rest, axis, order(*_at(rest, axis, p)))) for p in (right, left)]
+        return _precedes(values[0], values[1], descending)
+
+    specs = [("order", x.dims, i64), ("merged", x.dims, i64)]
+    return extern(specs, [x], body, "sort_generic")[0]
+
+
+def _extent_vector(x: Tensor, axis: int, count: SymExpr | None) -> list[SymExpr]:
+    return [count if n == axis and count is not None else d for n, d in enumerate(x.dims)]
+
+
+def argsort(x: Tensor, axis: int, descending: bool, dtype: Attribute) -> Tensor:
+    """The positions of the elements in sorted order along `axis`."""
+    order = sorted_order(x, normalize_axis(axis, x.ndim), descending)
+    return over_axes(x.dims, lambda i: order(*i).astype(dtype), "T_argsort", "injective")
+
+
+def sort(x: Tensor, axis: int, descending: bool) -> Tensor:
+    """The elements in sorted order along `axis`."""
+    return _sorted(x, normalize_axis(axis, x.ndim), sorted_order(x, normalize_axis(axis, x.ndim), descending), None)
+
+
+def _sorted(x: Tensor, axis: int, order: Tensor, count: SymExpr | None) -> Tensor:
+    def element(i: Indices) -> PrimExpr:
+        return x(*i[:axis], order(*i), *i[axis + 1 :])
+
+    return over_axes(_extent_vector(x, axis, count), element, "T_sort", "injective")
+
+
+def topk(x: Tensor, k: SymExpr, axis: int, ret_type: str, largest: bool, dtype: Attribute) -> list[Tensor]:
+    """The first `k` in sorted order along `axis`: `values`, `indices` or `both`."""
+    place = normalize_axis(axis, x.ndim)
+    order = sorted_order(x, place, largest)
+    dims = _extent_vector(x, place, k)
+    out: list[Tensor] = []
+    if ret_type in ("both", "values"):
+        out.append(_sorted(x, place, order, k))
+    if ret_type in ("both", "indices"):
+        out.append(over_axes(dims, lambda i: order(*i).astype(dtype), "T_topk_indices", "injective"))
+    return out
+
+
+def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -> Tensor:
+    """How many of the sorted `boundaries` are less than each element of `x` (less or equal where `right`)."""
+
+    def body(b: Statements, out: Tensor) -> None:
+        with b.loops("i", x.dims, parallel=True) as i:
+            low, high = b.cell("low", i64, 0), b.cell("high", i64, from_sym(boundaries.dims[0]))
+            with b.repeat_while(tx.less(low.value, high.value)):
+                middle = b.cell("middle", i64, tx.floordiv(low.value + high.value, 2))
+                edge, value = boundaries(middle.value), x(*i)
+                above = b.cell(
+                    "above", i64, (tx.less_equal(edge, value) if right else tx.less(edge, value)).astype(i64)
+                )
+                low.set(tx.select(tx.equal(above.value, 1), middle.value + 1, low.value))
+                high.set(tx.select(tx.equal(above.value, 1), high.value, middle.value))
+            b.store(out, i, low.value)
+
+    return extern([("searchsorted", x.dims, dtype)], [boundaries, x], body, "searchsorted")[0]
+
+
+def multinomial_from_uniform(prob: Tensor, uniform: Tensor, rows: Tensor, dtype: Attribute) -> Tensor:
+    """For each sample the first position where the running sum of its row of `prob` exceeds the uniform number."""
+    sums = scan(prob, "cumsum", 1, prob.type, exclusive=False)
+    extent = prob.dims[1]
+    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+    def passed(i: Indices) -> object:
+        row = rows(*i).astype(prob.dims[0].dtype)
+        return red.sum(tx.less_equal(sums(row, k), uniform(*i)).astype(i64), axis=k)
+
+    count = over_axes(uniform.dims, passed, "T_passed", "comm_reduce")
+    last = from_sym(extent - 1)
+    return over_axes(uniform.dims, lambda i: tx.minimum(count(*i), last).astype(dtype), "T_multinomial", "injective")
+
+
+__all__ = ["argsort", "multinomial_from_uniform", "scan", "searchsorted", "sort", "topk"]

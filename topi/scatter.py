@@ -1,0 +1,102 @@
+"""Writing at computed positions, one update after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..dialects.sym.expr import SymExpr
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te.extern import Statements, extern
+from ..te.tensor import Tensor
+from .broadcast import broadcast_indices, broadcast_shapes
+from .util import Indices, normalize_axis
+
+_TWO = 2
+
+
+def _mean(old: PrimExpr, new: PrimExpr) -> PrimExpr:
+    return tx.div(old + new, tx.const(_TWO, old.type))
+
+
+REDUCTIONS: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
+    "update": lambda _old, new: new,
+    "add": tx.add,
+    "mul": tx.multiply,
+    "mean": _mean,
+    "max": tx.maximum,
+    "min": tx.minimum,
+}
+"""How an update joins what is there."""
+
+
+def _written(
+    data: Tensor,
+    inputs: Sequence[Tensor],
+    dims: Sequence[SymExpr],
+    place: Callable[[Indices], Sequence[PrimExpr]],
+    update: Callable[[Indices], PrimExpr],
+    reduction: str,
+    name: str,
+) -> Tensor:
+    """A copy of `data` into which `update(i)` is written at `place(i)`, for each `i` of `dims` in their order."""
+
+    def body(b: Statements, out: Tensor) -> None:
+        with b.loops("c", data.dims, parallel=True) as c:
+            b.store(out, c, data(*c))
+        with b.loops("i", dims) as i:
+            at = place(i)
+            b.store(out, at, REDUCTIONS[reduction](out(*at), update(i)))
+
+    return extern([("out_buf", data.dims, data.type)], [data, *inputs], body, name)[0]
+
+
+def _wrapped(value: PrimExpr, extent: SymExpr) -> PrimExpr:
+    """An index, counted from the end where it is negative."""
+    index = value.astype(extent.dtype)
+    return tx.select(tx.less(index, 0), index + from_sym(extent), index)
+
+
+def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str) -> Tensor:
+    """`data` with each update at its own position, the coordinate along `axis` replaced by the index."""
+    place = normalize_axis(axis, data.ndim)
+
+    def at(i: Indices) -> list[PrimExpr]:
+        return [*i[:place], _wrapped(indices(*i), data.dims[place]), *i[place + 1 :]]
+
+    return _written(
+        data, [indices, updates], indices.dims, at, lambda i: updates(*i), reduction, "scatter_elements_generic"
+    )
+
+
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
+    """`data` with slices of updates at the positions that the last dimension of indices lists."""
+    depth, outer = indices.dims[-1].constant or 0, indices.ndim - 1
+
+    def at(i: Indices) -> list[PrimExpr]:
+        return [*(_wrapped(indices(*i[:outer], n), data.dims[n]) for n in range(depth)), *i[outer:]]
+
+    dims = [*indices.dims[:-1], *data.dims[depth:]]
+    return _written(data, [indices, updates], dims, at, lambda i: updates(*i), reduction, "scatter_nd_generic")
+
+
+def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool) -> Tensor:
+    """data[indices] = values (+= where `accumulate`): the indices broadcast, and so do the values."""
+    shape = broadcast_shapes([t.dims for t in indices])
+    dims = [*shape, *data.dims[len(indices) :]]
+
+    def at(i: Indices) -> list[PrimExpr]:
+        own = i[: len(shape)]
+        return [
+            *(_wrapped(t(*broadcast_indices(t.dims, own, shape)), data.dims[n]) for n, t in enumerate(indices)),
+            *i[len(shape) :],
+        ]
+
+    def update(i: Indices) -> PrimExpr:
+        return values(*broadcast_indices(values.dims, i, dims))
+
+    reduction = "add" if accumulate else "update"
+    return _written(data, [*indices, values], dims, at, update, reduction, "index_put_generic")
+
+
+__all__ = ["index_put", "scatter_elements", "scatter_nd"]

@@ -1,0 +1,85 @@
+"""Rules of scans, sorting, searching, sampling, and of writing at positions."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.scan import TopK, index_dtype
+from ...te.tensor import Tensor
+from ...topi import scan, scatter
+from .rules import Emit, operand, result_tensor, rule
+
+
+@rule("relax.cumsum")
+@rule("relax.cumprod")
+def scans(op: Operator) -> Emit:
+    """relax.cumsum(data) -> cumsum(data)"""
+    name = op.name.removeprefix("relax.")
+    args = (operand(op, "data"), name, op.attr("axis"), result_tensor(op).element, op.attr("exclusive"))
+    return Emit(scan.scan, args, name)
+
+
+@rule("relax.sort")
+def sort(op: Operator) -> Emit:
+    """relax.sort(data) -> sort(data)"""
+    return Emit(scan.sort, (operand(op, "data"), op.attr("axis"), op.attr("descending")), "sort")
+
+
+@rule("relax.argsort")
+def argsort(op: Operator) -> Emit:
+    """relax.argsort(data) -> argsort(data)"""
+    args = (operand(op, "data"), op.attr("axis"), op.attr("descending"), index_dtype(op))
+    return Emit(scan.argsort, args, "argsort")
+
+
+@rule("relax.topk")
+def topk(op: Operator) -> Emit:
+    """relax.topk(data) -> topk(data), with two results where both are asked for"""
+    attrs = (op.attr("axis"), op.attr("ret_type"), op.attr("largest"), index_dtype(op))
+    function = scan.topk if op.attr("ret_type") == "both" else _only
+    return Emit(function, (operand(op, "data"), cast(TopK, op).count(), *attrs), "topk")
+
+
+def _only(*args: Any) -> Tensor:
+    return scan.topk(*args)[0]
+
+
+@rule("relax.bucketize")
+def bucketize(op: Operator) -> Emit:
+    """relax.bucketize(input_tensor, boundaries) -> searchsorted(boundaries, input_tensor)"""
+    args = (operand(op, "boundaries"), operand(op, "input_tensor"), op.attr("right"), result_tensor(op).element)
+    return Emit(scan.searchsorted, args, "searchsorted")
+
+
+@rule("relax.multinomial_from_uniform")
+def multinomial_from_uniform(op: Operator) -> Emit:
+    """relax.multinomial_from_uniform(prob, uniform, rows) -> multinomial_from_uniform(prob, uniform, rows)"""
+    args = (*op.operands, result_tensor(op).element)
+    return Emit(scan.multinomial_from_uniform, args, "multinomial_from_uniform")
+
+
+@rule("relax.scatter_elements")
+def scatter_elements(op: Operator) -> Emit:
+    """relax.scatter_elements(data, indices, updates) -> scatter_elements(data, indices, updates)"""
+    return Emit(scatter.scatter_elements, (*op.operands, op.attr("axis"), op.attr("reduction")), "scatter_elements")
+
+
+@rule("relax.scatter_nd")
+def scatter_nd(op: Operator) -> Emit:
+    """relax.scatter_nd(data, indices, updates) -> scatter_nd(data, indices, updates)"""
+    return Emit(scatter.scatter_nd, (*op.operands, op.attr("reduction")), "scatter_nd")
+
+
+@rule("relax.index_put")
+def index_put(op: Operator) -> Emit:
+    """relax.index_put(data, indices, values) -> index_put(data, indices..., values)"""
+    return Emit(_index_put, tuple(op.operands), "index_put", {"accumulate": op.attr("accumulate")})
+
+
+def _index_put(data: Tensor, *rest: Tensor | list[Tensor], accumulate: bool) -> Tensor:
+    flat: list[Tensor] = []
+    for t in rest:
+        flat += t if isinstance(t, list) else [t]
+    *indices, values = flat
+    return scatter.index_put(data, indices, values, accumulate)
