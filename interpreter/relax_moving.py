@@ -1,4 +1,7 @@
-"""Reference semantics, in numpy, of operators that make, repeat, slice and index tensors; rows as in `relax_operators`."""
+"""Reference semantics, in numpy, of operators that make, repeat, slice and index tensors.
+
+Rows are as in `relax_operators`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def _eye(op: Any, n: int, m: int | None = None, k: int | None = None) -> Array:
 
 
 def _eye_like(op: Any, x: Array, k: int | None = None) -> Array:
-    return np.eye(*np.shape(x), k or 0)
+    return np.eye(x.shape[0], x.shape[1], k or 0)
 
 
 def _hamming_window(_op: Any, size: int, periodic: Any, alpha: float, beta: float) -> Array:

@@ -125,8 +125,8 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge",
 
 
 def _pad(op: Any, data: Array) -> Array:
-    mode = _PAD_MODES[op.attr("pad_mode")]
-    options = {"constant_values": op.attr("pad_value")} if mode == "constant" else {}
+    mode: Any = _PAD_MODES[op.attr("pad_mode")]
+    options: dict[str, Any] = {"constant_values": op.attr("pad_value")} if mode == "constant" else {}
     return np.pad(data, op.widths(), mode=mode, **options)
 
 

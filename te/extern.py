@@ -115,7 +115,7 @@ class Statements:
 
     @contextmanager
     def loop(self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False) -> Iterator[PrimExpr]:
-        """`for name in range(extent)`, an int64 where computed; its iterations are independent of each other where `parallel`."""
+        """`for name in range(extent)`, an int64 where computed; the iterations do not meet where `parallel`."""
         bound = extent if isinstance(extent, SymExpr) else self._place(extent)
         dtype = bound.dtype if isinstance(bound, SymExpr) else i64
         body = Block(arg_types=[dtype])

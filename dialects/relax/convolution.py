@@ -73,10 +73,9 @@ class Convolution(Operator):
         strides, dilation = integers(self, "strides", self.RANK, 1), integers(self, "dilation", self.RANK, 1)
         padding = self.attr("padding")
         span = extent + (padding[i] + padding[i + self.RANK]) - (kernel - 1) * dilation[i] - 1
-        count = span // strides[i] + 1
-        if count.constant is not None and count.constant < 0:
+        if span.constant is not None and span.constant < 0:
             self.fail_shape("the kernel is greater than the padded data", f"at most {extent}", kernel)
-        return count
+        return span // strides[i] + 1
 
 
 class TransposedConvolution(Convolution):

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.analyzer import Analyzer
-from ..sym.expr import Const, SymExpr, ge, lt, maximum, minimum, select
+from ..sym.expr import Const, SymExpr, ge, maximum, minimum
 from .create import extent_operand, prim_operand
 from .elementwise import broadcast_dims
 from .operator import Operator, operator
@@ -41,7 +41,8 @@ def _bounded(index: SymExpr, extent: SymExpr, stride: int) -> SymExpr:
     if index.constant is not None and index.constant < 0:
         return maximum(index + extent, low)
     if not _at_least_zero(index):
-        index = maximum(select(lt(index, 0), index + extent, index), low)
+        # plus the extent where negative: -max(min(index, 0), -1) is 1 there, else 0
+        index = maximum(index - maximum(minimum(index, 0), -1) * extent, low)
     return minimum(index, high)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..sym.expr import SymExpr
 from .operator import Operator
@@ -26,7 +26,7 @@ def positions(op: Operator, name: str, letters: str) -> list[int]:
 
 def spread(value: Any, count: int) -> list[Any]:
     """A number or a sequence as a list: one number stands for each of `count`."""
-    items = list(value) if isinstance(value, Sequence) else [value]
+    items: list[Any] = list(cast("Sequence[Any]", value)) if isinstance(value, Sequence) else [value]
     return items * count if len(items) == 1 else items
 
 
@@ -38,12 +38,13 @@ def spread_padding(value: Any, count: int) -> list[Any]:
 
 def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
     """The attribute `name`, which is a list of `count` integers. Raises `ShapeError` for other ones."""
-    value = op.attr(name)
-    if not isinstance(value, list) or len(value) != count:
-        op.fail_shape(f"attribute {name} must have {count} elements", count, value)
-    if any(not isinstance(v, int) or v < least for v in value):
-        op.fail_shape(f"attribute {name} must be of integers that are at least {least}", found=value)
-    return value
+    given = op.attr(name)
+    values = cast("list[Any]", given if isinstance(given, list) else [])
+    if len(values) != count:
+        op.fail_shape(f"attribute {name} must have {count} elements", count, given)
+    if any(not isinstance(v, int) or v < least for v in values):
+        op.fail_shape(f"attribute {name} must be of integers that are at least {least}", found=values)
+    return values
 
 
 def check_rank(op: Operator, arg: str, rank: int) -> TensorType:

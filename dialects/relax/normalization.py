@@ -41,8 +41,9 @@ def check_vector(op: Operator, arg: str, data: TensorType, axis: int) -> TensorT
     training=True,
 )
 class BatchNorm(Operator):
-    """(data - mean) / sqrt(variance + epsilon) by channel (`axis`), times gamma where `scale`, plus beta where `center`.
+    """(data - mean) / sqrt(variance + epsilon) by channel (`axis`).
 
+    Times gamma where `scale`, plus beta where `center`.
     In `training`, mean and variance are those of the batch, and the moving ones that are returned beside the result
     come nearer to them by `momentum`; else they are the moving ones, returned as they are.
     """
@@ -92,7 +93,7 @@ class InstanceNorm(_ChannelNorm):
     scale=True,
 )
 class GroupNorm(_ChannelNorm):
-    """(data - mean) / sqrt(variance + epsilon) over `axes` and groups of channels; times gamma, plus beta, by channel."""
+    """(data - mean) / sqrt(variance + epsilon) over `axes` and a group of channels; times gamma, plus beta."""
 
     def infer(self) -> Attribute:
         data, groups = float_data(self), self.attr("num_groups")

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 
 from ..sym.expr import Const
 from .layout import SPATIAL, arranged, check_rank, integers, of_rank, positions, spread, spread_padding, windows
-from .operator import Arg, Operator, PyValue, operator
+from .operator import Arg, Attr, Operator, PyValue, operator
 from .types import TensorType
 
 _LISTS = ("pool_size", "strides", "dilation")
@@ -53,7 +53,7 @@ class Pool(Operator):
         rows = zip(extents, padding, size, strides, dilation, strict=True)
         spatial = [windows(e, sum(p), k, s, d) for e, p, k, s, d in rows]
         for extent, count in zip(extents, spatial, strict=True):
-            if count.constant is not None and count.constant < 0:
+            if count.constant is not None and count.constant < 1:
                 self.fail_shape("attribute pool_size is greater than the padded data", f"at most {extent}", size)
         return TensorType.of(arranged(places, [batch, channels, *spatial]), data.element)
 
@@ -103,7 +103,7 @@ def _adaptive(rank: int) -> type[Operator]:
     cls = type(f"AdaptiveAvgPool{rank}d", (AdaptivePool,), {"__doc__": doc})
     layout = f"NC{SPATIAL[rank]}"
     name = f"relax.nn.adaptive_avg_pool{rank}d"
-    return of_rank(rank, operator(name, "data", output_size=None, layout=layout, out_layout=layout)(cls))
+    return of_rank(rank, operator(name, "data", output_size=Attr(types=(list,)), layout=layout, out_layout=layout)(cls))
 
 
 POOLS = {(kind, rank): _pool(kind, rank) for kind in ("max", "avg") for rank in SPATIAL}

@@ -24,9 +24,10 @@ class Quantization(Operator):
         for name, t in (("scale", scale), ("zero_point", zero)):
             if t.rank not in (None, 0, 1):
                 self.fail_shape(f"argument {name} must be a scalar or a vector", "rank 0 or 1", t.rank)
-            if t.rank == 1 and t.dims is not None and data.dims is not None and axis is not None:
-                if (t.dims[0] - data.dims[axis]).constant not in (None, 0):
-                    self.fail_shape(f"argument {name} has another extent than axis {axis}", data.dims[axis], t.dims[0])
+            if axis is None or data.dims is None or not t.dims:
+                continue
+            if (t.dims[0] - data.dims[axis]).constant not in (None, 0):
+                self.fail_shape(f"argument {name} has another extent than axis {axis}", data.dims[axis], t.dims[0])
 
 
 @operator("relax.quantize", "data scale zero_point", out_dtype=Attr(Kind.DTYPE, i8), axis=-1)
@@ -37,7 +38,7 @@ class Quantize(Quantization):
         data, dtype = self.tensor("data"), as_dtype(self.attr("out_dtype")) or i8
         if data.element is not None and not is_float(data.element):
             self.fail_dtype("argument data must be of a floating point type", "float32", data.element)
-        if not isinstance(dtype, IntegerType):
+        if is_float(dtype):
             self.fail_dtype("attribute out_dtype must be an integer type", "int8", dtype)
         self.check_parameters(data)
         return TensorType.of(data.dims, dtype, data.rank)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, product
-from .operator import Operator, operator
+from .operator import AXIS, Attr, Operator, operator
 from .reduce import normalize_axis
 from .types import TensorType, tuple_type
 
@@ -18,7 +18,7 @@ def positive(op: Operator, name: str) -> int:
     return value
 
 
-@operator("relax.repeat", "data", repeats=1, axis=None)
+@operator("relax.repeat", "data", repeats=1, axis=AXIS)
 class Repeat(Operator):
     """Each element `repeats` times along `axis`; those of flat data where None."""
 
@@ -32,7 +32,7 @@ class Repeat(Operator):
         return TensorType.of([d * count if i == place else d for i, d in enumerate(x.dims)], x.element)
 
 
-@operator("relax.tile", "data", repeats=[])
+@operator("relax.tile", "data", repeats=Attr(default=[], types=(int, list)))
 class Tile(Operator):
     """data set side by side `repeats` times in each dimension; the shorter of both is filled with 1 at the front."""
 
@@ -77,7 +77,7 @@ def _agreeing(op: Operator, arg: str) -> tuple[list[TensorType], Attribute | Non
     return tensors, None if None in dtypes else tensors[0].element
 
 
-@operator("relax.stack", "xs*", axis=0)
+@operator("relax.stack", "xs*", axis=Attr(default=0, types=(int, type(None))))
 class Stack(Operator):
     """Tensors of one shape joined along a new dimension `axis`."""
 

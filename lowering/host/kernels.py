@@ -12,10 +12,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, dtype_name, is_float
+from ...dialects.dtypes import bit_width, dtype_name, is_float, is_unsigned
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
+from .builder import I64
 from .function import HostFunction, Kernel
 from .info import buffer_accesses
 from .symbolic import is_non_negative
@@ -157,13 +158,26 @@ def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Val
     expr = value.value if isinstance(value, Prim) else value
     if isinstance(expr, SymExpr) and isinstance(t, IntegerType):
         number = f.scope.emit(expr)
-        width = scalar_type(cast(Attribute, t))
-        return number if number.type == width else f.code.cast(llvm.TruncOp, number, width)
+        param_type = cast(Attribute, t)
+        if number.type == scalar_type(param_type):
+            return number
+        return _truncated(f, f"parameter '{param}' of '{kernel}'", number, param_type)
     if isinstance(expr, SSAValue) and is_float(t):
         return _narrow(f, expr, t)
     raise DTypeError(
         f"parameter '{param}' of the kernel '{kernel}'", expected=dtype_name(t), found=type(value).__name__
     )
+
+
+def _truncated(f: HostFunction, place: str, number: SSAValue, t: Attribute) -> SSAValue:
+    """An i64 as the integer type of a parameter, after a check that it fits."""
+    code = f.code
+    narrow = code.cast(llvm.TruncOp, number, scalar_type(t))
+    again = code.cast(llvm.ZExtOp if is_unsigned(t) or bit_width(t) == 1 else llvm.SExtOp, narrow, I64)
+    f.require(
+        code.compare("eq", again, number), "shape", f"{place} does not fit {dtype_name(t)}", [number], found="{0}"
+    )
+    return narrow
 
 
 def _narrow(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:

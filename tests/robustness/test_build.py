@@ -91,7 +91,7 @@ def _main(body: str, params: str = "%x: !T", result: str = "!T") -> str:
             ),
             "constant",
         ),
-        (_main("%a = relax.sort %x : !T"), "relax.sort"),
+        (_main("%a = relax.nosuch %x : !T"), "relax.nosuch"),
     ],
 )
 def test_modules(compiled, text, message):

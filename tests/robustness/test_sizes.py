@@ -219,3 +219,22 @@ def main(x: R.Tensor({x}, "float32"), y: R.Tensor({y}, "float32")):
     np.testing.assert_allclose(main(*arrays), interpret(module, "main", arrays), rtol=1e-5)
     with pytest.raises(ShapeError, match=f"{name.partition('_')[0]}.*_extents"):
         main(*(np.zeros(shape, np.float32) for shape in bad))
+
+
+def test_numbers_that_do_not_fit_a_parameter(compiled):
+    ex = compiled("""
+    tir.func private @store(%A: !tir.buffer<[n], i32>, %m: i32) attributes {tir.noalias = true} {
+      tir.for %i = 0 for n {
+        tir.store %m, %A[%i]
+      }
+    }
+    relax.func @main(%x: !relax.tensor<[n], f32>, %s: !relax.prim<i64, m>) -> !relax.tensor<[n], i32> {
+      %a = relax.call_tir @store() tir_vars [m] : !relax.tensor<[n], i32>
+      relax.return %a : !relax.tensor<[n], i32>
+    }""")
+    x = np.zeros(2, np.float32)
+    for fits in (-(2**31), -1, 2**31 - 1):
+        assert ex["main"](x, fits).tolist() == [fits] * 2
+    for m in (2**31, 2**32 + 5, -(2**31) - 1):
+        with pytest.raises(ShapeError, match="'m' of 'store' does not fit int32"):
+            ex["main"](x, m)

@@ -17,12 +17,11 @@ from ...ir.module import IRModule
 from ...ir.relax_function import DataflowBlock, Function
 from ...ir.relax_ops import to_expr
 from ...ir.transform import no_gc
-from ...ir.verify import check_dominance
 from ..dead_code_elimination import remove_dead_bindings
 from .context import PatternContext
 from .graph import match_block
 from .place import Placer, names_of
-from .rewriter import divergence, forget_discarded, size_of
+from .rewriter import divergence, forget_discarded, size_of, verify
 
 BindingsCallback = Callable[[Any, Any], Mapping[Any, Any]]
 """What the patterns stand for and what all variables of the block are bound to -> new values of some variables."""
@@ -51,7 +50,7 @@ def _rewrite(ctx: PatternContext, rewriter: BindingsCallback, func: relax.FuncOp
         if not any(changed):
             return
         forget_discarded(func)
-        check_dominance(func)
+        verify(func)
         remove_dead_bindings(func)
         if before == (before := fingerprint(func)):
             return

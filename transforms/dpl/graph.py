@@ -64,7 +64,11 @@ class BlockIndex:
     def lookup(self, var: Var) -> Expr | None:
         """What a variable that is bound in the block stands for."""
         value = canonical(var.ssa)
-        if isinstance(value, OpResult) and value.op.parent is self.block.body.block and not isinstance(value.op, relax.MatchCastOp):
+        if (
+            isinstance(value, OpResult)
+            and value.op.parent is self.block.body.block
+            and not isinstance(value.op, relax.MatchCastOp)
+        ):
             return bound_expr(value.op)
         return None
 

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.types import is_base_of
+from ...dialects.relax.types import is_base_of, least_common_ancestor
 from ...ir.builder import NameSupply, infer_again
 from ...ir.expr import INLINE_OPS, is_inline
 from ...ir.functions import binding_blocks
@@ -166,11 +166,22 @@ def _inferred(op: Operation) -> list[SSAValue]:
         if isinstance(func, relax.FuncOp) and not is_base_of(func.ret_type, op.value.type):
             func.ret_type = op.value.type
         return []
+    if isinstance(op, relax.YieldOp):
+        return _inferred_branch(cast(relax.IfOp, op.parent_op()))
     if not op.results:
         return []
     before = op.results[0].type
     infer_again(op)
     return [op.results[0]] if op.results[0].type != before else []
+
+
+def _inferred_branch(op: relax.IfOp) -> list[SSAValue]:
+    """Infer the result of a branch anew; the result where it changed."""
+    values = [cast(relax.YieldOp, r.block.last_op).value for r in (op.then_region, op.else_region)]
+    if all(is_base_of(op.result.type, v.type) for v in values):
+        return []
+    set_type(op.result, least_common_ancestor(values[0].type, values[1].type))
+    return [op.result]
 
 
 __all__ = ["Placer", "infer_users", "names_of"]

@@ -80,6 +80,6 @@ def _is_relax(op: Operation) -> bool:
 def _bound_beside(var: Var, op: Operation) -> Expr | None:
     """What a variable is bound to, if in the block of `op`."""
     value = canonical(var.ssa)
-    if isinstance(value, OpResult) and value.op.parent is op.parent and not isinstance(value.op, relax.MatchCastOp):
-        return bound_expr(value.op)
-    return None
+    if not isinstance(value, OpResult) or value.op.parent is not op.parent:
+        return None
+    return None if isinstance(value.op, relax.MatchCastOp | relax.DataflowOp) else bound_expr(value.op)

@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, VerifyError
 from ...dialects import relax
 from ...ir.equality import fingerprint
 from ...ir.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_expr
@@ -21,7 +22,7 @@ from ...ir.functions import binding_blocks, relax_functions
 from ...ir.module import IRModule
 from ...ir.relax_function import Function
 from ...ir.relax_ops import to_expr
-from ...ir.transform import Pass, new_context, no_gc
+from ...ir.transform import Pass, like_module, module_op, new_context, no_gc
 from ...ir.verify import check_dominance
 from ..canonicalize_bindings import CanonicalizeBindings
 from ..dead_code_elimination import remove_dead_bindings
@@ -75,9 +76,9 @@ class PatternMatchingRewriter:
         """A rewritten copy of a function or module. Raises `DivergenceError` where that does not come to an end."""
         if isinstance(obj, Function):
             return _rewritten_copy(self, obj)
-        new = obj.clone()
-        rewrite_module(self, new if isinstance(new, ModuleOp) else new.op)
-        return new
+        op = module_op(obj).clone()
+        rewrite_module(self, op)
+        return like_module(obj, op)
 
 
 class ExprPatternRewriter(PatternMatchingRewriter):
@@ -244,7 +245,7 @@ def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> b
         changed = [rewriter.rewrite_segment(s) for s in segments(func, placer)]
         if not any(changed):
             return rounds > 1 and before != first
-        check_dominance(func)
+        verify(func)
         clean_up(func)
         after = fingerprint(func)
         if after == before:
@@ -263,6 +264,15 @@ def size_of(func: Operation) -> int:
     return sum(len(block.ops) for block in binding_blocks(func))
 
 
+def verify(func: relax.FuncOp) -> None:
+    """Raise `VerifyError` where what rewriters gave is not well formed."""
+    check_dominance(func)
+    try:
+        func.verify()
+    except VerifyException as error:
+        raise VerifyError(f"@{func.sym_name.data} is not well formed after rewriting by patterns: {error}") from error
+
+
 def divergence(func: relax.FuncOp, found: str) -> DivergenceError:
     """The error for the rewriting of a function that does not come to an end."""
     return DivergenceError(
@@ -278,11 +288,13 @@ def clean_up(func: relax.FuncOp) -> None:
     forget_discarded(func)
     holder = _Alone(func)
     before: Hashable = None
-    while before != (before := fingerprint(func)):
-        for step in _CLEANUP:
-            step.apply(new_context(), holder.module)
-        remove_dead_bindings(func)
-    holder.put_back()
+    try:
+        while before != (before := fingerprint(func)):
+            for step in _CLEANUP:
+                step.apply(new_context(), holder.module)
+            remove_dead_bindings(func)
+    finally:
+        holder.put_back()
 
 
 class _Alone:
@@ -327,4 +339,5 @@ __all__ = [
     "rewrite_function",
     "rewrite_module",
     "size_of",
+    "verify",
 ]

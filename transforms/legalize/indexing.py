@@ -53,7 +53,7 @@ def one_hot(op: Operator) -> Emit:
 
 @rule("relax.slice_scatter")
 def slice_scatter(op: Operator) -> Emit | None:
-    """relax.slice_scatter(input_tensor, src) -> slice_scatter(input_tensor, src); it stays where a bound is not known"""
+    """relax.slice_scatter(x, src) -> slice_scatter(x, src); it stays where a bound is not known"""
     part = cast(SliceScatter, op).slice()
     if part is None:
         return None

@@ -15,7 +15,7 @@
 // PASSES:        canonicalize
 
 // PIPELINES: default-cpu
-// PIPELINES: normalize, legalize-ops
+// PIPELINES: normalize, fold-constant, legalize-ops
 
 // DIALECTS: relax: {{[0-9]+}} operations
 // DIALECTS: tir: {{[0-9]+}} operations

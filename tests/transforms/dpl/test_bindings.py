@@ -1,6 +1,7 @@
 """`rewrite_bindings`: several bindings of a dataflow block at once."""
 
 import pytest
+
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning

@@ -1,6 +1,7 @@
 """Constraints between patterns, matched in a dataflow block."""
 
 import pytest
+
 from tirax.diagnostics import TiraxError
 from tirax.tvm_api.relax.dpl import PatternContext, PatternSeq, is_const, is_op, is_var, wildcard
 from tirax.tvm_api.script import relax as R

@@ -1,6 +1,7 @@
 """Rewriters written as two functions."""
 
 import pytest
+
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.interpreter import assert_same_meaning
@@ -52,8 +53,8 @@ def test_symbolic_variables_stand_for_extents():
     text = after.script()
     assert "row: R.Tensor((1, 16)" in text
     assert "R.broadcast_to(row, R.shape([n, 16]))" in text
-    assert "out: R.Tensor((n, 16), dtype=\"float32\") = R.nn.relu(sum)" in text
-    assert "q: R.Tensor((n, 16), dtype=\"float32\") = R.add(x, z)" in text  # (n, 1) is no (N,)
+    assert 'out: R.Tensor((n, 16), dtype="float32") = R.nn.relu(sum)' in text
+    assert 'q: R.Tensor((n, 16), dtype="float32") = R.add(x, z)' in text  # (n, 1) is no (N,)
     same_meaning(biased, after)
 
 
@@ -77,7 +78,7 @@ def test_one_variable_is_one_extent():
         return (a, b)
 
     text = SquareToExp(before).script()
-    assert "a: R.Tensor((4, 4), dtype=\"float32\") = R.exp(x)" in text
+    assert 'a: R.Tensor((4, 4), dtype="float32") = R.exp(x)' in text
     assert "R.nn.relu(y)" in text
 
 
@@ -151,8 +152,8 @@ def test_two_results_are_two_bindings():
     after = Both(before)
     text = after.script()
     assert text.count("R.less") == 1
-    assert "s: R.Tensor((16,), dtype=\"float32\") = R.where(less, y, x)" in text
-    assert "d: R.Tensor((16,), dtype=\"float32\") = R.where(less, x, y)" in text
+    assert 's: R.Tensor((16,), dtype="float32") = R.where(less, y, x)' in text
+    assert 'd: R.Tensor((16,), dtype="float32") = R.where(less, x, y)' in text
     same_meaning(before, after)
 
 

@@ -1,6 +1,7 @@
 """Each kind of pattern: what it matches, and what it does not."""
 
 import pytest
+
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, NameLookupError, TiraxError
 from tirax.ir.expr import Call, Constant, ExternFunc, GlobalVar, Op, Var

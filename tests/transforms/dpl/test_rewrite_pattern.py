@@ -1,13 +1,6 @@
 """Dataflow patterns beside xDSL's own, and from a file."""
 
 import pytest
-import tirax.tvm_api as tvm
-from tirax.diagnostics import TiraxError
-from tirax.dialects import relax
-from tirax.interpreter import assert_same_meaning
-from tirax.transforms.dpl.apply_dpl_patterns import ApplyDplPatterns, load_rewriters
-from tirax.tvm_api.relax.dpl import DPLRewritePattern, is_op, wildcard
-from tirax.tvm_api.script import relax as R
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
     PatternRewriter,
@@ -15,6 +8,14 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
     op_type_rewrite_pattern,
 )
+
+import tirax.tvm_api as tvm
+from tirax.diagnostics import TiraxError
+from tirax.dialects import relax
+from tirax.interpreter import assert_same_meaning
+from tirax.transforms.dpl.apply_dpl_patterns import ApplyDplPatterns, load_rewriters
+from tirax.tvm_api.relax.dpl import DPLRewritePattern, is_op, wildcard
+from tirax.tvm_api.script import relax as R
 
 NEGATIVE = relax.OPERATORS["relax.negative"]
 
@@ -80,8 +81,8 @@ def test_sides_of_an_or_and_new_names():
     PatternRewriteWalker(pattern).rewrite_module(module)
     module.verify()
     text = tvm.IRModule(module)["main"].script()
-    assert "lv: R.Tensor((n,), dtype=\"float32\") = R.abs(b)" in text
-    assert "c: R.Tensor((n,), dtype=\"float32\") = R.nn.silu(lv1)" in text
+    assert 'lv: R.Tensor((n,), dtype="float32") = R.abs(b)' in text
+    assert 'c: R.Tensor((n,), dtype="float32") = R.nn.silu(lv1)' in text
 
 
 def test_patterns_of_a_file(tmp_path):

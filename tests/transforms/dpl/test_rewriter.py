@@ -1,6 +1,7 @@
 """Rewriting: what becomes of programs, by text and by meaning, and what is refused."""
 
 import pytest
+
 import tirax.tvm_api as tvm
 from tirax.diagnostics import ShapeError, TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -294,7 +295,7 @@ def test_local_functions_are_rewritten_too():
 
     x = wildcard()
     after = rewrite_call(is_op("relax.add")(x, x), lambda _, m: R.multiply(m[x], R.const(2, "float32")), before)
-    assert "z: R.Tensor((4,), dtype=\"float32\") = R.multiply(y, R.const(2.0" in after.script()
+    assert 'z: R.Tensor((4,), dtype="float32") = R.multiply(y, R.const(2.0' in after.script()
 
 
 @I.ir_module
@@ -462,6 +463,8 @@ def test_many_rounds_are_as_many_as_needed():
 def test_patterns_are_tried_only_at_ops_that_they_can_match(monkeypatch):
     asked = []
     original = Matcher.first
-    monkeypatch.setattr(Matcher, "first", lambda self, pattern, expr: asked.append(expr) or original(self, pattern, expr))
+    monkeypatch.setattr(
+        Matcher, "first", lambda self, pattern, expr: asked.append(expr) or original(self, pattern, expr)
+    )
     rewrite_call(is_op("relax.nn.gelu")(wildcard()) | is_op("relax.exp")(wildcard()), lambda e, m: e, chain)
     assert [expr.op.name for expr in asked] == ["relax.nn.gelu"]

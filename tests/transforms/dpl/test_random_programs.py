@@ -1,0 +1,73 @@
+"""Sound rules on random programs: what they compute stays, and what they look for is gone."""
+
+from functools import reduce
+
+from hypothesis import HealthCheck, Phase, given, settings
+from programs import Program, programs
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
+
+from tirax.dialects import relax
+from tirax.interpreter import assert_same_meaning
+from tirax.ir.expr import is_inline
+from tirax.ir.relax_ops import call_operator as call
+from tirax.ir.transform import new_context
+from tirax.ir.verify import verify_module
+from tirax.transforms.dpl import DPLRewritePattern, PatternMatchingRewriter, is_op, wildcard
+from tirax.transforms.normalize import Normalize
+
+
+def rules():
+    """before -> after"""
+    x, y = wildcard(), wildcard()
+    add, relu = is_op("relax.add"), is_op("relax.nn.relu")
+    negative, subtract = is_op("relax.negative"), is_op("relax.subtract")
+    return [
+        # relu(relu(x)) -> relu(x)
+        (relu(relu.dup()(x)), lambda _, m: call("relax.nn.relu", m[x])),
+        # -(-x) -> x
+        (negative(negative.dup()(x)), lambda _, m: m[x]),
+        # x - y -> x + -y
+        (subtract(x, y), lambda _, m: call("relax.add", m[x], call("relax.negative", m[y]))),
+        # max(x, y) -> max(y, x) has no end; |x| -> max(x, -x)
+        (is_op("relax.abs")(x), lambda _, m: call("relax.maximum", m[x], call("relax.negative", m[x]))),
+        # -(x + y) -> -x + -y
+        (
+            negative(add(x, y)),
+            lambda _, m: call("relax.add", call("relax.negative", m[x]), call("relax.negative", m[y])),
+        ),
+    ]
+
+
+some = settings(
+    max_examples=30,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@some
+@given(programs())
+def test_rewriters_keep_the_meaning(program: Program) -> None:
+    rewriter = reduce(PatternMatchingRewriter.__or__, [PatternMatchingRewriter.from_pattern(p, f) for p, f in rules()])
+    after = rewriter(program.module)
+    verify_module(after)
+    left = [op.name for op in after.walk() if isinstance(op, relax.Operator)]
+    assert "relax.subtract" not in left
+    assert "relax.abs" not in left
+    assert_same_meaning(program.module, after)
+
+
+@some
+@given(programs())
+def test_rewrite_patterns_keep_the_meaning(program: Program) -> None:
+    after = program.module.clone()
+    patterns = [DPLRewritePattern(p, f) for p, f in rules()]
+    PatternRewriteWalker(GreedyRewritePatternApplier(patterns)).rewrite_module(after)
+    Normalize().apply(new_context(), after)
+    verify_module(after)
+    bound = [op.name for op in after.walk() if isinstance(op, relax.Operator) and not is_inline(op)]
+    assert "relax.subtract" not in bound
+    assert_same_meaning(program.module, after)
