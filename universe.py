@@ -37,6 +37,7 @@ _PASSES: dict[str, str] = {
     "default-schedule": "schedule.cpu.default_schedule:DefaultSchedule",
     "lower-init-block": "transforms.tir.lower_init_block:LowerInitBlock",
     "lower-blocks": "transforms.tir.lower_blocks:LowerBlocks",
+    "guard-indices": "transforms.tir.guard_indices:GuardIndices",
     "flatten-buffers": "transforms.tir.flatten_buffers:FlattenBuffers",
     "tir-simplify": "transforms.tir.simplify:TirSimplify",
     "convert-tir-to-scf": "lowering.tir_to_scf:ConvertTirToScf",

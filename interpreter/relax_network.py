@@ -92,6 +92,9 @@ def _pool(op: Any, data: Array) -> Array:
     padding = op.widths()
     padded = np.pad(x, [(0, 0), (0, 0), *padding], constant_values=lowest if largest else 0)
     there = np.pad(np.ones(x.shape[2:], x.dtype), padding)
+    if op.attr("count_include_pad"):
+        given, rank = op.attr("padding"), op.RANK
+        there[tuple(slice(0, n + given[i] + given[i + rank]) for i, n in enumerate(x.shape[2:]))] = 1
     size, strides, dilation = op.attr("pool_size"), op.attr("strides"), op.attr("dilation")
     rows = zip(padded.shape[2:], size, strides, dilation, strict=True)
     out = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in rows]
@@ -101,7 +104,7 @@ def _pool(op: Any, data: Array) -> Array:
             slice(i * s, i * s + (k - 1) * d + 1, d) for i, s, k, d in zip(at, strides, size, dilation, strict=True)
         )
         window = padded[(..., *where)].reshape(*x.shape[:2], -1)
-        count = int(np.prod(size)) if op.attr("count_include_pad") else max(int(there[where].sum()), 1)
+        count = max(int(there[where].sum(dtype=np.int64)), 1)
         total = window.sum(axis=-1)
         result[(..., *at)] = window.max(axis=-1) if largest else np.trunc(total / count)
         if not largest and x.dtype.kind == "f":

@@ -11,6 +11,7 @@ from ..ir.transform import new_context, no_gc
 from ..ir.verify import verify_module
 from ..target import Target
 from ..transforms.tir.flatten_buffers import FlattenBuffers
+from ..transforms.tir.guard_indices import GuardIndices
 from ..transforms.tir.lower_blocks import LowerBlocks
 from ..transforms.tir.lower_init_block import LowerInitBlock
 from ..transforms.tir.simplify import TirSimplify
@@ -24,7 +25,13 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         from ..schedule.cpu.default_schedule import DefaultSchedule
 
         first.append(DefaultSchedule(target.text))
-    to_loops: list[ModulePass] = [LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify()]
+    to_loops: list[ModulePass] = [
+        LowerInitBlock(),
+        LowerBlocks(),
+        GuardIndices(),
+        FlattenBuffers(),
+        TirSimplify(),
+    ]
     return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel()]
 
 

@@ -28,6 +28,7 @@ HOST = ("lift-closures", "merge-kernels", "lower-relax-calls", "plan-memory", "c
 KERNELS = (
     "lower-init-block",
     "lower-blocks",
+    "guard-indices",
     "flatten-buffers",
     "tir-simplify",
     "convert-tir-to-scf",

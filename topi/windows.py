@@ -6,10 +6,8 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 
-from ..dialects.dtypes import is_float
 from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import Const, SymExpr
 from ..ir import prim_expr as tx
@@ -27,7 +25,9 @@ def _shifted(i: PrimExpr, by: SymExpr | int) -> PrimExpr:
     return tx.simplified(i - (from_sym(by).astype(i.type) if isinstance(by, SymExpr) else tx.const(by, i.type)))
 
 
-def pad_constant(x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, name: str = "PadInput") -> Tensor:
+def pad_constant(
+    x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, name: str = "PadInput", axes: str = "i"
+) -> Tensor:
     """`x` with `value` around it; a negative width cuts off."""
     dims = [d + b + a for d, b, a in zip(x.dims, before, after, strict=True)]
 
@@ -41,7 +41,7 @@ def pad_constant(x: Tensor, before: Sequence[Any], after: Sequence[Any], value: 
         own = x(*(v if _is_zero(b) else _shifted(v, b) for v, b in zip(i, before, strict=True)))
         return tx.if_then_else(tx.logical_and(*inside), own, tx.const(value, x.type)) if inside else own
 
-    return compute(dims, element, name, "injective,pad")
+    return compute(dims, element, name, "injective,pad", None, [f"{axes}{n}" for n in range(x.ndim)])
 
 
 def _is_zero(width: SymExpr | int) -> bool:
@@ -83,11 +83,11 @@ def _window_axes(kernel: Sequence[SymExpr]) -> list[IterVar]:
     return [IterVar(f"r{n}", Const(0, k.dtype), k, is_reduction=True) for n, k in zip("yxz", kernel, strict=False)]
 
 
-def _padded(x: Tensor, places: Places, padding: Padding, value: Any, name: str) -> Tensor:
+def _padded(x: Tensor, places: Places, padding: Padding, value: Any, axes: str = "i") -> Tensor:
     """`x` padded in its spatial dimensions."""
     before = arranged(places, [0, 0, *(b for b, _ in padding)])
     after = arranged(places, [0, 0, *(a for _, a in padding)])
-    return pad_constant(x, before, after, value, name)
+    return pad_constant(x, before, after, value, "pad_temp", axes)
 
 
 def convolution(
@@ -105,7 +105,7 @@ def convolution(
     """data * weight summed over window and input channels. `places`: of data and result (batch, channels, spatial…),
     and of the kernel (output channels, input channels, spatial…)."""
     data_places, kernel_places, out_places = places
-    padded = _padded(data, data_places, padding, 0, "pad_temp")
+    padded = _padded(data, data_places, padding, 0)
     made, inner, *kernel = (weight.dims[p] for p in kernel_places)
     rc = IterVar("rc", Const(0, inner.dtype), inner, is_reduction=True)
     window = _window_axes(kernel)
@@ -194,13 +194,12 @@ def pool(
     dilation: Sequence[int],
     padding: Padding,
     kind: str,
-    count_include_pad: bool = False,
+    counted: Padding | None = None,
 ) -> Tensor:
-    """The greatest (`max`) or the mean (`avg`) of each window; of what is inside of the data, or all of it where
-    `count_include_pad`."""
+    """The greatest (`max`) or the mean (`avg`) of each window: of its points in the data and the padding `counted`."""
     reducer, neutral = (red.max, _least(data.type)) if kind == "max" else (red.sum, 0)
     needed = builtins.any(b or a for b, a in padding)
-    padded = _padded(data, places, padding, neutral, "pad_temp") if needed else data
+    padded = _padded(data, places, padding, neutral, "ax") if needed else data
     dtype = out_shape[places[-1]].dtype
     window = [IterVar(f"rv{n}", Const(0, dtype), Const(k, dtype), is_reduction=True) for n, k in enumerate(size)]
 
@@ -217,8 +216,11 @@ def pool(
     def mean(i: Indices) -> PrimExpr:
         count = tx.const(1, dtype)
         for n, p in enumerate(places[2:]):
-            rows = (i[p], data.dims[p], padding[n][0], size[n], strides[n], dilation[n])
-            count = count * (tx.const(size[n], dtype) if count_include_pad else _inside(*rows))
+            before, after = counted[n] if counted is not None else (0, 0)
+            extent, start = data.dims[p] + (before + after), padding[n][0] - before
+            whole = (before, after) == padding[n]
+            inside = _inside(i[p], extent, start, size[n], strides[n], dilation[n])
+            count = count * (tx.const(size[n], dtype) if whole else inside)
         return tx.div(total(*i), tx.maximum(count, tx.const(1, dtype)).astype(data.type))
 
     return over_axes(out_shape, mean, "pool_avg", "elemwise")
@@ -263,7 +265,7 @@ def adaptive_avg_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places
         for p, (n, m) in zip(places[2:], pairs, strict=True):
             low, high = bounds(i[p], n, m)
             count = count * tx.simplified(high - low)
-        return tx.div(total(*i), count.astype(data.type if is_float(data.type) else i32).astype(data.type))
+        return tx.div(total(*i), tx.simplified(count).astype(data.type))
 
     return over_axes(out_shape, mean, "adaptive_pool_avg", "elemwise")
 

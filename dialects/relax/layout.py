@@ -38,10 +38,10 @@ def spread_padding(value: Any, count: int) -> list[Any]:
 
 def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
     """The attribute `name`, which is a list of `count` integers. Raises `ShapeError` for other ones."""
-    given = op.attr(name)
-    values = cast("list[Any]", given if isinstance(given, list) else [])
+    given: object = op.attr(name)
+    values = cast("list[Any]", given) if isinstance(given, list) else []
     if len(values) != count:
-        op.fail_shape(f"attribute {name} must have {count} elements", count, given)
+        op.fail_shape(f"attribute {name} must have {count} elements", count, values)
     if any(not isinstance(v, int) or v < least for v in values):
         op.fail_shape(f"attribute {name} must be of integers that are at least {least}", found=values)
     return values

@@ -37,12 +37,12 @@ class Cumprod(Scan):
     """The product of the elements up to each one (without it where `exclusive`)."""
 
 
-@operator("relax.sort", "data", axis=-1, descending=False)
+@operator("relax.sort", "x", axis=-1, descending=False)
 class Sort(Operator):
     """The elements in sorted order along `axis`; NaN counts as greater than all else."""
 
     def infer(self) -> Attribute:
-        x = self.tensor("data")
+        x = self.tensor("x")
         if x.rank is not None:
             normalize_axis(self, self.attr("axis"), x.rank)
         return x

@@ -22,8 +22,8 @@ def scans(op: Operator) -> Emit:
 
 @rule("relax.sort")
 def sort(op: Operator) -> Emit:
-    """relax.sort(data) -> sort(data)"""
-    return Emit(scan.sort, (operand(op, "data"), op.attr("axis"), op.attr("descending")), "sort")
+    """relax.sort(x) -> sort(x)"""
+    return Emit(scan.sort, (operand(op, "x"), op.attr("axis"), op.attr("descending")), "sort")
 
 
 @rule("relax.argsort")

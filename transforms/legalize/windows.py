@@ -43,7 +43,8 @@ def pool(op: Operator) -> Emit:
     """relax.nn.max_pool2d(data) -> max_pool2d(data)"""
     p, name = cast(Pool, op), op.name.removeprefix("relax.nn.")
     window = (op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), p.widths())
-    args = (operand(op, "data"), result_dims(op), p.places(), *window, name[:3], op.attr("count_include_pad"))
+    counted = _pairs(op.attr("padding")) if op.attr("count_include_pad") else None
+    args = (operand(op, "data"), result_dims(op), p.places(), *window, name[:3], counted)
     return Emit(windows.pool, args, name)
 
 

@@ -1,0 +1,81 @@
+"""What `FuseOpsByPattern` looks for: patterns with names, and the checks of users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.ir import Operation
+
+from ...diagnostics import TiraxError
+from ...ir.expr import Expr, Var, bound_expr, expr_of
+from .graph import BlockIndex, consumers
+from .matcher import Matches
+from .patterns import DFPattern
+
+Check = Callable[["PatternCheckContext"], bool]
+
+
+@dataclass(frozen=True)
+class PatternCheckContext:
+    """What a check is told of a match.
+
+    `annotated_expr`: what the annotated parts stand for. `matched_bindings`: the bindings of the group, by variable.
+    `var_usages`: the variables that use each variable. `value_to_bound_var`: the variable of each value.
+    """
+
+    matched_expr: Expr
+    annotated_expr: dict[str, Any]
+    matched_bindings: dict[Var, Expr]
+    _index: BlockIndex = field(repr=False)
+
+    @property
+    def var_usages(self) -> dict[Var, list[Var]]:
+        values = {expr_of(v): v for v in self._index.values}
+        return {
+            cast(Var, var): [cast(Var, expr_of(op.results[0])) for op in consumers(value) if op.results]
+            for var, value in values.items()
+        }
+
+    @property
+    def value_to_bound_var(self) -> dict[Expr, Var]:
+        return {bound_expr(op): cast(Var, expr_of(op.results[0])) for op in self._index.bindings}
+
+
+@dataclass(frozen=True)
+class FusionPattern:
+    """A pattern that becomes functions with the attribute `Composite` of this name.
+
+    `check` may refuse a match; it is given the parts that `annotation_patterns` name. `attrs_getter` gives further
+    attributes of the function, from these parts.
+    """
+
+    name: str
+    pattern: DFPattern
+    annotation_patterns: Mapping[str, DFPattern] = field(default_factory=dict[str, DFPattern])
+    check: Check | None = None
+    attrs_getter: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
+
+    def annotated(self, matches: Matches) -> dict[str, Any]:
+        """What the annotated parts stand for; those of a side of `|` that was not taken are left out."""
+        return {name: matches[p] for name, p in self.annotation_patterns.items() if p in matches}
+
+    def accepts(self, matches: Matches, ops: Sequence[Operation], index: BlockIndex) -> bool:
+        """Whether the check has nothing against a match."""
+        if self.check is None:
+            return True
+        bindings = {cast(Var, expr_of(op.results[0])): bound_expr(op) for op in ops}
+        context = PatternCheckContext(matches[self.pattern], self.annotated(matches), bindings, index)
+        return bool(self.check(context))
+
+
+def fusion_pattern(given: Any) -> FusionPattern:
+    """A `FusionPattern`, or a tuple of its fields. Raises `TiraxError` for anything else."""
+    if isinstance(given, FusionPattern):
+        return given
+    if isinstance(given, tuple) and 2 <= len(cast("tuple[Any, ...]", given)) <= 5:
+        fields = cast("tuple[Any, ...]", given)
+        if isinstance(fields[0], str) and isinstance(fields[1], DFPattern):
+            return FusionPattern(fields[0], fields[1], fields[2] if len(fields) > 2 and fields[2] else {}, *fields[3:])
+    raise TiraxError("not a fusion pattern", expected="a FusionPattern or (name, pattern, …)", found=repr(cast(Any, given)))
