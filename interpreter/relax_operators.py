@@ -17,6 +17,7 @@ from ..diagnostics import unknown_name
 from ..dialects import relax
 from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
+from .relax_image import IMAGES
 from .relax_moving import MOVING
 from .relax_network import NETWORK
 from .relax_scans import SCANS
@@ -290,6 +291,7 @@ OPERATORS: dict[str, Function] = {
     "full": _full,
     "zeros_like": lambda _op, x: np.zeros_like(x),
     "ones_like": lambda _op, x: np.ones_like(x),
+    **IMAGES,
     **MOVING,
     **NETWORK,
     **SCANS,

@@ -30,7 +30,7 @@ from .expr import (
 )
 from .struct_info import dim_of, tuple_type, type_of
 
-_SHAPE_ARGS = frozenset({"shape"})
+_SHAPE_ARGS = frozenset({"shape", "size"})
 _PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
 
 

@@ -282,6 +282,7 @@ def as_expr(value: ExprLike | str, dtype: IntegerType = i64) -> SymExpr:
 
 
 def add(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a + b."""
     x, y = _like(a, b), _like(b, a)
     return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
 
@@ -331,6 +332,7 @@ def _factors(e: SymExpr) -> tuple[SymExpr, ...]:
 
 
 def mul(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a * b, multiplied out."""
     x, y = _like(a, b), _like(b, a)
     if x.constant is not None:
         x, y = y, x
@@ -357,6 +359,7 @@ def _split_multiples(e: SymExpr, divisor: int) -> tuple[SymExpr, SymExpr]:
 
 
 def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a / b rounded down. Raises `ZeroDivisionError` for a constant 0."""
     x, y = _like(a, b), _like(b, a)
     d = y.constant
     if d == 0:
@@ -390,6 +393,7 @@ def _floordiv_rest(rest: SymExpr, d: int, dtype: IntegerType) -> SymExpr:
 
 
 def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a - floor(a / b) * b. Raises `ZeroDivisionError` for a constant 0."""
     x, y = _like(a, b), _like(b, a)
     d = y.constant
     if d == 0:
@@ -420,20 +424,24 @@ def _folded(kind: str, *args: ExprLike) -> tuple[tuple[SymExpr, ...], SymExpr | 
 
 
 def truncdiv(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a / b rounded towards zero."""
     args, folded = _folded("truncdiv", a, b)
     return folded or (args[0] if args[1].constant == 1 else Op("truncdiv", args))
 
 
 def truncmod(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a - trunc(a / b) * b."""
     args, folded = _folded("truncmod", a, b)
     return folded or (Const(0, args[0].dtype) if args[1].constant == 1 else Op("truncmod", args))
 
 
 def minimum(a: ExprLike, b: ExprLike) -> SymExpr:
+    """The lesser of a and b."""
     return _extremum("min", a, b)
 
 
 def maximum(a: ExprLike, b: ExprLike) -> SymExpr:
+    """The greater of a and b."""
     return _extremum("max", a, b)
 
 
@@ -448,12 +456,16 @@ def _extremum(kind: str, a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> SymExpr:
+    """a where the condition holds, else b."""
     args, folded = _folded("select", condition, a, b)
     if folded is not None:
         return folded
     if args[0].constant is not None:
         return args[1] if args[0].constant else args[2]
     return args[1] if args[1] == args[2] else Op("select", args)
+
+
+_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
@@ -466,10 +478,12 @@ def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
             return Const(int(_EVALUATE[kind](difference, 0)), i1)
         return Op(kind, args)
 
+    build.__doc__ = f"Whether a {_SIGNS[kind]} b, a condition."
     return build
 
 
 def logical_and(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a and b, conditions."""
     args, folded = _folded("and", a, b)
     if folded is not None:
         return folded
@@ -480,6 +494,7 @@ def logical_and(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def logical_or(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a or b, conditions."""
     args, folded = _folded("or", a, b)
     if folded is not None:
         return folded
@@ -490,6 +505,7 @@ def logical_or(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def logical_not(a: ExprLike) -> SymExpr:
+    """not a, a condition."""
     args, folded = _folded("not", a)
     if folded is not None:
         return folded

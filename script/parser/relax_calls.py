@@ -258,7 +258,7 @@ def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
             return [value]
         items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
         return [p.value(v, site.node) for v in items]
-    if isinstance(value, tuple | list) and mark.startswith(("shape", "strides", "begin", "end")):
+    if isinstance(value, tuple | list) and mark.startswith(("shape", "size", "strides", "begin", "end")):
         return p.emit(relax.ShapeOp(p.dims(value, site.node)), site.node)
     return p.value(value, site.node)
 

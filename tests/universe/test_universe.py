@@ -12,15 +12,22 @@ relax.func @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
 }
 """
 
+PATTERNS = """
+from tirax.tvm_api.relax.dpl import PatternMatchingRewriter, is_op, wildcard
+
+same = PatternMatchingRewriter.from_pattern(is_op("relax.exp")(wildcard()), lambda expr, _matches: expr)
+"""
+
 
 @pytest.mark.parametrize("name", TIRAX_UNIVERSE.all_passes)
-def test_a_pass_runs_with_its_defaults(parse, name):
+def test_a_pass_runs_with_its_defaults(parse, name, tmp_path):
     cls = TIRAX_UNIVERSE.all_passes[name]()
     assert cls.name == name
     assert cls.__doc__
-    options = {"func_name": ("f",)} if name == "bind-params" else {}
+    (tmp_path / "patterns.py").write_text(PATTERNS)
+    options = {"bind-params": {"func_name": ("f",)}, "apply-dpl-patterns": {"file": (str(tmp_path / "patterns.py"),)}}
     module = parse("builtin.module {}" if name == "convert-to-llvm" else IDENTITY)
-    cls.from_pass_spec(ArgSpec(name, options)).apply(new_context(), module)
+    cls.from_pass_spec(ArgSpec(name, options.get(name, {}))).apply(new_context(), module)
     module.verify()
 
 

@@ -6,28 +6,28 @@ Patterns are tried in order, each on all bindings of a dataflow block; a binding
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.equality import fingerprint
 from ...ir.expr import Call, Expr, TupleGetItem, bound_expr
 from ...ir.functions import ops_of_type, relax_functions
 from ...ir.relax_function import attr_of
 from ...ir.transform import Pass
-from ..fusion.graph import BindingGraph, is_inline, operands_of
-from ..fusion.naming import NameSupply, make_unique, symbols
-from ..fusion.outline import build_function, dependency_order, inputs_of, is_primitive, outputs_of
+from ..fusion.graph import BindingGraph
+from ..fusion.naming import make_unique
+from ..fusion.outline import is_primitive
 from .fusion_pattern import FusionPattern, fusion_pattern
 from .graph import BlockIndex
 from .matcher import Matcher, Matches, roots_of
 from .patterns import CallPattern, TupleGetItemPattern
+from .regroup import Regrouper, on_circles
 
 COMPOSITE = "Composite"
 CODEGEN = "Codegen"
@@ -128,41 +128,17 @@ class _Finder:
 
     def drop_circles(self) -> None:
         """Drop matches that what they give comes back to, the last found first."""
-        while stuck := _on_circles(self._graph, self.all_groups()):
+        while stuck := on_circles(self._graph, self.all_groups()):
             last = next(g for g in reversed(self.groups) if len(g.members) > 1 and g.members[0] in stuck)
             self.groups.remove(last)
-
-
-def _on_circles(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> set[int]:
-    """The first members of groups that depend on themselves, or stand between such: what neither end can take away."""
-    group_of = {i: g for g, members in enumerate(groups) for i in members}
-    before = [{group_of[p] for i in members for p in graph.producers[i]} - {g} for g, members in enumerate(groups)]
-    after = [{group_of[c] for i in members for c in graph.consumers[i]} - {g} for g, members in enumerate(groups)]
-    left = _peel(before, after, set(range(len(groups))))
-    return {groups[g][0] for g in _peel(after, before, left)}
-
-
-def _peel(needed: Sequence[set[int]], users: Sequence[set[int]], groups: set[int]) -> set[int]:
-    """What is left when everything that needs nothing of what is left is taken away, again and again."""
-    count = {g: len(needed[g] & groups) for g in groups}
-    ready = [g for g, n in count.items() if not n]
-    while ready:
-        for user in users[ready.pop()] & count.keys():
-            count[user] -= 1
-            if not count[user]:
-                ready.append(user)
-    return {g for g, n in count.items() if n}
 
 
 class _Outliner:
     """Makes the functions of one module."""
 
     def __init__(self, module: ModuleOp, options: FuseOpsByPattern):
-        self._module = module
         self._options = options
-        self._functions = NameSupply(symbols(module))
-        self._variables = NameSupply()
-        self._shared: dict[Hashable, str] = {}
+        self._regrouper = Regrouper(module, options.bind_constants)
 
     def outline(self, dataflow: relax.DataflowOp) -> bool:
         """Turn what matches in a dataflow block into calls; whether anything did."""
@@ -171,107 +147,26 @@ class _Outliner:
         for pattern in self._options.patterns:
             finder.find(pattern)
         finder.drop_circles()
-        if not finder.groups:
-            return False
         by_first = {g.members[0]: g for g in finder.groups}
-        groups = finder.all_groups()
-        writer = _Writer(dataflow.body.block)
-        for g in dependency_order(graph, groups):
-            ops = [graph.ops[i] for i in groups[g]]
-            group = by_first.get(groups[g][0])
-            if group is None:
-                writer.place(ops[0])
-            else:
-                self._call(dataflow, group, ops, writer)
-        writer.finish()
-        return True
 
-    def _call(self, dataflow: relax.DataflowOp, group: _Group, ops: Sequence[Operation], writer: _Writer) -> None:
-        outputs = outputs_of(ops)
-        if outputs:
-            inputs = inputs_of(ops, outputs)
-            func, free = build_function(ops, inputs, outputs)
-            bound = _bind_constants(func, inputs.args) if self._options.bind_constants else set[int]()
-            kept = [key for i, key in enumerate(inputs.args) if i not in bound]
-            args = [self._argument(key, writer) for key in kept]
-            if free:
-                args.append(writer.add(relax.ShapeOp(free)))
-            call = relax.CallOp(self._add(func, group, ops), args, func.ret_type)
-            call.location = ops[-1].location
-            self._give(dataflow, outputs, writer.add(call))
-        for op in reversed(ops):
-            op.erase()
+        def finish(func: relax.FuncOp, ops: Sequence[Operation]) -> relax.FuncOp:
+            return self._finish(func, by_first[graph.index[ops[0]]])
 
-    def _argument(self, key: SSAValue | tuple[SSAValue, int], writer: _Writer) -> SSAValue:
-        if isinstance(key, SSAValue):
-            writer.place_inline(key)
-            return key
-        writer.place_inline(key[0])
-        return self._named(writer.add(relax.TupleGetItemOp(key[0], key[1])), "lv")
+        self._regrouper.outline(dataflow, graph, [g.members for g in finder.groups], finish)
+        return bool(finder.groups)
 
-    def _give(self, dataflow: relax.DataflowOp, outputs: Sequence[SSAValue], result: SSAValue) -> None:
-        """Put the results of a call in the places of the group's."""
-        values = [result]
-        if len(outputs) > 1:
-            self._named(result, "lv")
-            values = [self._field(result, i) for i in range(len(outputs))]
-        for old, new in zip(outputs, values, strict=True):
-            uses = [u for u in old.uses if u.operation is dataflow.output_op]
-            leaving = [dataflow.outputs[u.index] for u in uses if name_of(dataflow.outputs[u.index]) == name_of(old)]
-            self._named(new, "gv" if leaving else "lv")
-            for outer in leaving:
-                set_name(outer, name_of(new))
-            old.replace_all_uses_with(new)
-
-    def _field(self, result: SSAValue, index: int) -> SSAValue:
-        item = relax.TupleGetItemOp(result, index)
-        call = cast(OpResult, result).op
-        last = call
-        while isinstance(last.next_op, relax.TupleGetItemOp) and last.next_op.tuple_ is result:
-            last = last.next_op
-        cast(Block, call.parent).insert_op_after(item, last)
-        return item.result
-
-    def _named(self, value: SSAValue, base: str) -> SSAValue:
-        set_name(value, self._variables.fresh(base))
-        return value
-
-    def _add(self, func: relax.FuncOp, group: _Group, ops: Sequence[Operation]) -> str:
-        """The name of the group's function, which is put into the module unless an equal one is there."""
+    def _finish(self, func: relax.FuncOp, group: _Group) -> relax.FuncOp:
+        """The group's function with its attributes, wrapped where a code generator is to have it."""
         attrs: dict[str, Any] = {COMPOSITE: group.pattern.name, "Primitive": 1, **group.attrs}
         func.func_attrs = DictionaryAttr({k: a for k, v in attrs.items() if (a := attr_of(v)) is not None})
-        key = fingerprint(func)
-        found = self._shared.get(key)
-        if found is None:
-            name = self._functions.fresh("_".join(["fused", *filter(None, map(_part_of_name, ops))]))
-            if self._options.annotate_codegen:
-                func = _wrapped(func, group.pattern.name.partition(".")[0])
-                name = self._functions.fresh(f"{name}_{group.pattern.name.partition('.')[0]}")
-            func.sym_name = StringAttr(name)
-            self._module.body.block.add_op(func)
-            found = self._shared[key] = name
-        return found
+        if not self._options.annotate_codegen:
+            return func
+        return _wrapped(func, codegen_of(group.pattern.name))
 
 
-def _part_of_name(op: Operation) -> str:
-    if isinstance(op, relax.Operator):
-        return op.name.replace(".", "_")
-    return op.callee_name if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp | relax.CallOp) else ""
-
-
-def _bind_constants(func: relax.FuncOp, args: Sequence[Any]) -> set[int]:
-    """Put constants that are arguments into the function; the positions of the parameters that this removes."""
-    block = func.body.block
-    found = {i: a.op for i, a in enumerate(args) if isinstance(a, OpResult) and isinstance(a.op, relax.ConstantOp)}
-    bound = {i: op for i, op in found.items() if is_inline(op)}
-    for i, op in bound.items():
-        for use in list(block.args[i].uses):
-            copy = op.clone()
-            cast(Block, use.operation.parent).insert_op_before(copy, use.operation)
-            use.operation.operands[use.index] = copy.result
-    for i in sorted(bound, reverse=True):
-        block.erase_arg(block.args[i])
-    return set(bound)
+def codegen_of(composite: str) -> str:
+    """The code generator of a composite function: what stands before the first dot of its name."""
+    return composite.partition(".")[0]
 
 
 def _wrapped(func: relax.FuncOp, codegen: str) -> relax.FuncOp:
@@ -285,45 +180,9 @@ def _wrapped(func: relax.FuncOp, codegen: str) -> relax.FuncOp:
     call = relax.CallValueOp(local.result, list(outer.args), func.ret_type)
     set_name(call.result, "output")
     outer.add_ops([local, call, relax.ReturnOp(call.result)])
-    made = relax.FuncOp("fused", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
+    made = relax.FuncOp(f"{func.sym_name.data}_{codegen}", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
     make_unique(made)
     return made
-
-
-class _Writer:
-    """Writes the ops of a block in another order, leaves and tuples without a name before what uses them."""
-
-    def __init__(self, block: Block):
-        self._block = block
-        self._end = cast(Operation, block.last_op)
-        self._old = [op for op in block.ops if op is not self._end]
-        for op in self._old:
-            op.detach()
-
-    def add(self, op: Operation) -> SSAValue:
-        """A new op; its result."""
-        self._block.insert_op_before(op, self._end)
-        return op.results[0]
-
-    def place(self, op: Operation) -> None:
-        """An op of the old order, unless it stands already."""
-        if op.parent is None:
-            for value in operands_of(op):
-                self.place_inline(value)
-            self._block.insert_op_before(op, self._end)
-
-    def place_inline(self, value: SSAValue) -> None:
-        """The op of a leaf or tuple without a name."""
-        if isinstance(value, OpResult) and value.op.parent is None and is_inline(value.op):
-            self.place(value.op)
-
-    def finish(self) -> None:
-        """Place what the outputs use; drop leaves that nothing uses any more."""
-        for value in self._end.operands:
-            self.place_inline(value)
-        for op in reversed(self._old):
-            if op.parent is None and is_inline(op) and op.results[0].first_use is None:
-                op.erase()
 
 
 __all__ = ["CODEGEN", "COMPOSITE", "FuseOpsByPattern"]

@@ -32,11 +32,12 @@ class PatternCheckContext:
 
     @property
     def var_usages(self) -> dict[Var, list[Var]]:
-        values = {expr_of(v): v for v in self._index.values}
-        return {
-            cast(Var, var): [cast(Var, expr_of(op.results[0])) for op in consumers(value) if op.results]
-            for var, value in values.items()
-        }
+        position = self._index.position
+        found: dict[Var, list[Var]] = {}
+        for value in self._index.values:
+            users = sorted((op for op in consumers(value) if op in position), key=position.__getitem__)
+            found[cast(Var, expr_of(value))] = [cast(Var, expr_of(op.results[0])) for op in users]
+        return found
 
     @property
     def value_to_bound_var(self) -> dict[Expr, Var]:
@@ -78,4 +79,6 @@ def fusion_pattern(given: Any) -> FusionPattern:
         fields = cast("tuple[Any, ...]", given)
         if isinstance(fields[0], str) and isinstance(fields[1], DFPattern):
             return FusionPattern(fields[0], fields[1], fields[2] if len(fields) > 2 and fields[2] else {}, *fields[3:])
-    raise TiraxError("not a fusion pattern", expected="a FusionPattern or (name, pattern, …)", found=repr(cast(Any, given)))
+    raise TiraxError(
+        "not a fusion pattern", expected="a FusionPattern or (name, pattern, …)", found=repr(cast(Any, given))
+    )

@@ -28,6 +28,7 @@ from . import (
     algebra,
     creation,
     elementwise,
+    image,
     indexing,
     manipulate,
     nn,
@@ -40,7 +41,20 @@ from . import (
 from .requirements import extent_check
 from .rules import RULES, Emit, known_shape
 
-FAMILIES = (algebra, creation, elementwise, indexing, manipulate, nn, normalization, rearrange, reduce, scan, windows)
+FAMILIES = (
+    algebra,
+    creation,
+    elementwise,
+    image,
+    indexing,
+    manipulate,
+    nn,
+    normalization,
+    rearrange,
+    reduce,
+    scan,
+    windows,
+)
 """The modules that fill the table of rules."""
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]

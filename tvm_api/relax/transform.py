@@ -17,9 +17,12 @@ _PASSES = {
     "EliminateCommonSubexpr": "eliminate_common_subexpr",
     "FoldConstant": "fold_constant",
     "FuseOps": "fuse_ops",
+    "FuseOpsByPattern": "dpl.fuse_ops_by_pattern",
     "FuseTIR": "fuse_tir",
+    "FusionPattern": "dpl.fusion_pattern",
     "LegalizeOps": "legalize",
     "Normalize": "normalize",
+    "PatternCheckContext": "dpl.fusion_pattern",
 }
 
 

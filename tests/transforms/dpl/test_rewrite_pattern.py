@@ -85,6 +85,23 @@ def test_sides_of_an_or_and_new_names():
     assert 'c: R.Tensor((n,), dtype="float32") = R.nn.silu(lv1)' in text
 
 
+def test_outputs_of_dataflow_blocks_are_not_looked_through():
+    @R.function
+    def before(x: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            a = R.nn.relu(x)
+            gv = a
+            R.output(a, gv)
+        b = R.nn.relu(gv)
+        return b
+
+    module = tvm.IRModule({"main": before}).op
+    x = wildcard()
+    relu = is_op("relax.nn.relu")
+    pattern = DPLRewritePattern(relu(relu.dup()(x)), lambda e, m: pytest.fail("matched"))
+    assert not PatternRewriteWalker(pattern).rewrite_module(module)
+
+
 def test_patterns_of_a_file(tmp_path):
     path = tmp_path / "patterns.py"
     path.write_text(

@@ -342,7 +342,12 @@ INFERENCE: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("nn.pad", ["[n]"], {"pad_width": [1, 2]}, "[n + 3]"),
     ("nn.pad", ["*"], {"pad_width": [1, 2]}, "ndim = 1"),
     ("nn.conv2d", ["[n, 3, h, w]", "[8, 3, 3, 3]"], {"padding": 1}, "[n, 8, h, w]"),
-    ("nn.conv2d", ["[n, 3, h, w]", "[8, 3, 3, 3]"], {"strides": 2}, "[n, 8, (h + 1) floordiv 2 - 1, (w + 1) floordiv 2 - 1]"),
+    (
+        "nn.conv2d",
+        ["[n, 3, h, w]", "[8, 3, 3, 3]"],
+        {"strides": 2},
+        "[n, 8, (h + 1) floordiv 2 - 1, (w + 1) floordiv 2 - 1]",
+    ),
     ("nn.conv2d", ["*", "[8, 3, 3, 3]"], {}, "ndim = 4"),
     ("nn.conv1d_transpose", ["[n, 3, w]", "[3, 4, 3]"], {"strides": 2}, "[n, 4, w * 2 + 1]"),
     ("nn.max_pool2d", ["[n, c, h, 8]"], {"pool_size": 2, "strides": 2}, "[n, c, h floordiv 2, 4]"),
@@ -513,6 +518,14 @@ def test_a_transposed_convolution_is_the_adjoint(attrs: dict[str, Any], one_oper
 
 
 def test_bounds_of_windows(one_operator: Callable[..., Any]) -> None:
-    module = one_operator("relax.nn.avg_pool1d", ["[1, 1, 5] f32"], pool_size=3, strides=2, padding=1, ceil_mode=True)
+    module = one_operator(
+        "relax.nn.avg_pool1d",
+        ["[1, 1, 5] f32"],
+        pool_size=3,
+        strides=2,
+        padding=1,
+        ceil_mode=True,
+        count_include_pad=False,
+    )
     x = np.arange(1, 6, dtype=np.float32).reshape(1, 1, 5)
     np.testing.assert_array_equal(interpret(module, "main", [x]), np.array([[[1.5, 3, 4.5]]], np.float32))
