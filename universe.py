@@ -34,6 +34,7 @@ _PASSES: dict[str, str] = {
     "fuse-ops": "transforms.fuse_ops:FuseOps",
     "fuse-tir": "transforms.fuse_tir:FuseTIR",
     "apply-dpl-patterns": "transforms.dpl.apply_dpl_patterns:ApplyDplPatterns",
+    "merge-composite-functions": "transforms.dpl.merge_composite_functions:MergeCompositeFunctions",
     "default-schedule": "schedule.cpu.default_schedule:DefaultSchedule",
     "lower-init-block": "transforms.tir.lower_init_block:LowerInitBlock",
     "lower-blocks": "transforms.tir.lower_blocks:LowerBlocks",

@@ -56,13 +56,22 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |"
 
 
+def _shown(default: Any) -> str:
+    """An attribute's default: a data type by its name."""
+    from xdsl.ir import Attribute
+
+    from ..dialects.dtypes import dtype_name
+
+    return repr(dtype_name(default) if isinstance(default, Attribute) else default)
+
+
 def operators() -> str:
     """A table of the Relax operators."""
     from ..dialects.relax import OPERATORS
 
     lines = [_NOTE, "# Relax operators\n", _row("operator", "operands", "attributes", "meaning"), _row(*["---"] * 4)]
     for name, cls in sorted(OPERATORS.items()):
-        attrs = ", ".join(f"`{n}={s.default!r}`" for n, s in cls.ATTR_SPECS.items())
+        attrs = ", ".join(f"`{n}={_shown(s.default)}`" for n, s in cls.ATTR_SPECS.items())
         lines.append(_row(f"`{name}`", ", ".join(f"`{a}`" for a in cls.ARG_NAMES), attrs, _first_paragraph(cls)))
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import FloatAttr, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.expr import Const, SymExpr
-from .operator import DTYPE, Arg, Operator, PyValue, as_dtype, operator
+from .operator import DTYPE, Arg, Attr, Kind, Operator, PyValue, as_dtype, operator
 from .structure import PrimValueOp
 from .types import PrimType, TensorType
 
@@ -160,7 +160,7 @@ class _Diagonal(Operator):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"k", "n", "m"})
 
 
-@operator("relax.eye", "n m? k?", dtype=DTYPE)
+@operator("relax.eye", "n m? k?", dtype=Attr(Kind.DTYPE, f32))
 class Eye(_Diagonal):
     """n rows and m (n where absent) columns, ones at column - row == k and zeros elsewhere."""
 
@@ -203,7 +203,7 @@ class Triu(_Triangle):
     """x where column - row >= k in its last two dimensions, 0 elsewhere."""
 
 
-@operator("relax.hamming_window", "window_size periodic alpha beta", dtype=DTYPE)
+@operator("relax.hamming_window", "window_size periodic alpha beta", dtype=Attr(Kind.DTYPE, f32))
 class HammingWindow(Operator):
     """alpha - beta * cos(2π i / N), N being window_size where `periodic`, else window_size - 1."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
-from .operator import Operator, operator
+from .operator import Arg, Operator, PyValue, operator
 from .reduce import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 
@@ -58,7 +60,15 @@ class BatchNorm(Operator):
         return tuple_type([data, types[2], types[3]])
 
 
-class _ChannelNorm(Operator):
+class _OverAxes(Operator):
+    @classmethod
+    def make(cls, *args: Arg, **attrs: PyValue) -> Self:
+        """One axis stands for a list of one."""
+        axes = attrs.get("axes")
+        return super().make(*args, **(attrs | {"axes": [axes]} if isinstance(axes, int) else attrs))
+
+
+class _ChannelNorm(_OverAxes):
     def channels(self, data: TensorType) -> tuple[int, list[int]]:
         """The axis of channels and the axes that are summed over, for data of known rank."""
         rank = data.rank or 0
@@ -107,7 +117,7 @@ class GroupNorm(_ChannelNorm):
 
 
 @operator("relax.nn.rms_norm", "data weight", axes=[-1], epsilon=1e-5)
-class RMSNorm(Operator):
+class RMSNorm(_OverAxes):
     """data / sqrt(mean(data * data) + epsilon) over `axes`, times weight."""
 
     def infer(self) -> Attribute:

@@ -132,7 +132,7 @@ def test_commutativity(golden):
         op = matches[pattern_op]
         arg = matches[pattern_arg]
         const = matches[pattern_const].data.numpy()
-        if const.shape == tuple() and const[()] == 1.0:
+        if const.shape == tuple() and const[()] == 1.0:  # noqa: C408
             return rx.Call(op, [arg, rx.const(2.0)])
         else:
             return expr

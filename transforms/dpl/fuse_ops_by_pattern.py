@@ -149,19 +149,20 @@ class _Outliner:
         finder.drop_circles()
         by_first = {g.members[0]: g for g in finder.groups}
 
-        def finish(func: relax.FuncOp, ops: Sequence[Operation]) -> relax.FuncOp:
+        def finish(func: relax.FuncOp, ops: Sequence[Operation]) -> tuple[relax.FuncOp, str]:
             return self._finish(func, by_first[graph.index[ops[0]]])
 
         self._regrouper.outline(dataflow, graph, [g.members for g in finder.groups], finish)
         return bool(finder.groups)
 
-    def _finish(self, func: relax.FuncOp, group: _Group) -> relax.FuncOp:
+    def _finish(self, func: relax.FuncOp, group: _Group) -> tuple[relax.FuncOp, str]:
         """The group's function with its attributes, wrapped where a code generator is to have it."""
         attrs: dict[str, Any] = {COMPOSITE: group.pattern.name, "Primitive": 1, **group.attrs}
         func.func_attrs = DictionaryAttr({k: a for k, v in attrs.items() if (a := attr_of(v)) is not None})
         if not self._options.annotate_codegen:
-            return func
-        return _wrapped(func, codegen_of(group.pattern.name))
+            return func, ""
+        codegen = codegen_of(group.pattern.name)
+        return _wrapped(func, codegen), codegen
 
 
 def codegen_of(composite: str) -> str:
@@ -180,7 +181,7 @@ def _wrapped(func: relax.FuncOp, codegen: str) -> relax.FuncOp:
     call = relax.CallValueOp(local.result, list(outer.args), func.ret_type)
     set_name(call.result, "output")
     outer.add_ops([local, call, relax.ReturnOp(call.result)])
-    made = relax.FuncOp(f"{func.sym_name.data}_{codegen}", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
+    made = relax.FuncOp("fused", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
     make_unique(made)
     return made
 

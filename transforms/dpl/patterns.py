@@ -377,11 +377,13 @@ def is_call_packed(func_name: str, args: Sequence[Any] | None = None) -> CallPat
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
 ) -> DFPattern:
-    """An operator of two arguments, perhaps with a bias added (reshaped, where that is allowed) and an activation."""
+    """An operator of two arguments, perhaps with a bias added and an activation.
+
+    `allow_reshape`: what the bias is added to may be reshaped before.
+    """
     out: DFPattern = is_op(op_name)(wildcard(), wildcard())
     if with_bias:
-        bias: DFPattern = wildcard()
         if allow_reshape:
-            bias = is_op("relax.reshape")(bias, wildcard(), varg_default_wildcard=True) | bias
-        out = is_op("relax.add")(out, bias)
+            out = out.optional(lambda result: is_op("relax.reshape")(result, wildcard()))
+        out = is_op("relax.add")(out, wildcard())
     return out if activation is None else is_op(activation)(out)

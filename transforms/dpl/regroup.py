@@ -15,8 +15,8 @@ from ..fusion.graph import BindingGraph, is_inline, operands_of
 from ..fusion.naming import NameSupply, symbols
 from ..fusion.outline import build_function, dependency_order, inputs_of, outputs_of
 
-Finish = Callable[[relax.FuncOp, Sequence[Operation]], relax.FuncOp]
-"""Makes the function that is put into the module of a group's plain function, given the group's bindings."""
+Finish = Callable[[relax.FuncOp, Sequence[Operation]], tuple[relax.FuncOp, str]]
+"""A group's plain function and its bindings -> the function that is put into the module, and a suffix of its name."""
 
 
 def on_circles(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> set[int]:
@@ -73,13 +73,13 @@ class Regrouper:
         if outputs:
             inputs = inputs_of(ops, outputs)
             func, free = build_function(ops, inputs, outputs)
-            func.sym_name = StringAttr("_".join(["fused", *filter(None, map(_part_of_name, ops))]))
             bound = _bind_constants(func, inputs.args) if self._bind_constants else set[int]()
             kept = [key for i, key in enumerate(inputs.args) if i not in bound]
             args = [self._argument(key, writer) for key in kept]
             if free:
                 args.append(writer.add(relax.ShapeOp(free)))
-            call = relax.CallOp(self._add(finish(func, ops)), args, func.ret_type)
+            name = "_".join(["fused", *filter(None, map(_part_of_name, ops))])
+            call = relax.CallOp(self._add(name, *finish(func, ops)), args, func.ret_type)
             call.location = ops[-1].location
             self._give(dataflow, outputs, writer.add(call))
         for op in reversed(ops):
@@ -119,13 +119,15 @@ class Regrouper:
         set_name(value, self._variables.fresh(base))
         return value
 
-    def _add(self, func: relax.FuncOp) -> str:
+    def _add(self, name: str, func: relax.FuncOp, suffix: str) -> str:
         """The name of a function, which is put into the module unless an equal one is there."""
-        name, func.sym_name = func.sym_name.data, StringAttr("fused")
         key = fingerprint(func)
         found = self._shared.get(key)
         if found is None:
-            found = self._shared[key] = self._functions.fresh(name)
+            found = self._functions.fresh(name)
+            if suffix:
+                found = self._functions.fresh(f"{found}_{suffix}")
+            self._shared[key] = found
             func.sym_name = StringAttr(found)
             self._module.body.block.add_op(func)
         return found

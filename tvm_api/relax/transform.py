@@ -21,6 +21,7 @@ _PASSES = {
     "FuseTIR": "fuse_tir",
     "FusionPattern": "dpl.fusion_pattern",
     "LegalizeOps": "legalize",
+    "MergeCompositeFunctions": "dpl.merge_composite_functions",
     "Normalize": "normalize",
     "PatternCheckContext": "dpl.fusion_pattern",
 }

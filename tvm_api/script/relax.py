@@ -31,7 +31,7 @@ from ...ir.struct_info import (
     TupleStructInfo,
     type_of,
 )
-from ..relax.op import nn
+from ..relax.op import image, nn
 from ._decorators import function_decorator, parsed_class
 
 __tirax_script_dialect__ = "relax"
@@ -141,6 +141,7 @@ __all__ = [
     "const",
     "dtype",
     "function",
+    "image",
     "nn",
     "null_value",
     "prim_value",

@@ -8,7 +8,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "dpl.md"
 
 
 def test_the_examples_of_the_page(tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 6
     path = tmp_path / "dpl_page.py"
     path.write_text("\n".join(blocks))

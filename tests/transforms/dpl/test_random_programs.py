@@ -13,6 +13,8 @@ from tirax.ir.relax_ops import call_operator as call
 from tirax.ir.transform import new_context
 from tirax.ir.verify import verify_module
 from tirax.transforms.dpl import DPLRewritePattern, PatternMatchingRewriter, is_op, wildcard
+from tirax.transforms.dpl.fuse_ops_by_pattern import FuseOpsByPattern
+from tirax.transforms.dpl.merge_composite_functions import MergeCompositeFunctions
 from tirax.transforms.normalize import Normalize
 
 
@@ -71,3 +73,27 @@ def test_rewrite_patterns_keep_the_meaning(program: Program) -> None:
     bound = [op.name for op in after.walk() if isinstance(op, relax.Operator) and not is_inline(op)]
     assert "relax.subtract" not in bound
     assert_same_meaning(program.module, after)
+
+
+def composites():
+    """Patterns of two code generators that lie beside and across each other."""
+    any_, op = wildcard, is_op
+    return [
+        ("a.chain", op("relax.nn.relu")(op("relax.add")(any_(), any_()))),
+        ("b.pair", op("relax.multiply")(op("relax.add")(any_(), any_()), any_())),
+        ("a.sum", op("relax.add")(any_(), any_())),
+        ("a.product", op("relax.multiply")(any_(), any_())),
+        ("b.matmul", op("relax.matmul")(any_(), any_())),
+        ("b.exp", op("relax.exp")(any_())),
+        ("a.abs", op("relax.abs")(any_())),
+        ("b.negative", op("relax.negative")(op("relax.maximum")(any_(), any_())) | op("relax.negative")(any_())),
+    ]
+
+
+@some
+@given(programs())
+def test_functions_for_libraries_keep_the_meaning(program: Program) -> None:
+    fused = FuseOpsByPattern(composites())(program.module)
+    assert_same_meaning(program.module, fused)
+    assert_same_meaning(program.module, MergeCompositeFunctions()(fused))
+    assert_same_meaning(program.module, FuseOpsByPattern(composites(), annotate_codegen=True)(program.module))

@@ -23,7 +23,7 @@ from tirax.dialects.sym.expr import Var
 from tirax.interpreter import first_disagreement, interpret
 from tirax.ir.verify import verify_module
 from tirax.lowering.build import build
-from tirax.script import print_script
+from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps
 from tirax.transforms.legalize.rules import RULES
 
@@ -239,6 +239,61 @@ CASES: list[Case] = [
     ("quantize", ["[2, n] f32", "[] f32", "[] i8"], {"out_dtype": "uint8"}),
     ("dequantize", ["[2, n] i8", "[2] f32", "[2] i8"], {"axis": 0}),
     ("dequantize", ["[2, n] i8", "[] f32", "[] i32"], {"out_dtype": "float16"}),
+    ("image.resize2d", ["[n, 2, 5, 4] f32", shape(7, 3)], {}),
+    (
+        "image.resize2d",
+        ["[2, 5, 4, n] f32", shape(2, 9)],
+        {"layout": "NHWC", "coordinate_transformation_mode": "align_corners"},
+    ),
+    (
+        "image.resize2d",
+        ["[1, n, 5, 4] f16", shape(10, 8)],
+        {"method": "nearest_neighbor", "coordinate_transformation_mode": "asymmetric", "rounding_method": "floor"},
+    ),
+    (
+        "image.resize2d",
+        ["[1, n, 5, 4] i32", shape(3, 1)],
+        {
+            "method": "nearest_neighbor",
+            "coordinate_transformation_mode": "tf_half_pixel_for_nn",
+            "rounding_method": "ceil",
+        },
+    ),
+    (
+        "image.resize2d",
+        ["[1, n, 5, 4] f32", shape(3, 7)],
+        {"method": "nearest_neighbor", "rounding_method": "round_prefer_floor"},
+    ),
+    (
+        "image.resize2d",
+        ["[1, n, 5, 4] f32", shape(3, 7)],
+        {
+            "method": "nearest_neighbor",
+            "rounding_method": "round_prefer_ceil",
+            "coordinate_transformation_mode": "half_pixel_symmetric",
+        },
+    ),
+    ("image.resize2d", ["[1, 2, 5, 4] f64", shape(9, 7)], {"method": "cubic"}),
+    (
+        "image.resize2d",
+        ["[1, 2, 5, 4] f32", shape(3, 1)],
+        {
+            "method": "cubic",
+            "cubic_exclude": 1,
+            "coordinate_transformation_mode": "pytorch_half_pixel",
+            "cubic_alpha": -0.5,
+        },
+    ),
+    (
+        "image.resize2d",
+        ["[n, 2, 5, 4] f32", shape(4, 6)],
+        {
+            "coordinate_transformation_mode": "tf_crop_and_resize",
+            "roi": [0.25, -0.25, 0.75, 1.5],
+            "extrapolation_value": 2.0,
+        },
+    ),
+    ("image.resize2d", ["[n, 2, 5, 4] f32", shape(4, 3)], {"out_dtype": "float16"}),
 ]
 UNWRITTEN_AT_ZERO = {"nn.cross_entropy_with_logits", "nn.nll_loss", "nn.adaptive_avg_pool2d"}
 """A reduction over no elements leaves its result unwritten, where the loops are read literally."""
@@ -355,6 +410,7 @@ INFERENCE: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("nn.adaptive_avg_pool2d", ["[n, c, h, 8]"], {"output_size": 1}, "[n, c, 1, 1]"),
     ("nn.group_norm", ["*", "[4]", "[4]"], {"num_groups": 2, "axes": [2]}, "*"),
     ("nn.rms_norm", ["ndim = 2", "[4]"], {}, "ndim = 2"),
+    ("nn.rms_norm", ["[n, 4]", "[n]"], {"axes": 0}, "[n, 4]"),
     ("nn.nll_loss", ["[n, 5, m]", "[n, m] i64"], {"reduction": "none"}, "[n, m]"),
     ("nn.nll_loss", ["*", "* i64"], {}, "[]"),
 ]
@@ -451,6 +507,8 @@ ERRORS: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("nn.conv1d_transpose", ["[2, 3, 8] f32", "[3, 4, 3] f32"], {"output_padding": 1}, "output_padding is too great"),
     ("nn.max_pool2d", ["[2, 3, 8] f32"], {}, r"relax\.nn\.max_pool2d: argument data must have 4 dimensions"),
     ("nn.avg_pool1d", ["[2, 3, 2] f32"], {"pool_size": 4}, "attribute pool_size is greater than the padded data"),
+    ("image.resize2d", ["[1, 2, 5, 4] f32", shape(3)], {}, r"relax\.image\.resize2d: argument size must be height"),
+    ("image.resize2d", ["[1, 2, 5, 4] f32", shape(3, 3)], {"method": "area"}, "attribute method is unknown"),
     ("nn.adaptive_avg_pool2d", ["[2, 3, 8, 8] f32"], {"output_size": [1, 2, 3]}, "attribute output_size must"),
 ]
 
@@ -529,3 +587,34 @@ def test_bounds_of_windows(one_operator: Callable[..., Any]) -> None:
     )
     x = np.arange(1, 6, dtype=np.float32).reshape(1, 1, 5)
     np.testing.assert_array_equal(interpret(module, "main", [x]), np.array([[[1.5, 3, 4.5]]], np.float32))
+
+
+NETWORK = """
+from tvm.script import ir as I, tir as T, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32"), b: R.Tensor((4,1,1), "float32"), g: R.Tensor((4,), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            c = R.nn.conv2d(x, w, padding=1)
+            d = R.nn.relu(R.add(c, b))
+            m = R.nn.max_pool2d(d, pool_size=[2, 2], strides=[2, 2])
+            k = R.nn.batch_norm(m, g, g, g, g, axis=1, epsilon=2.0, training=False)
+            f = R.exp(R.negative(k[0]))
+            s = R.cumsum(f, axis=3)
+            t = R.nn.relu(R.subtract(s, R.const(1.0, "float32")))
+            q = R.sort(t, axis=2)
+            r = R.strided_slice(q, (R.prim_value(2),), (R.prim_value(0),), (R.prim_value(3),))
+            o = R.nn.softmax(R.nn.pad(r, [0, 0, 0, 0, 1, 1, 0, 0]), axis=-1)
+            R.output(o)
+        return o
+"""
+
+
+def test_operators_together() -> None:
+    """Fused, scheduled and compiled, they compute what each of them does."""
+    module = parse_source(NETWORK)
+    checks.optimize(module)
+    checks.tir_passes(module)
+    checks.native(module)

@@ -12,7 +12,7 @@ from ....ir.relax_ops import (
     operator_attribute,
     operators_in,
 )
-from . import nn
+from . import image, nn
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +23,4 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *operators_in("relax.")])
 
 
-__all__ = ["call_dps_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "nn"]
+__all__ = ["call_dps_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "image", "nn"]
