@@ -48,13 +48,21 @@ def ops_of_type(root: Operation, kind: type[_OpT]) -> Iterator[_OpT]:
             yield op
 
 
+_BY_NAME = (
+    relax.CallDPSPackedOp,
+    relax.CallPackedOp,
+    relax.CallPurePackedOp,
+    tir.CallExternOp,
+    tir.CallPackedOp,
+)
+"""Calls of what is known by name only: a packed function, or a tensor function of the module."""
+
+
 def callee_names(op: Operation) -> Iterator[str]:
     """The functions of the module that an op mentions."""
     if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp | relax.CallOp):
         yield op.callee_name
     elif isinstance(op, relax.FunctionRefOp):
         yield op.callee.root_reference.data
-    elif isinstance(op, relax.CallDPSPackedOp | relax.CallPackedOp | relax.CallPurePackedOp) or isinstance(
-        op, tir.CallExternOp | tir.CallPackedOp
-    ):
+    elif isinstance(op, _BY_NAME):
         yield op.func.data

@@ -63,10 +63,16 @@ class Convolution(Operator):
 
     def out_channels(self, channels: SymExpr, outer: SymExpr, inner: SymExpr) -> SymExpr:
         groups = self.attr("groups")
-        if (channels - inner * groups).constant not in (None, 0):
-            self.fail_shape("argument weight has another number of input channels", f"{channels} / {groups}", inner)
-        if (outer % groups).constant not in (None, 0):
-            self.fail_shape("attribute groups does not divide the output channels", outer, groups)
+        self.require_equal(
+            channels,
+            inner * groups,
+            "argument weight has another number of input channels",
+            f"{channels} / {groups}",
+            inner,
+        )
+        self.require_equal(
+            outer % groups, Const(0), "attribute groups does not divide the output channels", outer, groups
+        )
         return outer
 
     def out_extent(self, i: int, extent: SymExpr, kernel: SymExpr) -> SymExpr:
@@ -83,10 +89,10 @@ class TransposedConvolution(Convolution):
 
     def out_channels(self, channels: SymExpr, outer: SymExpr, inner: SymExpr) -> SymExpr:
         groups = self.attr("groups")
-        if (channels - inner).constant not in (None, 0):
-            self.fail_shape("argument weight has another number of input channels", channels, inner)
-        if (channels % groups).constant not in (None, 0):
-            self.fail_shape("attribute groups does not divide the input channels", channels, groups)
+        self.require_equal(channels, inner, "argument weight has another number of input channels", channels, inner)
+        self.require_equal(
+            channels % groups, Const(0), "attribute groups does not divide the input channels", channels, groups
+        )
         return outer * groups
 
     def out_extent(self, i: int, extent: SymExpr, kernel: SymExpr) -> SymExpr:

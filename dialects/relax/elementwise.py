@@ -249,8 +249,7 @@ class EwiseFMA(Operator):
             if t.rank is not None and first.rank is not None and t.rank != first.rank:
                 self.fail_shape(f"argument {name} must have the rank of x1", first.rank, t.rank)
             for i, (a, b) in enumerate(zip(first.dims or (), t.dims or (), strict=False)):
-                if (a - b).constant not in (None, 0):
-                    self.fail_shape(f"argument {name} has another extent than x1 in dimension {i}", a, b)
+                self.require_equal(a, b, f"argument {name} has another extent than x1 in dimension {i}", a, b)
         known = next((t for t in types if t.dims is not None), first)
         dtype = first.element if all(t.element is not None for t in types) else None
         return TensorType.of(known.dims, dtype, known.rank)

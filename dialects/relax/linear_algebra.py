@@ -34,8 +34,9 @@ class Matmul(Operator):
 
     def _shape(self, a: tuple[SymExpr, ...], b: tuple[SymExpr, ...]) -> list[SymExpr] | None:
         inner_a, inner_b = a[-1], b[max(len(b) - 2, 0)]
-        if (inner_a - inner_b).constant not in (None, 0):
-            self.fail_shape("the last dimension of x1 must agree with x2", f"{inner_a} rows in x2", inner_b)
+        self.require_equal(
+            inner_a, inner_b, "the last dimension of x1 must agree with x2", f"{inner_a} rows in x2", inner_b
+        )
         if len(a) > 2 or len(b) > 2:
             batch = broadcast_dims(self, ("x1", "x2"), (a[:-2], b[:-2]))
             if batch is None:
@@ -124,6 +125,6 @@ class Einsum(Operator):
                 known = out.get(c)
                 if known is None or (c.isdigit() and known.constant == 1):
                     out[c] = d
-                elif (known - d).constant not in (None, 0) and not (c.isdigit() and d.constant == 1):
-                    self.fail_shape(f"the letter {c} of subscripts has two extents", known, d)
+                elif not (c.isdigit() and d.constant == 1):
+                    self.require_equal(known, d, f"the letter {c} of subscripts has two extents", known, d)
         return out

@@ -27,8 +27,7 @@ class CrossEntropyWithLogits(Operator):
         if a.rank is not None and b.rank is not None and a.rank != b.rank:
             self.fail_shape("argument labels must have the rank of predictions", a.rank, b.rank)
         for i, (x, y) in enumerate(zip(a.dims or (), b.dims or (), strict=False)):
-            if (x - y).constant not in (None, 0):
-                self.fail_shape(f"argument labels has another extent in dimension {i}", x, y)
+            self.require_equal(x, y, f"argument labels has another extent in dimension {i}", x, y)
         return TensorType.of([], a.element)
 
 
@@ -62,5 +61,6 @@ class NLLLoss(Operator):
             self.fail_shape("argument weights must be a vector", "rank 1", w.rank)
         if p.dims is not None and w.dims is not None:
             classes = p.dims[min(1, len(p.dims) - 1)]
-            if (classes - w.dims[0]).constant not in (None, 0):
-                self.fail_shape("argument weights must have an element for each class", classes, w.dims[0])
+            self.require_equal(
+                classes, w.dims[0], "argument weights must have an element for each class", classes, w.dims[0]
+            )

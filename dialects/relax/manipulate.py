@@ -33,8 +33,9 @@ class Reshape(Operator):
         x, shape = self.tensor("x"), self.shape_arg("shape")
         if x.dims is not None and shape.dims is not None:
             before, after = product(x.dims), product(shape.dims)
-            if (before - after).constant not in (None, 0):
-                self.fail_shape("argument shape has another number of elements", f"{before}", f"{after} in {shape}")
+            self.require_equal(
+                before, after, "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
+            )
         return TensorType.of(shape.dims, x.element, shape.rank)
 
 
@@ -94,8 +95,7 @@ class Squeeze(Operator):
         if x.dims is None:
             return TensorType.of(None, x.element, x.rank - len(axes))
         for a in axes:
-            if x.dims[a].constant not in (None, 1):
-                self.fail_shape(f"dimension {a} of x cannot be squeezed", 1, x.dims[a])
+            self.require_equal(x.dims[a], Const(1), f"dimension {a} of x cannot be squeezed", 1, x.dims[a])
         return TensorType.of([d for i, d in enumerate(x.dims) if i not in axes], x.element)
 
 
@@ -123,8 +123,8 @@ class Concat(Operator):
         out = list(shapes[0])
         for n, shape in enumerate(shapes[1:], 1):
             for i, (a, b) in enumerate(zip(out, shape, strict=True)):
-                if i != axis and (a - b).constant not in (None, 0):
-                    self.fail_shape(f"xs[{n}] has another extent in dimension {i}", a, b)
+                if i != axis:
+                    self.require_equal(a, b, f"xs[{n}] has another extent in dimension {i}", a, b)
             out[axis] = add(out[axis], shape[axis])
         return out
 

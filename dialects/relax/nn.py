@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
+from ..sym.expr import Const
 from .normalization import check_vector, float_data
 from .operator import AXES, Attr, Operator, operator
 from .reduce import normalize_axes, normalize_axis
@@ -37,8 +38,13 @@ class LayerNorm(Operator):
         if t.dims is None or data.dims is None:
             return
         for axis, extent in zip(axes, t.dims, strict=True):
-            if (data.dims[axis] - extent).constant not in (None, 0):
-                self.fail_shape(f"argument {name} has another extent than data's axis {axis}", data.dims[axis], extent)
+            self.require_equal(
+                data.dims[axis],
+                extent,
+                f"argument {name} has another extent than data's axis {axis}",
+                data.dims[axis],
+                extent,
+            )
 
 
 @operator(
@@ -67,8 +73,7 @@ class Attention(Operator):
         pairs = [("batch", q, k, 0), ("heads", q, k, 2), ("size", q, k, 3), ("batch", q, v, 0), ("length", k, v, 1)]
         for what, a, b, i in pairs:
             left, right = (a.dims or ())[i], (b.dims or ())[i]
-            if (left - right).constant not in (None, 0):
-                self.fail_shape(f"query, key and value must agree in {what}", left, right)
+            self.require_equal(left, right, f"query, key and value must agree in {what}", left, right)
         return TensorType.of([q.dims[0], q.dims[1], q.dims[2], v.dims[3]], q.element)
 
 
@@ -121,8 +126,13 @@ class PixelShuffle(Operator):
         if data.dims is None:
             return TensorType.of(None, data.element, data.rank)
         *outer, channels, height, width = data.dims
-        if (channels % (r * r)).constant not in (None, 0):
-            self.fail_shape("the channels of data are no multiple of upscale_factor squared", r * r, channels)
+        self.require_equal(
+            channels % (r * r),
+            Const(0),
+            "the channels of data are no multiple of upscale_factor squared",
+            r * r,
+            channels,
+        )
         return TensorType.of([*outer, channels // (r * r), height * r, width * r], data.element)
 
 

@@ -7,6 +7,7 @@ from typing import Self
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
+from ..sym.expr import Const
 from .operator import Arg, Operator, PyValue, operator
 from .reduce import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
@@ -27,8 +28,9 @@ def check_vector(op: Operator, arg: str, data: TensorType, axis: int) -> TensorT
         op.fail_dtype(f"argument {arg} must have the dtype of data", data.element, t.element)
     if t.rank not in (None, 1):
         op.fail_shape(f"argument {arg} must be a vector", "rank 1", t.rank)
-    if t.dims is not None and data.dims is not None and (t.dims[0] - data.dims[axis]).constant not in (None, 0):
-        op.fail_shape(f"argument {arg} has another extent than data's axis {axis}", data.dims[axis], t.dims[0])
+    if t.dims is not None and data.dims is not None:
+        what = f"argument {arg} has another extent than data's axis {axis}"
+        op.require_equal(t.dims[0], data.dims[axis], what, data.dims[axis], t.dims[0])
     return t
 
 
@@ -111,8 +113,10 @@ class GroupNorm(_ChannelNorm):
             self.fail_shape("attribute num_groups must be positive", "1 or more", groups)
         if data.rank is not None:
             channel, _ = self.channels(data)
-            if data.dims is not None and (data.dims[channel] % groups).constant not in (None, 0):
-                self.fail_shape("attribute num_groups does not divide the channels", data.dims[channel], groups)
+            if data.dims is not None:
+                rest = data.dims[channel] % groups
+                what = "attribute num_groups does not divide the channels"
+                self.require_equal(rest, Const(0), what, data.dims[channel], groups)
         return data
 
 
@@ -131,6 +135,11 @@ class RMSNorm(_OverAxes):
             self.fail_shape("argument weight must have a dimension for each of axes", len(axes), weight.rank)
         if data.dims is not None and weight.dims is not None:
             for axis, extent in zip(axes, weight.dims, strict=True):
-                if (data.dims[axis] - extent).constant not in (None, 0):
-                    self.fail_shape(f"weight has another extent than data's axis {axis}", data.dims[axis], extent)
+                self.require_equal(
+                    data.dims[axis],
+                    extent,
+                    f"weight has another extent than data's axis {axis}",
+                    data.dims[axis],
+                    extent,
+                )
         return data

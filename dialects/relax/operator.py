@@ -18,6 +18,7 @@ with attributes that have their default left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, NoReturn, Self, cast
@@ -44,6 +45,7 @@ from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ..assembly import parse_value
 from ..dtypes import dtype_of
 from ..names import name_of
+from ..sym.expr import SymExpr
 from .types import PrimType, ShapeType, TensorType, is_base_of
 
 
@@ -185,6 +187,10 @@ def _parse_value(parser: Parser) -> PyValue:
     return text if text is not None else parser.parse_type()
 
 
+_ASSUMED: ContextVar[list[tuple[SymExpr, SymExpr]] | None] = ContextVar("assumed", default=None)
+"""Where `Operator.assumptions` collects; None while struct info is only inferred."""
+
+
 class Operator(IRDLOperation):
     """The base of Relax operators: `args` and `attr` read them, `infer` says what they give."""
 
@@ -284,6 +290,26 @@ class Operator(IRDLOperation):
 
     def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
         raise ShapeError(f"{self.name}: {what}", expected=expected, found=found)
+
+    def require_equal(self, a: SymExpr, b: SymExpr, what: str, expected: object = None, found: object = None) -> None:
+        """Two extents that must be equal: `ShapeError` where they certainly are not; an assumption where unknown."""
+        difference = (a - b).constant
+        if difference is None:
+            assumed = _ASSUMED.get()
+            if assumed is not None:
+                assumed.append((a, b))
+        elif difference:
+            self.fail_shape(what, expected, found)
+
+    def assumptions(self) -> list[tuple[SymExpr, SymExpr]]:
+        """Pairs of extents that have to be equal when the operator runs, and are not so for certain."""
+        found: list[tuple[SymExpr, SymExpr]] = []
+        before = _ASSUMED.set(found)
+        try:
+            self.infer()
+        finally:
+            _ASSUMED.reset(before)
+        return found
 
     def fail_dtype(self, what: str, expected: object = None, found: object = None) -> NoReturn:
         raise DTypeError(f"{self.name}: {what}", expected=expected, found=found)

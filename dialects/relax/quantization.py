@@ -26,8 +26,13 @@ class Quantization(Operator):
                 self.fail_shape(f"argument {name} must be a scalar or a vector", "rank 0 or 1", t.rank)
             if axis is None or data.dims is None or not t.dims:
                 continue
-            if (t.dims[0] - data.dims[axis]).constant not in (None, 0):
-                self.fail_shape(f"argument {name} has another extent than axis {axis}", data.dims[axis], t.dims[0])
+            self.require_equal(
+                t.dims[0],
+                data.dims[axis],
+                f"argument {name} has another extent than axis {axis}",
+                data.dims[axis],
+                t.dims[0],
+            )
 
 
 @operator("relax.quantize", "data scale zero_point", out_dtype=Attr(Kind.DTYPE, i8), axis=-1)

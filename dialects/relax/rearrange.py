@@ -99,8 +99,7 @@ class Stack(Operator):
     def _check(self, shapes: list[tuple[SymExpr, ...]]) -> None:
         for n, shape in enumerate(shapes[1:], 1):
             for i, (a, b) in enumerate(zip(shapes[0], shape, strict=True)):
-                if (a - b).constant not in (None, 0):
-                    self.fail_shape(f"xs[{n}] has another extent in dimension {i}", a, b)
+                self.require_equal(a, b, f"xs[{n}] has another extent in dimension {i}", a, b)
 
 
 @operator("relax.meshgrid", "xs*", indexing="ij")
@@ -129,8 +128,8 @@ class _CollapseSum(Operator):
         if len(target) > len(data.dims):
             self.fail_shape("the target has more dimensions than data", f"at most {len(data.dims)}", len(target))
         for have, want in zip(reversed(data.dims), reversed(target), strict=False):
-            if want.constant != 1 and (have - want).constant not in (None, 0):
-                self.fail_shape("the target does not broadcast to data", f"1 or {have}", want)
+            if want.constant != 1:
+                self.require_equal(have, want, "the target does not broadcast to data", f"1 or {have}", want)
 
 
 @operator("relax.collapse_sum_like", "data collapse_target")

@@ -29,8 +29,7 @@ class _Scatter(Operator):
         if updates.rank not in (None, len(wanted)):
             self.fail_shape("argument updates has the wrong rank", len(wanted), updates.rank)
         for i, (want, have) in enumerate(zip(wanted, updates.dims or (), strict=False)):
-            if (want - have).constant not in (None, 0):
-                self.fail_shape(f"argument updates has the wrong extent in dimension {i}", want, have)
+            self.require_equal(want, have, f"argument updates has the wrong extent in dimension {i}", want, have)
 
 
 @operator("relax.scatter_elements", "data indices updates", axis=0, reduction="update")

@@ -1,7 +1,7 @@
 """What the kernels of operators take for granted about extents, so that it is checked before they are called.
 
-Struct info inference refuses extents that differ for certain; where they are symbolic it cannot know. The kernel
-would read beyond the smaller tensor then. So the caller compares them when it runs:
+Struct info inference refuses extents that differ for certain; where they are symbolic it assumes that they are equal
+(`Operator.require_equal`). The kernel would read beyond the smaller tensor if not. So the caller compares them:
 
 %y = relax.matmul %a, %b         ->  %s = relax.shape [k]                        where a is [n, k], b is [l, m]
                                      relax.match_cast %s : shape<[k]> -> shape<[l]>
@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax.operator import Operator
-from ...dialects.sym.expr import SymExpr, product
+from ...dialects.sym.expr import SymExpr
 
 Dims = tuple[SymExpr, ...]
 Pairs = Iterable[tuple[SymExpr, SymExpr]]
@@ -36,26 +36,14 @@ def _broadcast(given: Dims, result: Dims) -> Pairs:
 
 def _matmul(op: Any) -> Pairs:
     a, b, result = _dims(op.x1), _dims(op.x2), _dims(op.results[0])
-    yield a[-1], b[max(len(b) - 2, 0)]
     matrix = (len(a) > 1) + (len(b) > 1)
     batch = result[: len(result) - matrix]
     yield from _broadcast(a[:-2], batch)
     yield from _broadcast(b[:-2], batch)
 
 
-def _reshape(op: Any) -> Pairs:
-    yield product(_dims(op.x)), product(_dims(op.results[0]))
-
-
 def _broadcast_to(op: Any) -> Pairs:
     return _broadcast(_dims(op.x), _dims(op.results[0]))
-
-
-def _concat(op: Operator) -> Pairs:
-    axis = op.attr("axis") or 0
-    result = _dims(op.results[0])
-    for value in op.operands:
-        yield from (pair for i, pair in enumerate(zip(_dims(value), result, strict=False)) if i != axis % len(result))
 
 
 def _elementwise(op: Operator) -> Pairs:
@@ -63,39 +51,19 @@ def _elementwise(op: Operator) -> Pairs:
         yield from _broadcast(_dims(value), _dims(op.results[0]))
 
 
-def _parameters(axes: str, *names: str) -> Callable[[Any], Pairs]:
-    """Operands that have the extents of `data` along the axis or the axes that the attribute `axes` says."""
-
-    def pairs(op: Any) -> Pairs:
-        dims, along = _dims(op.data), op.attr(axes)
-        wanted = [dims[axis] for axis in ([along] if isinstance(along, int) else along)]
-        for name in names:
-            yield from zip(_dims(getattr(op, name)), wanted, strict=False)
-
-    return pairs
-
-
-_REQUIREMENTS: dict[str, Callable[[Any], Pairs]] = {
+_BROADCASTS: dict[str, Callable[[Any], Pairs]] = {
     "relax.matmul": _matmul,
-    "relax.reshape": _reshape,
     "relax.broadcast_to": _broadcast_to,
-    "relax.concat": _concat,
     "relax.where": _elementwise,
-    "relax.nn.layer_norm": _parameters("axes", "gamma", "beta"),
-    "relax.nn.rms_norm": _parameters("axes", "weight"),
-    "relax.nn.batch_norm": _parameters("axis", "gamma", "beta", "moving_mean", "moving_var"),
-    "relax.nn.group_norm": _parameters("channel_axis", "gamma", "beta"),
-    "relax.nn.instance_norm": _parameters("channel_axis", "gamma", "beta"),
 }
-"""By operator: pairs of extents that have to be equal when it runs."""
+"""By operator: pairs of extents that have to be equal to fill a result whose shape is declared, not inferred."""
 
 
 def extent_check(op: Operator) -> list[relax.ShapeOp | relax.MatchCastOp]:
     """Detached operations that compare what has to be equal and is not so for certain; none where all is certain."""
-    requirement = _REQUIREMENTS.get(op.name)
-    if requirement is None:
-        return []
-    pairs = dict.fromkeys((a, b) for a, b in requirement(op) if (a - b).constant != 0)
+    broadcasts = _BROADCASTS.get(op.name)
+    required = [*op.assumptions(), *(() if broadcasts is None else broadcasts(op))]
+    pairs = dict.fromkeys((a, b) for a, b in required if (a - b).constant != 0)
     if not pairs:
         return []
     found = relax.ShapeOp([a for a, _ in pairs])
