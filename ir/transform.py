@@ -213,9 +213,10 @@ def _run_one(p: Any, ctx: Context, op: ModuleOp) -> None:
 
 
 def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
-    """Make `op` hold what `new` holds."""
+    """Make `op` hold what `new` holds; `new` stays as it is."""
     if new is op:
         return
+    new = new.clone()
     block = op.body.block
     for old in list(block.ops):
         old.detach()

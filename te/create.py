@@ -256,8 +256,11 @@ def _update(
     block: Block, body: Reduce, targets: Sequence[SSAValue], indices: list[SSAValue], mapping: Mappings
 ) -> None:
     """What a reduction does at each point; several values are computed before the first of them is stored."""
-    before = tuple(PrimExpr(tir.LoadOp(t, indices).result) for t in targets)
+    loads = [tir.LoadOp(t, indices) for t in targets]
+    before = tuple(PrimExpr(load.result) for load in loads)
     after = [place(v, block, mapping) for v in body.combiner.combine(before, body.sources)]
+    for load in loads:  # `place` made copies: the originals must not stay among the uses of the buffers
+        load.drop_all_references()
     if len(after) > 1:
         after = [_let(block, v, target) for v, target in zip(after, targets, strict=True)]
     for value, target in zip(after, targets, strict=True):

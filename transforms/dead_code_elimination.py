@@ -18,7 +18,7 @@ from ..ir.transform import Pass
 
 @dataclass(frozen=True)
 class DeadCodeElimination(Pass):
-    """`entry_functions`: where execution may begin; every public function where none is named."""
+    """`entry_functions`: where execution may begin; all public functions where none is named, all where none is public."""
 
     name = "dead-code-elimination"
     entry_functions: tuple[str, ...] = ()
@@ -35,6 +35,8 @@ class DeadCodeElimination(Pass):
             if entry not in table:
                 raise unknown_name("entry function", entry, table)
         roots = self.entry_functions or tuple(n for n, f in table.items() if not f.private)
+        if not roots:
+            return
         reached = set[str]()
         stack = list(roots)
         while stack:

@@ -135,3 +135,15 @@ def test_function_pass_runs_on_every_relax_function(parse):
     after = Look()(before)
     assert sorted(seen) == ["f", "g"]
     assert sorted(names(after)) == ["f", "g", "k"]
+
+
+def test_a_module_that_a_pass_returns_stays_as_it_is(parse):
+    kept = Rename("kept")(parse(TEXT))
+
+    @module_pass(opt_level=0)
+    def cached(mod, ctx):
+        return kept
+
+    assert names(cached(parse(TEXT))) == ["kept"]
+    assert names(cached(parse(TEXT))) == ["kept"]
+    assert names(kept) == ["kept"]

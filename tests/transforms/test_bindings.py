@@ -259,3 +259,8 @@ def test_folding_removes_what_only_dead_bindings_of_a_branch_used(parse):
       }
       relax.return %r : !relax.tensor<[4], f32> }"""
     assert ops_named(FoldConstant()(parse(text)), "relax.exp") == 0
+
+
+def test_dead_code_without_public_functions_keeps_them(parse):
+    text = PROGRAM.replace("relax.func @main", "relax.func private @main")
+    assert functions(DeadCodeElimination()(parse(text))) == {"unused", "helper", "main"}
