@@ -18,7 +18,7 @@ from ..ir.transform import Pass
 
 @dataclass(frozen=True)
 class DeadCodeElimination(Pass):
-    """`entry_functions`: where execution may begin; all public functions where none is named, all where none is public."""
+    """`entry_functions`: where execution may begin; the public functions where none is named, all if none is public."""
 
     name = "dead-code-elimination"
     entry_functions: tuple[str, ...] = ()
