@@ -91,7 +91,7 @@ class RelaxSemantics:
 
     def operator(self, _i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
         name = op.name.removeprefix("relax.")
-        function = relax_operators.OPERATORS.get(name)
+        function = relax_operators.OPERATORS.get(name) or type(op).reference
         if function is None:
             raise InterpreterError(f"{op.name} has no reference semantics", location=location_of(op))
         try:

@@ -6,7 +6,9 @@ operators (declared as `operator` shows). `OPERATORS` maps a name to its class.
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, Dialect
+from collections.abc import Iterator
+
+from xdsl.ir import Attribute, Dialect, Operation
 
 from . import (
     convolution,
@@ -80,7 +82,16 @@ from .types import (
 
 TYPES: list[type[Attribute]] = [TensorType, ShapeType, PrimType, ObjectType, CallableType, TensorDataAttr]
 
-Relax = Dialect("relax", [*STRUCTURE_OPS, *CALL_OPS, *OPERATORS.values()], TYPES)
+
+class _RelaxDialect(Dialect):
+    """The operators of plug-ins are looked for when somebody asks for the operations."""
+
+    @property
+    def operations(self) -> Iterator[type[Operation]]:
+        return iter([*STRUCTURE_OPS, *CALL_OPS, *OPERATORS.values()])
+
+
+Relax = _RelaxDialect("relax", _attributes=TYPES)
 
 __all__ = [
     "DTYPE",

@@ -13,6 +13,9 @@ Attributes are declared by name with a kind and a default; they print in TVMScri
     %y = relax.permute_dims %x {axes = [0, 2, 1]} : !relax.tensor<[4, 3, 5], f32>
 
 with attributes that have their default left out.
+
+Operators of the core have their reference semantics and their legalization in the tables of other rooms. One of a plug-in
+(`registry`) brings them along: `reference` computes in numpy, `compute` in `te`. `docs/extending/` shows one.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from ..assembly import parse_value
 from ..dtypes import dtype_of
 from ..names import name_of
 from ..sym.expr import SymExpr
+from .registry import Registry
 from .types import PrimType, ShapeType, TensorType, is_base_of
 
 
@@ -61,12 +65,13 @@ class Attr:
     """A declared attribute of an operator: its kind, its default and the types of its Python value.
 
     Where no `types` are given they follow from the default, anything for None; None is allowed where it is the default,
-    an int where a float is. The elements of a list are ints or lists of them.
+    an int where a float is. The elements of a list are ints or lists of them. Where `listed`, one int is a list of one.
     """
 
     kind: Kind = Kind.VALUE
     default: Any = None
     types: tuple[type[Any], ...] = ()
+    listed: bool = False
 
     @property
     def allowed(self) -> tuple[type[Any], ...]:
@@ -100,7 +105,8 @@ class Attr:
         """A value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
         if self.kind is Kind.DTYPE and isinstance(value, str | StringAttr):
             return as_dtype(value if isinstance(value, str) else value.data)
-        return to_attr(value)
+        attr = to_attr(value)
+        return ArrayAttr([attr]) if self.listed and isinstance(attr, IntegerAttr) and attr.type == i64 else attr
 
 
 def _of_ints(value: PyValue) -> bool:
@@ -116,8 +122,8 @@ VALUE = Attr()
 DTYPE = Attr(Kind.DTYPE)
 AXIS = Attr(types=(int,))
 """One axis, or None."""
-AXES = Attr(types=(int, list))
-"""An axis or a list of axes, or None."""
+AXES = Attr(types=(int, list), listed=True)
+"""An axis or a list of axes, kept as a list, or None."""
 
 PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 Arg = SSAValue | Sequence[SSAValue] | None
@@ -200,6 +206,10 @@ class Operator(IRDLOperation):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
     """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
     PURE: ClassVar[bool] = True
+    reference: ClassVar[Callable[..., Any] | None] = None
+    """A method `reference(self, *args)`: the result on numpy arrays, where no table of the interpreter has it."""
+    compute: ClassVar[Callable[..., Any] | None] = None
+    """A method `compute(self, *args)`: the result on `te` tensors, where no table of the legalization has it."""
 
     def infer(self) -> Attribute:
         """The struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the argument."""
@@ -396,7 +406,7 @@ class Operator(IRDLOperation):
         return cls._parse_plain_arg(parser, name)
 
 
-OPERATORS: dict[str, type[Operator]] = {}
+OPERATORS: Registry[Operator] = Registry()
 """All operators by name, e.g. `relax.nn.relu`: those of the core and those that plug-ins declare."""
 
 _FIELDS: dict[str, Callable[[], Any]] = {"": operand_def, "*": var_operand_def, "?": opt_operand_def}
@@ -406,8 +416,11 @@ _FIELDS["*?"] = var_operand_def
 def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[type[Any]], type[Any]]:
     """Declare the decorated class as the operator `name`, with the operands of `args` and `attrs`.
 
-    An attribute given as a plain value has that default and the kind `VALUE`.
+    An attribute given as a plain value has that default and the kind `VALUE`. Raises `TiraxError` for a name outside of
+    `relax` and for one that another module has declared.
     """
+    if not name.startswith("relax."):
+        raise TiraxError("an operator's name begins with the dialect", expected=f"relax.{name}", found=name)
     names = tuple(args.split())
     specs = {n: a if isinstance(a, Attr) else Attr(default=a) for n, a in attrs.items()}
 
@@ -423,7 +436,7 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
         made: Any = type(cls.__name__, cls.__bases__, body)
         defined: type[Operator] = irdl_op_definition(made)
         defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
-        OPERATORS[name] = defined
+        OPERATORS.declare(name, defined)
         return defined
 
     return define

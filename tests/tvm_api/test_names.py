@@ -243,3 +243,12 @@ def test_importing_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_te_functions_are_handles():
+    from tirax.tvm_api import te, tir
+
+    x = te.placeholder((4,), name="x", dtype="float32")
+    func = te.create_prim_func([x, te.compute((4,), lambda i: x[i] + x[i], name="y")])
+    assert isinstance(func, tir.PrimFunc)
+    assert "y[v_i] = x[v_i] + x[v_i]" in func.script()

@@ -39,7 +39,7 @@ from . import (
     windows,
 )
 from .requirements import extent_check
-from .rules import RULES, Emit, known_shape
+from .rules import Emit, known_shape, rule_of
 
 FAMILIES = (
     algebra,
@@ -192,7 +192,7 @@ class _Legalizer:
         custom = self.custom.get(op.name)
         if custom is not None:
             return self._customized(op, custom)
-        rule = RULES.get(op.name)
+        rule = rule_of(op)
         if rule is None:
             if self.warn:
                 warnings.warn(f"no legalization of {op.name}", stacklevel=2)

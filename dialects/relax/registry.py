@@ -1,0 +1,89 @@
+"""The table of operators, and the plug-ins that fill it up.
+
+A plug-in is a package with an entry point in the group `tirax.plugins` that names a module; importing the module declares
+its operators:
+
+    [project.entry-points."tirax.plugins"]
+    acme = "acme_operators"
+
+Plug-ins are imported when somebody first looks into the table, not before: `import tirax` costs as much with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from threading import RLock
+from typing import Generic, TypeVar
+
+from ...diagnostics import TiraxError
+
+GROUP = "tirax.plugins"
+"""The group of entry points of plug-ins."""
+
+T = TypeVar("T")
+
+
+class PluginError(TiraxError, ImportError):
+    """A plug-in that cannot be loaded."""
+
+    __str__ = TiraxError.__str__
+
+
+class Registry(Mapping[str, type[T]], Generic[T]):
+    """Classes by name: those that are declared, and after the first look into it those of plug-ins.
+
+    A look raises `PluginError` while some plug-in cannot be loaded.
+    """
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type[T]] = {}
+        self._loaded = False
+        self._loading = False
+        self._lock = RLock()
+
+    def declare(self, name: str, cls: type[T]) -> None:
+        """Put a class in the table. Raises `TiraxError` where another module has declared that name."""
+        before = self._classes.get(name)
+        if before is not None and before.__module__ != cls.__module__:
+            raise TiraxError(f"{name} is declared twice", found=f"{before.__module__} and {cls.__module__}")
+        self._classes[name] = cls
+
+    def _all(self) -> dict[str, type[T]]:
+        if not self._loaded:
+            self._load()
+        return self._classes
+
+    def _load(self) -> None:
+        with self._lock:
+            if self._loaded or self._loading:  # a plug-in may look into the table while it is imported
+                return
+            self._loading = True
+            try:
+                for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+                    _import(entry)
+                self._loaded = True
+            finally:
+                self._loading = False
+
+    def __getitem__(self, name: str) -> type[T]:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def _import(entry: EntryPoint) -> None:
+    try:
+        entry.load()
+    except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that has to be named
+        package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
+        raise PluginError(
+            f"the plug-in '{entry.name}'{package} cannot be loaded",
+            expected=f"a module '{entry.value}' that can be imported",
+            found=f"{type(error).__name__}: {str(error).removeprefix('error: ')}",
+            hint="repair the package, or uninstall it",
+        ) from error
