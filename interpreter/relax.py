@@ -91,7 +91,9 @@ class RelaxSemantics:
 
     def operator(self, _i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
         name = op.name.removeprefix("relax.")
-        function = relax_operators.OPERATORS.get(name) or type(op).reference
+        function = relax_operators.OPERATORS.get(name)
+        if function is None and op.brings("reference"):
+            function = type(op).reference
         if function is None:
             raise InterpreterError(f"{op.name} has no reference semantics", location=location_of(op))
         try:

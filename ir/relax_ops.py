@@ -7,6 +7,7 @@ keyword, or by position after the arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.ir import Attribute, SSAValue
@@ -324,8 +325,26 @@ def operators_in(prefix: str) -> list[str]:
     )
 
 
-def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Call]:
-    """What a module of operators gives for an attribute. Raises `AttributeError` with a suggestion."""
+@dataclass(frozen=True)
+class OperatorNamespace:
+    """The operators below a prefix such as `relax.acme.`: what plug-ins add, where no module of this package stands."""
+
+    prefix: str
+
+    def __getattr__(self, name: str) -> Any:
+        return operator_attribute(self.prefix.rstrip("."), self.prefix, name)
+
+    def __dir__(self) -> list[str]:
+        return operators_in(self.prefix)
+
+
+def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Call] | OperatorNamespace:
+    """What a module of operators gives for an attribute: a function, or a namespace of operators.
+
+    Raises `AttributeError` with a suggestion.
+    """
+    if any(n.startswith(f"{prefix}{name}.") for n in relax.OPERATORS):
+        return OperatorNamespace(f"{prefix}{name}.")
     try:
         return operator_function(prefix + name)
     except NameLookupError as error:

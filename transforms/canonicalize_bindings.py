@@ -25,13 +25,18 @@ class CanonicalizeBindings(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
-            for block in binding_blocks(func):
-                for binding in list(block.ops):
-                    _simplify(binding)
-            for block in binding_blocks(func):
-                for binding in block.ops:
-                    if isinstance(binding, relax.DataflowOp):
-                        _name_outputs(binding)
+            canonicalize_function(func)
+
+
+def canonicalize_function(func: Operation) -> None:
+    """Simplify the bindings of a function, in place."""
+    for block in binding_blocks(func):
+        for binding in list(block.ops):
+            _simplify(binding)
+    for block in binding_blocks(func):
+        for binding in block.ops:
+            if isinstance(binding, relax.DataflowOp):
+                _name_outputs(binding)
 
 
 def _bound_value(op: relax.BindOp) -> SSAValue | None:

@@ -106,7 +106,8 @@ class Attr:
         if self.kind is Kind.DTYPE and isinstance(value, str | StringAttr):
             return as_dtype(value if isinstance(value, str) else value.data)
         attr = to_attr(value)
-        return ArrayAttr([attr]) if self.listed and isinstance(attr, IntegerAttr) and attr.type == i64 else attr
+        number = from_attr(attr)
+        return to_attr([number]) if self.listed and isinstance(number, int) else attr
 
 
 def _of_ints(value: PyValue) -> bool:
@@ -206,14 +207,23 @@ class Operator(IRDLOperation):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
     """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
     PURE: ClassVar[bool] = True
-    reference: ClassVar[Callable[..., Any] | None] = None
-    """A method `reference(self, *args)`: the result on numpy arrays, where no table of the interpreter has it."""
-    compute: ClassVar[Callable[..., Any] | None] = None
-    """A method `compute(self, *args)`: the result on `te` tensors, where no table of the legalization has it."""
 
     def infer(self) -> Attribute:
         """The struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the argument."""
         raise NotImplementedError(self.name)
+
+    def reference(self, *args: Any, **_: Any) -> Any:
+        """The result on numpy arrays, for an operator that is in no table of the interpreter."""
+        raise NotImplementedError(self.name)
+
+    def compute(self, *args: Any, **_: Any) -> Any:
+        """The result on `te` tensors, for an operator that is in no table of the legalization."""
+        raise NotImplementedError(self.name)
+
+    @classmethod
+    def brings(cls, method: str) -> bool:
+        """Whether the class has a `reference` or a `compute` of its own."""
+        return getattr(cls, method) is not getattr(Operator, method)
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:

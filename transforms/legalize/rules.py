@@ -45,12 +45,12 @@ def rule(name: str) -> Callable[[Rule], Rule]:
 def rule_of(op: Operator) -> Rule | None:
     """The rule of an operator: that of the table, else what the operator's class itself brings."""
     found = RULES.get(op.name)
-    return _computed if found is None and type(op).compute is not None else found
+    return _computed if found is None and op.brings("compute") else found
 
 
 def _computed(op: Operator) -> Emit:
     """relax.acme.f(x, …) -> f(x, …) by the operator's own `compute`; an absent optional operand is None."""
-    return Emit(cast("Callable[..., Any]", getattr(op, "compute")), tuple(op.args), op.name.rpartition(".")[2])
+    return Emit(op.compute, tuple(op.args), op.name.rpartition(".")[2])
 
 
 def known_shape(t: Attribute) -> bool:

@@ -1,0 +1,208 @@
+"""An e-graph of Relax expressions as IR: an `equivalence.graph` of ops, whose values are joined by `equivalence.class`.
+
+Each binding is a member op; its result is used by the class that it belongs to and by nothing else, and members take
+the results of classes as operands. Equal members exist once (hash-consing), and two members that become equal, because
+classes they use are joined, join their classes in turn (congruence). What comes from outside is a class by `relax.bind`.
+A leaf (a constant, a shape) stands beside the classes until a rule makes it a member of one.
+
+Joining two classes replaces the uses of one by the other; what is written down elsewhere as an operand, such as in an
+expression that a rewriter has just made, follows by itself. That is all the union-find there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import cast
+
+from xdsl.dialects.equivalence import ClassOp, GraphOp, YieldOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...ir.expr import Expr, bound_expr
+from ...ir.substitute import is_removable
+
+
+class EGraph:
+    """The expressions of `ops`, a run of pure bindings, of which `roots` are the values that are used after it."""
+
+    def __init__(self, ops: Iterable[Operation], roots: Sequence[SSAValue]):
+        self.block = Block()
+        self.members: dict[Operation, ClassOp] = {}
+        """The class of each member, in the order in which the members came."""
+        self._keys: dict[Operation, Hashable] = {}
+        self._by_key: dict[Hashable, Operation] = {}
+        self._inputs: dict[SSAValue, Operation] = {}
+        self._same: list[tuple[Operation, Operation]] = []
+        known: dict[SSAValue, SSAValue] = {}
+        for op in ops:
+            known[op.results[0]] = self._add_copy(op, known)
+        self.originals = tuple(self.members)
+        self._yield = YieldOp(*(known[root] for root in roots))
+        self.op = GraphOp([root.type for root in roots], Region(self.block))
+        self.block.add_op(self._yield)
+
+    @property
+    def roots(self) -> Sequence[SSAValue]:
+        """The classes (or leaves) of the roots."""
+        return self._yield.values
+
+    def class_of(self, value: SSAValue) -> ClassOp | None:
+        """The class that a value is, or is a member of; None for a leaf and for what is not of the graph."""
+        if not isinstance(value, OpResult):
+            bound = self._inputs.get(value)
+            return None if bound is None else self.members[bound]
+        if isinstance(value.op, ClassOp):
+            return value.op
+        found = self.members.get(value.op)
+        if found is None and (bound := self._inputs.get(value)) is not None:
+            return self.members[bound]
+        return found
+
+    def exprs(self, cls: ClassOp) -> list[Expr]:
+        """The expressions of a class, as handles."""
+        return [bound_expr(cast(OpResult, value).op) for value in cls.arguments]
+
+    def drop(self) -> None:
+        """Let go of the values from outside."""
+        self.op.drop_all_references()
+        for op in self.block.ops:
+            op.drop_all_references()
+
+    # Adding expressions.
+
+    def _add_copy(self, op: Operation, known: dict[SSAValue, SSAValue]) -> SSAValue:
+        """The value of a copy of a binding of a function."""
+        if isinstance(op, relax.BindOp):
+            return self._operand_of_copy(op.value, known)
+        operands = [self._operand_of_copy(value, known) for value in op.operands]
+        copy = op.clone()
+        copy.operands = operands
+        return self._intern(copy)
+
+    def _operand_of_copy(self, value: SSAValue, known: dict[SSAValue, SSAValue]) -> SSAValue:
+        found = known.get(value)
+        if found is not None:
+            return found
+        if isinstance(value, OpResult) and isinstance(value.op, (*relax.LEAVES, relax.TupleOp)):
+            return self._add_copy(value.op, known)
+        return self._input(value)
+
+    def add(self, value: SSAValue) -> SSAValue:
+        """The class (or leaf) of an expression, of which the ops that have no place yet become members.
+
+        Raises `TiraxError` where one has an effect or a body.
+        """
+        stack: list[tuple[Operation, int]] = []
+        result = self._resolved(value)
+        if result is not None:
+            return result
+        stack.append((cast(OpResult, value).op, 0))
+        while stack:
+            op, i = stack.pop()
+            if i == len(op.operands):
+                result = self._intern(op)
+                op.results[0].replace_all_uses_with(result) if result is not op.results[0] else None
+                continue
+            operand = self._resolved(op.operands[i])
+            if operand is None:
+                stack += [(op, i), (cast(OpResult, op.operands[i]).op, 0)]
+            else:
+                op.operands[i] = operand
+                stack.append((op, i + 1))
+        assert result is not None
+        return result
+
+    def _resolved(self, value: SSAValue) -> SSAValue | None:
+        """The class of a value or the leaf that it is, None where it has no place yet."""
+        found = self.class_of(value)
+        if found is not None:
+            return found.result
+        if isinstance(value, OpResult):
+            if value.op.parent is self.block:
+                return value
+            if value.op.parent is None:
+                return None
+            if isinstance(value.op, relax.LEAVES):
+                return self._intern(value.op.clone())
+        return self._input(value)
+
+    def _input(self, value: SSAValue) -> SSAValue:
+        bound = self._inputs.get(value)
+        if bound is None:
+            bound = self._inputs[value] = relax.BindOp(value)
+            self._new_class(bound)
+        return self.members[bound].result
+
+    def _intern(self, op: Operation) -> SSAValue:
+        """The class of an op whose operands are classes and leaves, or the leaf that it is."""
+        leaf = isinstance(op, relax.LEAVES)
+        if op.regions or not (leaf or is_removable(op)):
+            raise TiraxError(f"{op.name} cannot stand in a dataflow expression", expected="pure operators and leaves")
+        key = _key(op)
+        first = self._by_key.get(key)
+        if first is not None:
+            found = self.members.get(first)
+            return first.results[0] if found is None else found.result
+        self._keys[op] = key
+        self._by_key[key] = op
+        op.results[0].name_hint = None if leaf else op.results[0].name_hint
+        if not leaf:
+            return self._new_class(op).result
+        self._insert(op)
+        return op.results[0]
+
+    def _new_class(self, op: Operation) -> ClassOp:
+        self._insert(op)
+        cls = self.members[op] = ClassOp(op.results[0])
+        self._insert(cls)
+        return cls
+
+    def _insert(self, op: Operation) -> None:
+        last = self.block.last_op
+        if isinstance(last, YieldOp):
+            self.block.insert_op_before(op, last)
+        else:
+            self.block.add_op(op)
+
+    # Joining classes.
+
+    def join(self, a: SSAValue, b: SSAValue) -> bool:
+        """Make two classes (or leaves) one, and what is congruent by that. False where they are one, or of two types."""
+        changed = self._join(a, b)
+        while self._same:
+            kept, twin = self._same.pop()
+            if kept in self.members and twin in self.members:
+                self._erase_twin(kept, twin)
+        return changed
+
+    def _join(self, a: SSAValue, b: SSAValue) -> bool:
+        if a is b or a.type != b.type:
+            return False
+        x, y = self._class_with(a), self._class_with(b)
+        kept, gone = (x, y) if len(x.arguments) >= len(y.arguments) else (y, x)
+        moved = list(gone.arguments)
+        for value in moved:
+            self.members[cast(OpResult, value).op] = kept
+        gone.operands = ()
+        kept.operands = [*kept.arguments, *moved]
+        self._replace(gone.result, kept.result)
+        self.block.erase_op(gone)
+        return True
+
+    def _class_with(self, value: SSAValue) -> ClassOp:
+        """The class that a value is. A leaf becomes the member of one, which is used instead of it."""
+        op = cast(OpResult, value).op
+        if isinstance(op, ClassOp):
+            return op
+        uses = list(value.uses)
+        cls = self.members[op] = ClassOp(value)
+        self._insert(cls)
+        self._rekey(uses_of=uses, new=cls.result)
+        return cls
+
+    def _replace(self, old: SSAValue, new: SSAValue) -> None:
+        self._rekey(list(old.uses), new)
+
+    def _rekey(self, uses_of: Iterable[object], new: SSAValue) -> None:
+        raise NotImplementedError
