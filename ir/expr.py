@@ -622,7 +622,9 @@ def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
     last = dataflow.body.block.last_op
     if not isinstance(last, relax.OutputOp):
         return False
-    return any(use.operation is last and name_of(dataflow.results[use.index]) == name_of(value) for use in value.uses)
+    # A block has few outputs, a value may have thousands of uses.
+    pairs = zip(last.values_, dataflow.outputs, strict=True)
+    return any(inner is value and name_of(outer) == name_of(value) for inner, outer in pairs)
 
 
 def bound_expr(op: Operation) -> Expr:
