@@ -191,7 +191,8 @@ def _group(op: Any, args: PythonValues) -> list[Any]:
             out.append(None)
         elif isinstance(arg, tuple):
             values = [next(rest) for _ in arg]
-            out.append(values[0] if len(values) == 1 and isinstance(values[0], tuple) else tuple(values))
+            whole = len(arg) == 1 and isinstance(arg[0].type, TupleType) and not op.SPREAD
+            out.append(values[0] if whole else tuple(values))
         else:
             out.append(next(rest))
     return out

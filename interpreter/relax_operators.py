@@ -17,6 +17,7 @@ from ..diagnostics import unknown_name
 from ..dialects import relax
 from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
+from .relax_base import BASE
 from .relax_image import IMAGES
 from .relax_moving import MOVING
 from .relax_network import NETWORK
@@ -291,6 +292,7 @@ OPERATORS: dict[str, Function] = {
     "full": _full,
     "zeros_like": lambda _op, x: np.zeros_like(x),
     "ones_like": lambda _op, x: np.ones_like(x),
+    **BASE,
     **IMAGES,
     **MOVING,
     **NETWORK,
@@ -302,6 +304,8 @@ OPERATORS: dict[str, Function] = {
 def to_result(value: Any, result_type: Any) -> Any:
     """A value in the dtype that the operator's result has; tuples field by field."""
     if isinstance(value, tuple):
+        if isinstance(result_type, relax.ShapeType):
+            return value
         return tuple(to_result(v, t) for v, t in zip(value, result_type.types, strict=True))
     if not isinstance(result_type, relax.TensorType) or result_type.element is None:
         return np.asarray(value)

@@ -96,9 +96,9 @@ def signature_names(cls: type[relax.Operator]) -> list[str]:
 
 def _bind(cls: type[relax.Operator], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     names = signature_names(cls)
-    if len(args) > len(names):
+    if len(args) > len(names) and not cls.SPREAD:
         raise TiraxError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
-    given = dict(zip(names, args, strict=False))
+    given = dict(zip(names, cls.gathered(args), strict=False))
     for name, value in kwargs.items():
         if name not in names:
             raise unknown_name(f"argument of {cls.name}", name, names)
@@ -248,6 +248,23 @@ def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call
     return Call.on(op.result)
 
 
+def call_tir_with_grad(
+    gvar: Any, args: Any, out_sinfo: Any, te_grad_name: str, te_grad_kwargs: Any = None, tir_vars: Any = None
+) -> Call:
+    """A `call_tir` whose gradient the tensor function `te_grad_name` gives, called with `te_grad_kwargs` besides."""
+    kwargs = None if te_grad_kwargs is None else dict(te_grad_kwargs)
+    operands, dims = _arguments(args), _tir_vars(tir_vars)
+    return Call.on(relax.CallTIROp(_callee_name(gvar), operands, _output(out_sinfo), dims, te_grad_name, kwargs).result)
+
+
+def invoke_closure(closure: Any, args: Any, sinfo_args: Any = ()) -> Call:
+    """A call of a closure with a tuple of arguments; as pure as the closure's type says."""
+    return call_value(closure, list(args), sinfo_args if isinstance(sinfo_args, list | tuple) else (sinfo_args,))
+
+
+invoke_pure_closure = invoke_closure
+
+
 def call_tir_inplace(gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
     """A `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
@@ -360,7 +377,10 @@ __all__ = [
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",
+    "call_tir_with_grad",
     "call_value",
+    "invoke_closure",
+    "invoke_pure_closure",
     "make_call",
     "operator_attribute",
     "operator_function",

@@ -1,5 +1,6 @@
 """The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
 
+from . import builtins  # registers its functions
 from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device
 from .dtypes import dtype_name, to_dtype
@@ -29,6 +30,7 @@ __all__ = [
     "TupleInfo",
     "VirtualMachine",
     "array",
+    "builtins",
     "cache_key",
     "cpu",
     "cuda",

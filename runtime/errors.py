@@ -7,6 +7,7 @@ from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, U
 __all__ = [
     "AbiError",
     "ArgumentError",
+    "AssertionFailedError",
     "DTypeError",
     "DamagedFileError",
     "DeviceError",
@@ -26,6 +27,10 @@ __all__ = [
 
 class ArgumentError(TiraxError, TypeError):
     """Arguments of a wrong number or kind."""
+
+
+class AssertionFailedError(TiraxError, AssertionError):
+    """A condition that a program asserts does not hold."""
 
 
 class DeviceError(TiraxError, RuntimeError):

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TupleType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
 from ..ir.transform import Pass
-from .calls.private import PrivateFunction, caller_of, clean_up, erase, insert_before, private_functions, replace_call
-from .calls.private import take_over
+from .calls.private import (
+    PrivateFunction,
+    caller_of,
+    clean_up,
+    erase,
+    insert_before,
+    private_functions,
+    replace_call,
+    take_over,
+)
 
 
 @dataclass(frozen=True)
@@ -28,10 +36,20 @@ class ExpandTupleArguments(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed: list[relax.FuncOp] = []
         for private in private_functions(op):
-            if any(isinstance(p.type, TupleType) for p in private.func.params):
+            if any(isinstance(p.type, TupleType) for p in private.func.params) and _tuples_agree(private):
                 changed += [private.func, *map(caller_of, private.calls)]
                 _expand(private)
         clean_up(changed)
+
+
+def _nesting(t: Attribute) -> object:
+    return tuple(map(_nesting, t.types)) if isinstance(t, TupleType) else None
+
+
+def _tuples_agree(private: PrivateFunction) -> bool:
+    """Whether every call passes tuples, by their types, where the function takes them."""
+    wanted = [_nesting(p.type) for p in private.func.params]
+    return all([_nesting(a.type) for a in call.args] == wanted for call in private.calls)
 
 
 def _expand(private: PrivateFunction) -> None:

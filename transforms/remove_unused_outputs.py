@@ -12,8 +12,16 @@ from ..dialects import relax
 from ..dialects.names import name_of, set_name
 from ..dialects.relax.types import tuple_type
 from ..ir.transform import Pass
-from .calls.private import PrivateFunction, caller_of, clean_up, erase, insert_before, private_functions, replace_call
-from .calls.private import take_over
+from .calls.private import (
+    PrivateFunction,
+    caller_of,
+    clean_up,
+    erase,
+    insert_before,
+    private_functions,
+    replace_call,
+    take_over,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,8 @@ def _used_fields(private: PrivateFunction) -> list[int]:
     """The fields that some call's result is asked for, in order; none where a result is used as a whole."""
     used = set[int]()
     for call in private.calls:
+        if not isinstance(call.result.type, TupleType):
+            return []
         for use in call.result.uses:
             if not isinstance(use.operation, relax.TupleGetItemOp):
                 return []

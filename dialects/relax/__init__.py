@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from xdsl.ir import Attribute, Dialect, Operation
 
 from . import (
+    base,
     convolution,
     create,
     elementwise,
@@ -138,6 +139,7 @@ __all__ = [
     "TupleGetItemOp",
     "TupleOp",
     "YieldOp",
+    "base",
     "convolution",
     "create",
     "elementwise",

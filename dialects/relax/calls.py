@@ -108,9 +108,15 @@ class _TIRCall(_DestinationPassing):
 
 @irdl_op_definition
 class CallTIROp(_TIRCall):
-    """Call a `tir.func` in destination passing style: inputs, then outputs, then `tir_vars` as scalars."""
+    """Call a `tir.func` in destination passing style: inputs, then outputs, then `tir_vars` as scalars.
+
+    `te_grad_name`, where there is one, names the function that gives the gradient, and `te_grad_kwargs` what it takes
+    besides (`R.call_tir_with_grad`); what the call means is the same.
+    """
 
     name = "relax.call_tir"
+    te_grad_name = opt_prop_def(StringAttr)
+    te_grad_kwargs = opt_prop_def(DictionaryAttr)
     traits = traits_def(Pure())
 
     def __init__(
@@ -119,19 +125,35 @@ class CallTIROp(_TIRCall):
         args: Sequence[SSAValue],
         result_type: Attribute,
         tir_vars: Sequence[ExprLike | str] | Dims | None = None,
+        te_grad_name: str | None = None,
+        te_grad_kwargs: dict[str, PyValue] | DictionaryAttr | None = None,
     ):
         dims = tir_vars if tir_vars is None or isinstance(tir_vars, ArrayAttr) else dims_attr(tir_vars)
         super().__init__(
             operands=[args],
-            properties={"callee": SymbolRefAttr(callee), "tir_vars": dims},
+            properties={
+                "callee": SymbolRefAttr(callee),
+                "tir_vars": dims,
+                "te_grad_name": to_attr(te_grad_name),
+                "te_grad_kwargs": function_attrs(te_grad_kwargs),
+            },
             result_types=[result_type],
         )
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.te_grad_name is None and self.te_grad_kwargs is not None:
+            raise VerifyException("te_grad_kwargs of a call without te_grad_name")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.callee)
         self._print_call(printer)
         self._print_tail(printer)
+        if self.te_grad_name is not None:
+            printer.print_string(" grad ")
+            printer.print_attribute(self.te_grad_name)
+            print_attr_dict(printer, self.te_grad_kwargs)
         self._print_result(printer)
 
     @classmethod
@@ -139,7 +161,9 @@ class CallTIROp(_TIRCall):
         callee = parser.parse_symbol_name().data
         args = cls._parse_args(parser)
         tir_vars = cls._parse_tir_vars(parser)
-        return cls(callee, args, cls._parse_result(parser), tir_vars)
+        grad = parser.parse_str_literal() if parser.parse_optional_keyword("grad") is not None else None
+        kwargs = parse_attr_dict(parser) if grad is not None else None
+        return cls(callee, args, cls._parse_result(parser), tir_vars, grad, kwargs)
 
 
 @irdl_op_definition

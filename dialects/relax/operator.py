@@ -14,8 +14,8 @@ Attributes are declared by name with a kind and a default; they print in TVMScri
 
 with attributes that have their default left out.
 
-Operators of the core have their reference semantics and their legalization in the tables of other rooms. One of a plug-in
-(`registry`) brings them along: `reference` computes in numpy, `compute` in `te`. `docs/extending/` shows one.
+Operators of the core have their reference semantics and their legalization in the tables of other rooms. One of a
+plug-in (`registry`) brings them along: `reference` computes in numpy, `compute` in `te`. `docs/extending/` shows one.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
+from types import FunctionType
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, TupleType, f64, i1, i64
@@ -58,6 +59,7 @@ class Kind(StrEnum):
 
     VALUE = "value"
     DTYPE = "dtype"
+    STRING = "string"
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,8 @@ class Operator(IRDLOperation):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
     """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
     PURE: ClassVar[bool] = True
+    SPREAD: ClassVar[bool] = False
+    """Whether the fields of `xs*`, the last operand, are arguments one by one in Python: attributes are named then."""
 
     def infer(self) -> Attribute:
         """The struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the argument."""
@@ -262,6 +266,15 @@ class Operator(IRDLOperation):
                 raise DTypeError(
                     f"{cls.name}: attribute {name} is of the wrong type", expected=spec.expected(), found=value
                 )
+
+    @classmethod
+    def gathered(cls, args: Sequence[Any]) -> list[Any]:
+        """The positional arguments of a call in Python, one for each operand where the operator takes them spread."""
+        last = len(cls.ARG_NAMES) - 1
+        if not cls.SPREAD or len(args) < last:
+            return list(args)
+        rest = args[last:]
+        return [*args[:last], rest[0] if len(rest) == 1 and isinstance(rest[0], list | tuple) else tuple(rest)]
 
     @property
     def args(self) -> list[Arg]:
@@ -446,10 +459,19 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
         made: Any = type(cls.__name__, cls.__bases__, body)
         defined: type[Operator] = irdl_op_definition(made)
         defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
+        _let_super_find(defined)
         OPERATORS.declare(name, defined)
         return defined
 
     return define
+
+
+def _let_super_find(cls: type[Any]) -> None:
+    """`super()` in the methods looks for the class that they were written in: now it is `cls`, made anew from that."""
+    for function in vars(cls).values():
+        if isinstance(function, FunctionType) and "__class__" in function.__code__.co_freevars:
+            cells = function.__closure__ or ()
+            cells[function.__code__.co_freevars.index("__class__")].cell_contents = cls
 
 
 def operators_of(module_globals: Mapping[str, object]) -> Iterator[type[Operator]]:

@@ -1,7 +1,7 @@
 """The table of operators, and the plug-ins that fill it up.
 
-A plug-in is a package with an entry point in the group `tirax.plugins` that names a module; importing the module declares
-its operators:
+A plug-in is a package with an entry point in the group `tirax.plugins` that names a module; importing the module
+declares its operators:
 
     [project.entry-points."tirax.plugins"]
     acme = "acme_operators"

@@ -230,6 +230,8 @@ class DataflowOp(IRDLOperation):
         for op in self.body.block.ops:
             if isinstance(op, IfOp | DataflowOp):
                 raise VerifyException(f"{op.name} must not stand in a dataflow block")
+            if not getattr(op, "PURE", True):
+                raise VerifyException(f"{op.name} may have effects and must not stand in a dataflow block")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import FloatAttr, TupleType, f32, f64, i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import suggestion
 from ...dialects import relax
 from ...dialects.dtypes import dtype_of, is_float
+from ...dialects.names import name_of
 from ...dialects.relax import OBJECT, OPERATORS, Kind, ShapeType, TensorDataAttr, TensorType
 from ...dialects.relax.reduce import ReduceOp
 from ...dialects.sym.expr import Const, SymExpr, i32
@@ -156,12 +158,25 @@ def _check_count(p: RelaxParser, site: CallSite, name: str, args: int, result: A
 
 
 def _call_tir(p: RelaxParser, site: CallSite) -> SSAValue:
-    gvar, args, sinfo, tir_vars = site.bind("gvar args= out_sinfo tir_vars=")
+    return _tensor_call(p, site, *site.bind("gvar args= out_sinfo tir_vars="))
+
+
+def _call_tir_with_grad(p: RelaxParser, site: CallSite) -> SSAValue:
+    *call, grad, kwargs, tir_vars = site.bind("gvar args out_sinfo te_grad_name te_grad_kwargs= tir_vars=")
+    if not isinstance(grad, str):
+        raise site.error("te_grad_name must be a string", found=describe(grad))
+    given = None if kwargs is None else attribute_dict(p.source, site.node, kwargs)
+    return _tensor_call(p, site, *call, tir_vars, grad, given)
+
+
+def _tensor_call(
+    p: RelaxParser, site: CallSite, gvar: Any, args: Any, sinfo: Any, tir_vars: Any, *grad: Any
+) -> SSAValue:
     name, values = _callee(p, site, gvar), _call_args(p, site, () if args is None else args)
     result = _out_sinfo(p, site, sinfo)
     variables = _tir_vars(p, site, tir_vars)
     _check_count(p, site, name, len(values), result, len(variables or ()))
-    return p.emit(relax.CallTIROp(name, values, result, variables), site.node)
+    return p.emit(relax.CallTIROp(name, values, result, variables, *grad), site.node)
 
 
 def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
@@ -174,6 +189,14 @@ def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
     return p.emit(
         relax.CallTIRInplaceOp(name, values, cast("list[int]", places), result, _tir_vars(p, site, tir_vars)), site.node
     )
+
+
+def _invoke_closure(p: RelaxParser, site: CallSite) -> SSAValue:
+    """`R.invoke_closure(f, (x,), sinfo_args=…)` is `f(x)`, of the struct info that is given."""
+    closure, args, sinfo = site.bind("closure args sinfo_args=")
+    kwargs = {} if sinfo is None else {"sinfo_args": sinfo}
+    values = _call_args(p, site, args)
+    return p.call_value(closure, replace(site, args=values, kwargs=kwargs))
 
 
 def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
@@ -232,9 +255,9 @@ def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[s
     cls = OPERATORS[name]
     operands = [n.rstrip("*?") for n in cls.ARG_NAMES]
     names = [*operands, *cls.ATTR_SPECS]
-    if len(args) > len(names):
+    if len(args) > len(names) and not cls.SPREAD:
         raise site.error("too many arguments", expected=f"at most {len(names)}: {', '.join(names)}", found=len(args))
-    given = dict(zip(names, args, strict=False))
+    given = dict(zip(names, cls.gathered(args), strict=False))
     for key, value in kwargs.items():
         if key not in names:
             hint = suggestion(key, names)
@@ -266,6 +289,8 @@ def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
 def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any, site: CallSite) -> Any:
     if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
         return p.dtype(value, site.node)
+    if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
+        return _taken_string(value.op)
     value = plain_value(value)
     if name in ("axis", "axes") and isinstance(value, int) and _takes_axes(cls):
         return [value]
@@ -274,6 +299,14 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise site.error(f"attribute '{name}' must be a constant", found=describe(value))
+
+
+def _taken_string(op: relax.StringOp) -> str:
+    """The text of `R.str("…")` that was written for an attribute: the op itself goes where nothing else uses it."""
+    if op.result.first_use is None and name_of(op.result) is None:
+        op.detach()
+        op.erase()
+    return op.value.data
 
 
 _LISTS = ("relax.permute_dims", "relax.expand_dims", "relax.squeeze", "relax.nn.layer_norm", "relax.nn.rms_norm")
@@ -363,8 +396,11 @@ CALLS: dict[str, Builder] = {
     "extern": _extern,
     "tuple": _tuple,
     "call_tir": _call_tir,
+    "call_tir_with_grad": _call_tir_with_grad,
     "call_tir_inplace": _call_tir_inplace,
     "call_dps_packed": _call_dps_packed,
+    "invoke_closure": _invoke_closure,
+    "invoke_pure_closure": _invoke_closure,
     "call_packed": _packed(relax.CallPackedOp),
     "call_pure_packed": _packed(relax.CallPurePackedOp),
     "match_cast": _match_cast,

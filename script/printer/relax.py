@@ -274,13 +274,18 @@ class RelaxPrinter:
                 skipped = True
             elif isinstance(arg, SSAValue):
                 args.append((f"{name.rstrip('?')}=" if skipped else "") + self._values[arg])
+            elif op.SPREAD:
+                args += [self._values[v] for v in arg]
             else:
                 args.append(self._argument_tuple(arg))
         for name, spec in op.ATTR_SPECS.items():
-            value = op.attr(name)
-            void = value is None and spec.kind is relax.Kind.DTYPE
-            args.append(f"{name}={string('void') if void else python_value(value)}")
+            args.append(f"{name}={self._attribute(op.attr(name), spec.kind)}")
         return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
+
+    def _attribute(self, value: object, kind: relax.Kind) -> str:
+        if kind is relax.Kind.STRING:
+            return f"{self.doc.relax('str')}({python_value(value)})"
+        return string("void") if value is None and kind is relax.Kind.DTYPE else python_value(value)
 
     def _argument_tuple(self, values: Sequence[SSAValue]) -> str:
         if len(values) == 1 and isinstance(values[0].type, TupleType):
@@ -296,9 +301,18 @@ class RelaxPrinter:
         args = [self._callee(op.callee_name), self._tuple(op.args), self._outputs(op.result_type)]
         if isinstance(op, relax.CallTIRInplaceOp):
             args.append(f"inplace_indices={op.indices}")
+        else:
+            args += self._gradient(op)
         if op.tir_vars is not None:
             args.append(f"tir_vars={self._shape(op.tir_vars)}")
-        return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
+        grad = "" if isinstance(op, relax.CallTIRInplaceOp) or op.te_grad_name is None else "_with_grad"
+        return f"{self.doc.relax(op.name.removeprefix('relax.') + grad)}({', '.join(args)})"
+
+    def _gradient(self, op: relax.CallTIROp) -> list[str]:
+        args = [] if op.te_grad_name is None else [f"te_grad_name={string(op.te_grad_name.data)}"]
+        if op.te_grad_kwargs is not None:
+            args.append(f"te_grad_kwargs={dictionary(self.doc, op.te_grad_kwargs.data, tir=False)}")
+        return args
 
     def call_dps_packed(self, op: relax.CallDPSPackedOp) -> str:
         args = [string(op.func.data), self._tuple(op.args), self._outputs(op.result_type)]

@@ -84,6 +84,12 @@ def test_the_page_shows_what_the_files_hold():
         assert text in files
 
 
+def test_links_lead_somewhere():
+    prose = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", prose)
+    assert links and all((EXTENDING / link).exists() for link in links)
+
+
 def test_an_operator_takes_no_more_than_25_lines():
     declared = (PLUGIN / "acme_operators.py").read_text().partition("@operator")[2]
     tested = (PLUGIN / "test_acme_operators.py").read_text()

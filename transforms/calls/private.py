@@ -44,11 +44,12 @@ def private_functions(module: ModuleOp) -> list[PrivateFunction]:
     return [PrivateFunction(f, c) for f, c in found if c and f.sym_name.data not in otherwise]
 
 
+_SHAPED = (TensorType, ShapeType)
+
+
 def _pairs(declared: Attribute, given: Attribute) -> Iterator[tuple[SymExpr, SymExpr]]:
     """Dimensions of a parameter's type and those of an argument's type in the same place."""
-    if isinstance(declared, TensorType) and isinstance(given, TensorType):
-        yield from zip(declared.dims or (), given.dims or (), strict=False)
-    elif isinstance(declared, ShapeType) and isinstance(given, ShapeType):
+    if isinstance(declared, _SHAPED) and isinstance(given, _SHAPED):
         yield from zip(declared.dims or (), given.dims or (), strict=False)
     elif isinstance(declared, PrimType) and isinstance(given, PrimType):
         if declared.expr is not None and given.expr is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .bindings import rewrite_bindings
 from .context import PatternContext, PatternSeq, SameShapeConstraint
+from .cost import EstimatedCost
+from .eqsat import EqsatRewrite, saturated
 from .patterns import (
     AndPattern,
     AttrPattern,
@@ -66,6 +68,8 @@ __all__ = [
     "DataTypePattern",
     "DataflowVarPattern",
     "DivergenceError",
+    "EqsatRewrite",
+    "EstimatedCost",
     "ExprPattern",
     "ExprPatternRewriter",
     "ExternFuncPattern",
@@ -107,5 +111,6 @@ __all__ = [
     "reject",
     "rewrite_bindings",
     "rewrite_call",
+    "saturated",
     "wildcard",
 ]

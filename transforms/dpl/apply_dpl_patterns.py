@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...diagnostics import TiraxError
 from ...ir.transform import Pass
+from .eqsat import EqsatRewrite
 from .rewriter import PatternMatchingRewriter, rewrite_module
 
 
@@ -22,15 +23,21 @@ from .rewriter import PatternMatchingRewriter, rewrite_module
 class ApplyDplPatterns(Pass):
     """Rewrites by the `PatternMatchingRewriter`s that a Python file defines, in the order of their definition.
 
-    `file`: the path of the file. `only`: the names of the rewriters to take; all where none is named.
+    `file`: the path of the file. `only`: the names of the rewriters to take; all where none is named. `eqsat`: dataflow
+    blocks become the cheapest that the rewriters, as rules of equality, can make of them (`EqsatRewrite`).
     """
 
     name = "apply-dpl-patterns"
     file: str
     only: tuple[str, ...] = ()
+    eqsat: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite_module(load_rewriters(self.file, self.only), op)
+        rewriters = load_rewriters(self.file, self.only)
+        if self.eqsat:
+            EqsatRewrite(rewriters).apply(ctx, op)
+        else:
+            rewrite_module(rewriters, op)
 
 
 def load_rewriters(file: str, only: tuple[str, ...] = ()) -> PatternMatchingRewriter:

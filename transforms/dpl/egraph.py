@@ -2,8 +2,8 @@
 
 Each binding is a member op; its result is used by the class that it belongs to and by nothing else, and members take
 the results of classes as operands. Equal members exist once (hash-consing), and two members that become equal, because
-classes they use are joined, join their classes in turn (congruence). What comes from outside is a class by `relax.bind`.
-A leaf (a constant, a shape) stands beside the classes until a rule makes it a member of one.
+classes they use are joined, join their classes in turn (congruence). What comes from outside is a class by
+`relax.bind`. A leaf (a constant, a shape) stands beside the classes until a rule makes it a member of one.
 
 Joining two classes replaces the uses of one by the other; what is written down elsewhere as an operand, such as in an
 expression that a rewriter has just made, follows by itself. That is all the union-find there is.
@@ -11,11 +11,11 @@ expression that a rewriter has just made, follows by itself. That is all the uni
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import cast
 
 from xdsl.dialects.equivalence import ClassOp, GraphOp, YieldOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, Use
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
@@ -30,6 +30,7 @@ class EGraph:
         self.block = Block()
         self.members: dict[Operation, ClassOp] = {}
         """The class of each member, in the order in which the members came."""
+        self._age: dict[Operation, int] = {}
         self._keys: dict[Operation, Hashable] = {}
         self._by_key: dict[Hashable, Operation] = {}
         self._inputs: dict[SSAValue, Operation] = {}
@@ -37,7 +38,6 @@ class EGraph:
         known: dict[SSAValue, SSAValue] = {}
         for op in ops:
             known[op.results[0]] = self._add_copy(op, known)
-        self.originals = tuple(self.members)
         self._yield = YieldOp(*(known[root] for root in roots))
         self.op = GraphOp([root.type for root in roots], Region(self.block))
         self.block.add_op(self._yield)
@@ -62,6 +62,16 @@ class EGraph:
     def exprs(self, cls: ClassOp) -> list[Expr]:
         """The expressions of a class, as handles."""
         return [bound_expr(cast(OpResult, value).op) for value in cls.arguments]
+
+    def first(self, cls: ClassOp) -> Expr:
+        """One expression of a class."""
+        return bound_expr(cast(OpResult, cls.arguments[0]).op)
+
+    def forget_discarded(self) -> None:
+        """Expressions that a rewriter made and did not return use no members any more."""
+        for op in self.members:
+            for user in {use.operation for use in op.results[0].uses if use.operation.parent is None}:
+                user.operands = ()
 
     def drop(self) -> None:
         """Let go of the values from outside."""
@@ -93,16 +103,17 @@ class EGraph:
 
         Raises `TiraxError` where one has an effect or a body.
         """
-        stack: list[tuple[Operation, int]] = []
-        result = self._resolved(value)
-        if result is not None:
-            return result
-        stack.append((cast(OpResult, value).op, 0))
+        found = self._resolved(value)
+        if found is not None:
+            return found
+        stack = [(cast(OpResult, value).op, 0)]
         while stack:
             op, i = stack.pop()
             if i == len(op.operands):
-                result = self._intern(op)
-                op.results[0].replace_all_uses_with(result) if result is not op.results[0] else None
+                value = self._intern(op)
+                if op.parent is None:
+                    op.results[0].replace_all_uses_with(value)
+                    op.operands = ()
                 continue
             operand = self._resolved(op.operands[i])
             if operand is None:
@@ -110,8 +121,7 @@ class EGraph:
             else:
                 op.operands[i] = operand
                 stack.append((op, i + 1))
-        assert result is not None
-        return result
+        return value
 
     def _resolved(self, value: SSAValue) -> SSAValue | None:
         """The class of a value or the leaf that it is, None where it has no place yet."""
@@ -155,6 +165,7 @@ class EGraph:
     def _new_class(self, op: Operation) -> ClassOp:
         self._insert(op)
         cls = self.members[op] = ClassOp(op.results[0])
+        self._age[op] = len(self._age)
         self._insert(cls)
         return cls
 
@@ -168,7 +179,7 @@ class EGraph:
     # Joining classes.
 
     def join(self, a: SSAValue, b: SSAValue) -> bool:
-        """Make two classes (or leaves) one, and what is congruent by that. False where they are one, or of two types."""
+        """Make two classes (or leaves) one, and what is congruent by that. False where they are or have two types."""
         changed = self._join(a, b)
         while self._same:
             kept, twin = self._same.pop()
@@ -186,7 +197,7 @@ class EGraph:
             self.members[cast(OpResult, value).op] = kept
         gone.operands = ()
         kept.operands = [*kept.arguments, *moved]
-        self._replace(gone.result, kept.result)
+        self._move_uses(gone.result.uses, kept.result)
         self.block.erase_op(gone)
         return True
 
@@ -198,11 +209,40 @@ class EGraph:
         uses = list(value.uses)
         cls = self.members[op] = ClassOp(value)
         self._insert(cls)
-        self._rekey(uses_of=uses, new=cls.result)
+        self._move_uses(uses, cls.result)
         return cls
 
-    def _replace(self, old: SSAValue, new: SSAValue) -> None:
-        self._rekey(list(old.uses), new)
+    def _move_uses(self, uses: Iterable[Use], new: SSAValue) -> None:
+        """Let `new` be used instead. Members that are equal to others now wait in `_same`."""
+        uses = list(uses)
+        users = list(dict.fromkeys(use.operation for use in uses if use.operation in self._keys))
+        for user in users:
+            key = self._keys[user]
+            if self._by_key.get(key) is user:
+                del self._by_key[key]
+        for use in uses:
+            use.operation.operands[use.index] = new
+        for user in users:
+            key = self._keys[user] = _key(user)
+            first = self._by_key.setdefault(key, user)
+            if first is not user:
+                self._same.append((first, user))
 
-    def _rekey(self, uses_of: Iterable[object], new: SSAValue) -> None:
-        raise NotImplementedError
+    def _erase_twin(self, kept: Operation, twin: Operation) -> None:
+        """Remove the newer of two members that are equal, and join their classes."""
+        if self._age[twin] < self._age[kept]:
+            kept, twin = twin, kept
+        cls, value = self.members.pop(twin), twin.results[0]
+        cls.operands = [v for v in cls.arguments if v is not value]
+        value.replace_all_uses_with(kept.results[0])
+        self._by_key[self._keys.pop(twin)] = kept
+        self.block.erase_op(twin)
+        self._join(self.members[kept].result, cls.result)
+
+
+def _key(op: Operation) -> Hashable:
+    """What equal members have in common."""
+    return (type(op), tuple(op.operands), frozenset(op.properties.items()), op.results[0].type)
+
+
+__all__ = ["EGraph"]

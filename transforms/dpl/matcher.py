@@ -98,7 +98,7 @@ class Matcher:
             if same_expr(known, expr):
                 yield
             return
-        for _ in _RULES[type(pattern)](self, pattern, expr):
+        for _ in RULES[type(pattern)](self, pattern, expr):
             self.found[pattern] = expr
             try:
                 yield
@@ -386,7 +386,7 @@ def _prim_array(m: Matcher, pattern: p.PrimArrPattern, expr: Subject) -> Ways:
         yield
 
 
-_RULES: dict[type[p.DFPattern], Callable[[Matcher, Any, Subject], Ways]] = {
+RULES: dict[type[p.DFPattern], Callable[[Matcher, Any, Subject], Ways]] = {
     p.WildcardPattern: _wildcard,
     p.VarPattern: _var,
     p.DataflowVarPattern: _dataflow_var,

@@ -26,6 +26,7 @@ from ...ir.transform import Pass
 from ...te.emit import TECall, call_te
 from . import (
     algebra,
+    base,
     creation,
     elementwise,
     image,
@@ -39,10 +40,11 @@ from . import (
     windows,
 )
 from .requirements import extent_check
-from .rules import Emit, known_shape, rule_of
+from .rules import BUILDERS, Emit, known_shape, rule_of
 
 FAMILIES = (
     algebra,
+    base,
     creation,
     elementwise,
     image,
@@ -108,7 +110,7 @@ class LegalizeBuilder:
             if isinstance(value, OpResult) and value.op.parent is None:
                 self.emit(value.op)
         if op.parent is None:
-            op = _pure(op)
+            op = _pure(op) if getattr(self.anchor, "PURE", True) else op
             self.legalizer.insert_before(self.anchor, op)
             self.emitted.append(op)
         return op.results[0]
@@ -189,7 +191,7 @@ class _Legalizer:
 
     def operator(self, op: Operator) -> Sequence[Operation]:
         """Legalize one operator; what a custom rule put in its place."""
-        custom = self.custom.get(op.name)
+        custom = self.custom.get(op.name) or BUILDERS.get(op.name)
         if custom is not None:
             return self._customized(op, custom)
         rule = rule_of(op)

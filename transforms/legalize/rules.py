@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
@@ -27,6 +27,18 @@ class Emit:
 
 Rule = Callable[[Operator], Emit | None]
 """From an operator to what computes it; None where the operator has to stay."""
+
+
+class Builder(Protocol):
+    """What a rule that makes other Relax operations builds with."""
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Insert a detached op in front of the operator; its first result."""
+        ...
+
+
+BUILDERS: dict[str, Callable[[Builder, Operator], SSAValue]] = {}
+"""Rules of operators that become other Relax operations, by the operator's name: `(builder, op) -> value`."""
 
 RULES: dict[str, Rule] = {}
 """The rule of each operator, by the operator's name."""

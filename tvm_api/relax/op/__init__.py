@@ -9,6 +9,9 @@ from ....ir.relax_ops import (
     call_pure_packed,
     call_tir,
     call_tir_inplace,
+    call_tir_with_grad,
+    invoke_closure,
+    invoke_pure_closure,
     operator_attribute,
     operators_in,
 )
@@ -23,4 +26,14 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *operators_in("relax.")])
 
 
-__all__ = ["call_dps_packed", "call_pure_packed", "call_tir", "call_tir_inplace", "image", "nn"]
+__all__ = [
+    "call_dps_packed",
+    "call_pure_packed",
+    "call_tir",
+    "call_tir_inplace",
+    "call_tir_with_grad",
+    "image",
+    "invoke_closure",
+    "invoke_pure_closure",
+    "nn",
+]

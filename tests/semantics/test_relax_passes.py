@@ -1,0 +1,48 @@
+"""Passes on Relax programs keep the meaning of random ones, and what they give can be printed and read."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import checks
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from programs import Program, programs
+
+from tirax.interpreter import assert_same_meaning
+from tirax.transforms.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
+
+PASSES = (
+    "to-non-dataflow", "convert-to-dataflow", "inline-private-functions", "expand-tuple-arguments",
+    "remove-unused-parameters", "remove-unused-outputs", "remove-redundant-reshape", "expand-matmul-of-sum",
+    "reorder-permute-dims-after-concat", "reorder-take-after-matmul", "decompose-ops-for-inference",
+)  # fmt: skip
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+some = settings(
+    max_examples=12,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@some
+@given(programs())
+def test_passes(program: Program) -> None:
+    for name in PASSES:
+        checks.texts(checks.passes_keep_meaning(program.module, [name]))
+    checks.texts(checks.passes_keep_meaning(program.module, PASSES))
+
+
+@some
+@given(programs())
+def test_orders(program: Program) -> None:
+    for order, direction in product(ORDERS, DIRECTIONS):
+        after = TopologicalSort(order, direction)(program.module)
+        assert_same_meaning(program.module, after)
+        checks.texts(after)

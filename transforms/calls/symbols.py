@@ -1,0 +1,56 @@
+"""The symbolic variables that IR mentions, and those that parameters determine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, TupleType
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import relax
+from ...dialects.relax.types import free_symbolic_vars
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import Var
+
+
+def determined_variables(types: Iterable[Attribute]) -> list[Var]:
+    """The variables that values of these types determine, in order: those that are a dimension by themselves."""
+    found: dict[Var, None] = {}
+    for t in types:
+        if isinstance(t, relax.TensorType | relax.ShapeType):
+            found |= {d: None for d in t.dims or () if isinstance(d, Var)}
+        elif isinstance(t, relax.PrimType) and isinstance(t.expr, Var):
+            found[t.expr] = None
+        elif isinstance(t, TupleType):
+            found |= dict.fromkeys(determined_variables(t.types))
+    return list(found)
+
+
+def mentioned_variables(func: relax.FuncOp) -> list[Var]:
+    """The variables that a function's result and bindings mention, in types and attributes, in order."""
+    return list(dict.fromkeys([*_of_attributes(func), *mentioned_in(func.body.block.ops)]))
+
+
+def mentioned_in(ops: Iterable[Operation]) -> list[Var]:
+    """The variables that bindings, and what is in them, mention in types of results and in attributes, in order."""
+    found: dict[Var, None] = {}
+    for op in (inner for outer in ops for inner in outer.walk()):
+        types = [r.type for r in op.results]
+        types += [a.type for r in op.regions for b in r.blocks for a in b.args]
+        found |= dict.fromkeys([*free_symbolic_vars(types), *_of_attributes(op)])
+    return list(found)
+
+
+def _of_attributes(op: Operation) -> Iterator[Var]:
+    yield from free_symbolic_vars(op.properties.values())
+    for attr in op.properties.values():
+        yield from _attribute_variables(attr)
+
+
+def _attribute_variables(attr: Attribute) -> Iterator[Var]:
+    if isinstance(attr, SymAttr):
+        yield from attr.data.free_vars()
+    elif isinstance(attr, ArrayAttr):
+        for each in cast(Iterable[Attribute], attr):
+            yield from _attribute_variables(each)

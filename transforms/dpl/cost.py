@@ -1,0 +1,96 @@
+"""What a Relax expression costs, as far as its struct info tells: bytes moved and arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import relax
+from ...dialects.dtypes import byte_size
+from ...dialects.sym.expr import SymExpr
+from ...ir.expr import Expr
+
+CostFunction = Callable[[Expr], float]
+"""What computing an expression costs when its operands are there: a number that is not negative."""
+Shape = tuple[int, ...]
+_FREE: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp, relax.TupleGetItemOp, relax.BindOp)
+
+
+@dataclass(frozen=True)
+class EstimatedCost:
+    """Bytes read (an operand that is used twice once) and written, plus operations of arithmetic.
+
+    Of a symbolic variable `bounds` says by name what is assumed; of others, and of extents that are not known at all,
+    `assumed_extent`. As much time goes by for a byte as for `flops_per_byte` operations.
+    """
+
+    bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+    assumed_extent: int = 256
+    flops_per_byte: float = 8.0
+
+    def __call__(self, expr: Expr) -> float:
+        op = expr.op_handle
+        if isinstance(op, _FREE):
+            return 0.0
+        values = (*op.operands, op.results[0])
+        moved = sum(prod(self._shape(t)) * _bytes_of(t) for v in dict.fromkeys(values) for t in tensors_of(v.type))
+        shapes = [self._shape(t) for v in values for t in tensors_of(v.type)]
+        return moved + self._flops(op, shapes) / self.flops_per_byte
+
+    def _flops(self, op: Operation, shapes: list[Shape]) -> int:
+        """The arithmetic of an op, of which `shapes` are the arguments' and, last, the results' shapes."""
+        count = _FLOPS.get(op.name)
+        if count is not None and len(shapes) >= 3:
+            return count(shapes[0], shapes[1], shapes[-1])
+        return max(map(prod, shapes), default=0)
+
+    def _shape(self, t: relax.TensorType) -> Shape:
+        if t.dims is None:
+            return (self.assumed_extent,) * max(t.ndim.data, 1)
+        return tuple(map(self._extent, t.dims))
+
+    def _extent(self, extent: SymExpr) -> int:
+        if extent.constant is not None:
+            return extent.constant
+        names = {str(var.name): self.bounds.get(str(var.name), self.assumed_extent) for var in extent.free_vars()}
+        return max(extent.evaluate(names), 0)
+
+
+def _matmul(a: Shape, b: Shape, out: Shape) -> int:
+    return 2 * prod(out) * (a[-1] if a else 1)
+
+
+def _linear(a: Shape, b: Shape, out: Shape) -> int:
+    return 2 * prod(out) * (b[-1] if b else 1)
+
+
+def _convolution(data: Shape, weight: Shape, out: Shape) -> int:
+    """Of weights OI…, the layout by default: each element of the result takes all weights of one output channel."""
+    return 2 * prod(out) * prod(weight[1:])
+
+
+_FLOPS: dict[str, Callable[[Shape, Shape, Shape], int]] = {
+    "relax.matmul": _matmul,
+    "relax.linear": _linear,
+    "relax.nn.conv1d": _convolution,
+    "relax.nn.conv2d": _convolution,
+    "relax.nn.conv3d": _convolution,
+}
+
+
+def tensors_of(t: Attribute) -> Iterable[relax.TensorType]:
+    """The tensors of a type, those in tuples included."""
+    if isinstance(t, TupleType):
+        return [inner for part in t.types for inner in tensors_of(part)]
+    return [t] if isinstance(t, relax.TensorType) else []
+
+
+def _bytes_of(t: relax.TensorType) -> int:
+    return 4 if t.element is None else byte_size(t.element)
+
+
+__all__ = ["CostFunction", "EstimatedCost"]
