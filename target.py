@@ -12,7 +12,15 @@ import shlex
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .diagnostics import DTypeError, SourceLocation, TiraxError, UnsupportedError, register_source, unknown_name
+from .diagnostics import (
+    DTypeError,
+    SourceLocation,
+    TiraxError,
+    UnsupportedError,
+    register_source,
+    suggestion,
+    unknown_name,
+)
 
 
 class TargetError(TiraxError, ValueError):
@@ -52,6 +60,17 @@ _X86_CPUS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_names("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids"), _FP16),
 }
 _DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
+
+_TUNING = ("allow-", "branchfusion", "evex", "false-deps-", "fast-", "idiv", "macrofusion", "prefer-", "slow-")
+"""How LLVM's names of x86 features begin that say what is fast, not what there is: a processor reports none of them."""
+
+
+def _check_feature(name: str, triple: str) -> None:
+    """Raise `TargetError` for no feature of x86; LLVM would only warn. Only the host's names can be had from LLVM."""
+    known = {n for n, _ in _host()[2]}
+    if not (_is_x86(triple) and _is_x86(_host()[0])) or name in known or name.startswith(_TUNING):
+        return
+    raise TargetError(f"unknown x86 feature '{name}'", hint=suggestion(name, known))
 
 
 @lru_cache(maxsize=1)
@@ -104,6 +123,7 @@ class Target:
         for item in given:
             if item[0] not in "+-":
                 raise TargetError(f"feature '{item}' in target '{self.text}'", expected=f"+{item} or -{item}")
+            _check_feature(item[1:], self.triple)
         if native:
             flags = [("+" if on else "-") + name for name, on in _host()[2]]
             enabled = {name for name, on in _host()[2] if on}

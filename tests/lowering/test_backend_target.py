@@ -74,6 +74,7 @@ def test_string_goes_round(text):
         ("llvm -num-cores=many", TargetError, ["-num-cores", "expected: a positive integer", "found: 'many'"]),
         ("llvm -num-cores=0", TargetError, ["expected: a positive integer"]),
         ("llvm -mattr=avx2", TargetError, ["+avx2 or -avx2"]),
+        ("llvm -mtriple=x86_64-linux-gnu -mattr=+avx512ff", TargetError, ["unknown x86 feature", "'avx512f'"]),
         ("llvm 'x", TargetError, ["No closing quotation"]),
     ],
 )
