@@ -222,13 +222,13 @@ class Function(BaseFunc, Expr):
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> Function:
         """A copy with symbolic variables replaced: `{"n": 16}`."""
-        from ..transforms.bind_symbolic_vars import BindSymbolicVars
+        from ..transforms.params.bind_symbolic_vars import BindSymbolicVars
 
         return self._transformed(BindSymbolicVars(dict(binding_map), self.name))
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> Function:
         """A copy with parameters (by name or variable) replaced by constants."""
-        from ..transforms.bind_params import BindParams
+        from ..transforms.params.bind_params import BindParams
 
         return self._transformed(BindParams(self.name, dict(binding_map)))
 

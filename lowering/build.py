@@ -135,7 +135,7 @@ def lower(
 
 
 def _bind_params(params: Mapping[str, Any]) -> Any:
-    from ..transforms.bind_params import BindParams
+    from ..transforms.params.bind_params import BindParams
 
     if not isinstance(params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TiraxError("params are not a mapping", expected="{name: array}", found=type(params).__name__)

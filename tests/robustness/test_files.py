@@ -15,7 +15,7 @@ from tirax.diagnostics import TiraxError
 from tirax.runtime.cache import ObjectCache, cache_key
 from tirax.runtime.errors import DamagedFileError, ExecutableFileError, ForeignFileError
 from tirax.runtime.executable import Executable
-from tirax.transforms.bind_params import BindParams
+from tirax.transforms.params.bind_params import BindParams
 
 MAIN = """
 relax.func @constant() -> !relax.tensor<[], f32> {

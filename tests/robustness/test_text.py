@@ -21,7 +21,7 @@ TESTS = Path(__file__).parent.parent
 SCRIPTS = [p.read_text() for p in sorted((TESTS / "golden" / "script").glob("*.txt"))]
 MLIR = [
     part
-    for path in sorted((TESTS / "filecheck" / "transforms").glob("fuse_*.mlir"))
+    for path in sorted((TESTS / "filecheck" / "transforms").rglob("fuse_*.mlir"))
     for part in re.sub(r"//.*", "", path.read_text()).split("\n\n\n")
     if part.strip()
 ]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from programs import Program, programs
 
 from tirax.interpreter import assert_same_meaning
-from tirax.transforms.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
+from tirax.transforms.bindings.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
 
 PASSES = (
     "to-non-dataflow", "convert-to-dataflow", "inline-private-functions", "expand-tuple-arguments",

@@ -17,7 +17,7 @@ from ...ir.module import IRModule
 from ...ir.relax_function import DataflowBlock, Function
 from ...ir.relax_ops import to_expr
 from ...ir.transform import no_gc
-from ..dead_code_elimination import remove_dead_bindings
+from ..bindings.dead_code_elimination import remove_dead_bindings
 from .context import PatternContext
 from .graph import match_block
 from .place import Placer, names_of

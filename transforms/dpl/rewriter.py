@@ -24,9 +24,9 @@ from ...ir.relax_function import Function
 from ...ir.relax_ops import to_expr
 from ...ir.transform import Pass, like_module, module_op, new_context, no_gc
 from ...ir.verify import check_dominance
-from ..canonicalize_bindings import CanonicalizeBindings
-from ..dead_code_elimination import remove_dead_bindings
-from ..eliminate_common_subexpr import EliminateCommonSubexpr
+from ..bindings.canonicalize_bindings import CanonicalizeBindings
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from ..bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from . import patterns as p
 from .graph import consumers
 from .matcher import Matcher, Matches, roots_of

@@ -12,10 +12,10 @@ from tirax.ir.expr import is_inline
 from tirax.ir.relax_ops import call_operator as call
 from tirax.ir.transform import new_context
 from tirax.ir.verify import verify_module
+from tirax.transforms.bindings.normalize import Normalize
 from tirax.transforms.dpl import DPLRewritePattern, PatternMatchingRewriter, is_op, wildcard
 from tirax.transforms.dpl.fuse_ops_by_pattern import FuseOpsByPattern
 from tirax.transforms.dpl.merge_composite_functions import MergeCompositeFunctions
-from tirax.transforms.normalize import Normalize
 
 
 def rules():

@@ -13,9 +13,9 @@ from tirax.dialects import relax, tir
 from tirax.dialects.names import name_of, set_name
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.transform import PassContext
-from tirax.transforms.annotate_tir_op_pattern import AnnotateTIROpPattern
-from tirax.transforms.fuse_ops import FuseOps
-from tirax.transforms.fuse_tir import FuseTIR
+from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
+from tirax.transforms.fusion.fuse_ops import FuseOps
+from tirax.transforms.fusion.fuse_tir import FuseTIR
 from tirax.transforms.fusion.graph import BindingGraph, PostDominators
 from tirax.transforms.fusion.groups import Groups
 from tirax.transforms.fusion.outline import Outliner

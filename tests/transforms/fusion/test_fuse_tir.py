@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from tirax.dialects import relax, tir
 from tirax.dialects.names import name_of
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
-from tirax.transforms.fuse_ops import FuseOps
-from tirax.transforms.fuse_tir import REASON, FuseTIR
+from tirax.transforms.fusion.fuse_ops import FuseOps
+from tirax.transforms.fusion.fuse_tir import REASON, FuseTIR
 
 Program = Callable[[str, str, str], ModuleOp]
 Parse = Callable[[str], ModuleOp]

@@ -11,8 +11,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.interpreter import assert_same_meaning
-from tirax.transforms.fuse_ops import FuseOps
-from tirax.transforms.fuse_tir import FuseTIR
+from tirax.transforms.fusion.fuse_ops import FuseOps
+from tirax.transforms.fusion.fuse_tir import FuseTIR
 
 TENSOR, HALVES = "f32[8, 8]", "tuple<f32[8, 4], f32[8, 4]>"
 TVM_NAMES = {"tuple": "Tuple", "tuple_get_item": "TupleGetItem"}

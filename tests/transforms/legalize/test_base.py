@@ -19,8 +19,8 @@ from tirax.lowering.build import build
 from tirax.runtime.builtins import tensor_to_shape
 from tirax.runtime.errors import ArgumentError, AssertionFailedError
 from tirax.script import parse_source, print_script
-from tirax.transforms.dead_code_elimination import DeadCodeElimination
-from tirax.transforms.eliminate_common_subexpr import EliminateCommonSubexpr
+from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
+from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api import relax as rx
 

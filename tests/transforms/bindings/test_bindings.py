@@ -1,0 +1,266 @@
+"""The passes on bindings: by text, by meaning, and what they refuse."""
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError
+from tirax.dialects import relax
+from tirax.interpreter import assert_same_meaning, interpret
+from tirax.ir.transform import Sequential
+from tirax.transforms.bindings.canonicalize_bindings import CanonicalizeBindings
+from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
+from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from tirax.transforms.bindings.fold_constant import FoldConstant
+from tirax.transforms.bindings.normalize import Normalize
+from tirax.transforms.params.bind_params import BindParams
+from tirax.transforms.params.bind_symbolic_vars import BindSymbolicVars
+
+PROGRAM = """
+relax.func private @unused(%x: !relax.tensor<[4], f32>) -> !relax.tensor<[4], f32> {
+  relax.return %x : !relax.tensor<[4], f32>
+}
+relax.func private @helper(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  %y = relax.negative %x : !relax.tensor<[n], f32>
+  relax.return %y : !relax.tensor<[n], f32>
+}
+relax.func @main(
+  %x: !relax.tensor<[n, k], f32>, %w: !relax.tensor<[k, 6], f32>, %b: !relax.tensor<[6], f32>
+) -> !relax.tensor<[n, 6], f32> {
+  %gv, %dead = relax.dataflow {
+    %p = relax.permute_dims %w : !relax.tensor<[6, k], f32>
+    %pp = relax.permute_dims %p : !relax.tensor<[k, 6], f32>
+    %pp2 = relax.permute_dims %p : !relax.tensor<[k, 6], f32>
+    %one = relax.constant <f32 [] 1.0>
+    %bb = relax.add %b, %one : !relax.tensor<[6], f32>
+    %lv = relax.matmul %x, %pp2 : !relax.tensor<[n, 6], f32>
+    %al = relax.bind %lv : !relax.tensor<[n, 6], f32> -> !relax.tensor<[n, 6], f32>
+    %t = relax.tuple(%al, %pp)
+    %first = relax.tuple_get_item %t[0] : !relax.tensor<[n, 6], f32>
+    %lv5 = relax.add %first, %bb : !relax.tensor<[n, 6], f32>
+    %un = relax.exp %lv5 : !relax.tensor<[n, 6], f32>
+    relax.output %lv5, %un : !relax.tensor<[n, 6], f32>, !relax.tensor<[n, 6], f32>
+  }
+  %h = relax.call @helper(%b) : !relax.tensor<[6], f32>
+  %out = relax.add %gv, %h : !relax.tensor<[n, 6], f32>
+  relax.return %out : !relax.tensor<[n, 6], f32>
+}
+"""
+
+ALL = [Normalize(), CanonicalizeBindings(), EliminateCommonSubexpr(), DeadCodeElimination(), FoldConstant()]
+
+
+@pytest.mark.parametrize("one", [*ALL, Sequential(ALL)], ids=lambda p: p.info.name)
+def test_the_meaning_stays(parse, one):
+    module = parse(PROGRAM)
+    module.verify()
+    assert_same_meaning(module, one(module))
+
+
+def count(module, kind):
+    return sum(isinstance(op, kind) for op in module.walk())
+
+
+def ops_named(module, name):
+    return sum(op.name == name for op in module.walk())
+
+
+def functions(module):
+    return {f.sym_name.data for f in module.ops}
+
+
+def test_canonicalize_removes_other_names_and_known_fields(parse):
+    after = CanonicalizeBindings()(parse(PROGRAM))
+    assert count(after, relax.BindOp) == 0
+    assert count(after, relax.TupleGetItemOp) == 0
+
+
+def test_canonicalize_keeps_what_checks_at_run_time(parse):
+    t = "!relax.tensor<[n], f32>"
+    text = f"""relax.func @f(%x: {t}) -> !relax.tensor<[m], f32> {{
+      %y = relax.match_cast %x : {t} -> !relax.tensor<[m], f32>
+      relax.return %y : !relax.tensor<[m], f32> }}"""
+    assert count(CanonicalizeBindings()(parse(text)), relax.MatchCastOp) == 1
+    certain = text.replace("[m]", "[n]")
+    assert count(CanonicalizeBindings()(parse(certain)), relax.MatchCastOp) == 0
+
+
+def test_dead_code(parse):
+    after = DeadCodeElimination()(parse(PROGRAM))
+    assert functions(after) == {"helper", "main"}
+    assert ops_named(after, "relax.exp") == 0
+    block = next(op for op in after.walk() if isinstance(op, relax.DataflowOp))
+    assert len(block.outputs) == 1
+
+
+def test_dead_code_with_entry_functions(parse):
+    assert functions(DeadCodeElimination(("unused",))(parse(PROGRAM))) == {"unused"}
+    with pytest.raises(NameLookupError, match="did you mean 'main'"):
+        DeadCodeElimination(("mian",))(parse(PROGRAM))
+
+
+def test_dead_code_keeps_effects(parse):
+    text = """relax.func @f(%x: !relax.tensor<[4], f32>) -> !relax.tensor<[4], f32> impure {
+      %e = relax.call_packed "print"(%x) : !relax.object
+      %p = relax.call_pure_packed "id"(%x) : !relax.object
+      relax.return %x : !relax.tensor<[4], f32> }"""
+    after = DeadCodeElimination()(parse(text))
+    assert count(after, relax.CallPackedOp) == 1
+    assert count(after, relax.CallPurePackedOp) == 0
+
+
+def test_common_subexpressions(parse):
+    after = EliminateCommonSubexpr()(parse(PROGRAM))
+    assert ops_named(after, "relax.permute_dims") == 2
+
+
+def test_equal_constants_are_equal_operands(parse):
+    t = "!relax.tensor<[4], f32>"
+    text = f"""relax.func @f(%x: {t}) -> {t} {{
+      %0 = relax.constant <f32 [] 1.0>
+      %a = relax.add %x, %0 : {t}
+      %1 = relax.constant <f32 [] 1.0>
+      %b = relax.add %x, %1 : {t}
+      %2 = relax.constant <f32 [] 2.0>
+      %c = relax.add %x, %2 : {t}
+      %d = relax.add %a, %b : {t}
+      %e = relax.add %d, %c : {t}
+      relax.return %e : {t} }}"""
+    after = EliminateCommonSubexpr()(parse(text))
+    assert ops_named(after, "relax.add") == 4
+    assert_same_meaning(parse(text), after)
+
+
+def test_branches_share_only_what_is_visible(parse):
+    t = "!relax.tensor<[4], f32>"
+    text = f"""relax.func @f(%x: {t}, %c: !relax.tensor<[], i1>) -> {t} {{
+      %a = relax.exp %x : {t}
+      %r = relax.if %c : {t} {{
+        %b = relax.exp %x : {t}
+        %d = relax.abs %x : {t}
+        %s = relax.add %b, %d : {t}
+        relax.yield %s : {t}
+      }} else {{
+        %e = relax.abs %x : {t}
+        relax.yield %e : {t}
+      }}
+      relax.return %r : {t} }}"""
+    after = EliminateCommonSubexpr()(parse(text))
+    assert ops_named(after, "relax.exp") == 1
+    assert ops_named(after, "relax.abs") == 2
+    assert_same_meaning(parse(text), after)
+
+
+def test_fold_constant_folds_what_depends_on_constants_alone(parse):
+    w = np.arange(24, dtype="float32").reshape(4, 6)
+    bound = BindParams("main", {"w": w})(parse(PROGRAM))
+    folded = FoldConstant()(bound)
+    assert ops_named(folded, "relax.permute_dims") == 0
+    x, b = np.ones((3, 4), "float32"), np.ones(6, "float32")
+    np.testing.assert_allclose(interpret(folded, "main", [x, b]), interpret(parse(PROGRAM), "main", [x, w, b]))
+
+
+def test_fold_constant_respects_its_limit(parse):
+    w = np.arange(24, dtype="float32").reshape(4, 6)
+    bound = BindParams("main", {"w": w})(parse(PROGRAM))
+    assert ops_named(FoldConstant(max_bytes=8)(bound), "relax.permute_dims") == 3
+
+
+def test_bind_params_binds_symbolic_dims(parse):
+    bound = BindParams("main", {"w": np.ones((4, 6), "float32"), "b": np.ones(6, "float32")})(parse(PROGRAM))
+    main = next(f for f in bound.ops if f.sym_name.data == "main")
+    assert str(main.params[0].type) == "!relax.tensor<[n, 4], f32>"
+    assert len(main.params) == 1
+    x = np.ones((2, 4), "float32")
+    expected = interpret(parse(PROGRAM), "main", [x, np.ones((4, 6), "float32"), np.ones(6, "float32")])
+    np.testing.assert_allclose(interpret(bound, "main", [x]), expected)
+
+
+def test_bind_params_from_a_file(parse, tmp_path):
+    np.savez(tmp_path / "w.npz", w=np.ones((4, 6), "float32"))
+    bound = BindParams("main", file=str(tmp_path / "w.npz"))(parse(PROGRAM))
+    assert len(next(f for f in bound.ops if f.sym_name.data == "main").params) == 2
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"W": np.ones((4, 6), "float32")}, NameLookupError, "did you mean"),
+        ({"w": np.ones((4, 5), "float32")}, ShapeError, "wrong extent in dimension 1"),
+        ({"w": np.ones(4, "float32")}, ShapeError, "wrong rank"),
+        ({"w": np.ones((4, 6))}, DTypeError, "wrong dtype"),
+        ({"x": np.ones((4, 5), "float32"), "w": np.ones((4, 6), "float32")}, ShapeError, "wrong extent"),
+        ({3: np.ones(3)}, TiraxError, "by its name"),
+    ],
+)
+def test_bind_params_refuses(parse, params, error, message):
+    with pytest.raises(error, match=message):
+        BindParams("main", params)(parse(PROGRAM))
+
+
+def test_bind_params_of_a_missing_function_or_file(parse, tmp_path):
+    with pytest.raises(NameLookupError, match="unknown Relax function 'man'"):
+        BindParams("man", {})(parse(PROGRAM))
+    (tmp_path / "bad.npz").write_bytes(b"nonsense")
+    for name in ("bad.npz", "absent.npz"):
+        with pytest.raises(TiraxError, match="cannot read parameters"):
+            BindParams("main", file=str(tmp_path / name))(parse(PROGRAM))
+
+
+def test_bind_symbolic_vars(parse):
+    after = BindSymbolicVars({"n": 3}, func_name="main")(parse(PROGRAM))
+    main = next(f for f in after.ops if f.sym_name.data == "main")
+    assert str(main.ret_type) == "!relax.tensor<[3, 6], f32>"
+    assert "n" not in {
+        str(v.name) for v in relax.free_symbolic_vars([r.type for op in main.walk() for r in op.results])
+    }
+    with pytest.raises(NameLookupError, match="unknown symbolic variable 'q'"):
+        BindSymbolicVars({"q": 3})(parse(PROGRAM))
+    with pytest.raises(TiraxError, match="as many values as names"):
+        BindSymbolicVars(names=("n", "k"), values=(1,))
+
+
+def test_normalize_refines_and_names(parse):
+    text = """relax.func @f(%x: !relax.tensor<[n, 4], f32>) -> !relax.tensor<ndim = 2, f32> {
+      %y = relax.dataflow {
+        %0 = relax.exp %x : !relax.tensor<*, f32>
+        %1 = relax.permute_dims %0 : !relax.tensor<ndim = 2, f32>
+        relax.output %1 : !relax.tensor<ndim = 2, f32>
+      }
+      relax.return %y : !relax.tensor<ndim = 2, f32> }"""
+    after = str(Normalize()(parse(text)))
+    assert "%lv = relax.exp %x : !relax.tensor<[n, 4], f32>" in after
+    assert "%lv1 = relax.permute_dims %lv : !relax.tensor<[4, n], f32>" in after
+    assert "relax.return %y : !relax.tensor<[4, n], f32>" in after
+
+
+def test_dead_code_keeps_the_casts_of_a_block_without_outputs(parse):
+    text = """relax.func @f(%y: !relax.tensor<ndim = 1, f32>) -> !relax.tensor<ndim = 1, f32> {
+      %z = relax.dataflow {
+        %c = relax.match_cast %y : !relax.tensor<ndim = 1, f32> -> !relax.tensor<[m], f32>
+        relax.output %c : !relax.tensor<[m], f32>
+      }
+      %s = relax.shape [m]
+      %w = relax.ones %s {dtype = "float32"} : !relax.tensor<[m], f32>
+      relax.return %w : !relax.tensor<[m], f32> }"""
+    module = parse(text)
+    after = DeadCodeElimination()(module)
+    assert count(after, relax.MatchCastOp) == 1
+    assert_same_meaning(module, after)
+
+
+def test_folding_removes_what_only_dead_bindings_of_a_branch_used(parse):
+    text = """relax.func @f(%c: !relax.tensor<[], i1>, %x: !relax.tensor<[4], f32>) -> !relax.tensor<[4], f32> {
+      %a = relax.exp %x : !relax.tensor<[4], f32>
+      %r = relax.if %c : !relax.tensor<[4], f32> {
+        %d = relax.exp %a : !relax.tensor<[4], f32>
+        relax.yield %x : !relax.tensor<[4], f32>
+      } else {
+        relax.yield %x : !relax.tensor<[4], f32>
+      }
+      relax.return %r : !relax.tensor<[4], f32> }"""
+    assert ops_named(FoldConstant()(parse(text)), "relax.exp") == 0
+
+
+def test_dead_code_without_public_functions_keeps_them(parse):
+    text = PROGRAM.replace("relax.func @main", "relax.func private @main")
+    assert functions(DeadCodeElimination()(parse(text))) == {"unused", "helper", "main"}

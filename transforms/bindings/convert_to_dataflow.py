@@ -1,0 +1,107 @@
+"""Gather runs of pure bindings into dataflow blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...ir.expr import is_inline
+from ...ir.functions import FunctionOp, binding_blocks, functions, relax_functions
+from ...ir.substitute import is_removable
+from ...ir.transform import Pass
+from .canonicalize_bindings import canonicalize_function
+from .to_non_dataflow import flatten_dataflow
+
+
+@dataclass(frozen=True)
+class ConvertToDataflow(Pass):
+    """Makes a dataflow block of each run of at least `min_size` pure bindings; blocks beside a run join it.
+
+    Names for other names go, as `canonicalize-bindings` removes them.
+
+    y = exp(x); z = abs(y)  ->  z = dataflow { y = exp(x); z = abs(y); output(z) }
+
+    Branches, and calls that may have effects, end a run. Raises `TiraxError` for a `min_size` below 1.
+    """
+
+    name = "convert-to-dataflow"
+    min_size: int = 2
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.min_size < 1:
+            raise TiraxError("a dataflow block has at least one binding", expected="min_size >= 1", found=self.min_size)
+        table = functions(op)
+        for func in relax_functions(op):
+            flatten_dataflow(func)
+            canonicalize_function(func)
+            for block in list(binding_blocks(func)):
+                for run in list(_runs(block, table)):
+                    if sum(not is_inline(o) for o in run) >= self.min_size:
+                        _gather(run)
+
+
+def _is_pure(op: Operation, table: Mapping[str, FunctionOp]) -> bool:
+    if isinstance(op, relax.CallOp):
+        callee = table.get(op.callee_name)
+        return isinstance(callee, relax.FuncOp) and callee.pure
+    return isinstance(op, relax.MatchCastOp) or is_removable(op)
+
+
+def _runs(block: Block, table: Mapping[str, FunctionOp]) -> Iterator[Sequence[Operation]]:
+    """Runs of pure bindings. A leaf without a name goes where its user goes: at the end of a run it is left out."""
+    run: list[Operation] = []
+    for op in block.ops:
+        if _is_pure(op, table):
+            run.append(op)
+            continue
+        yield _without_trailing_leaves(run)
+        run = []
+    yield _without_trailing_leaves(run)
+
+
+def _without_trailing_leaves(run: list[Operation]) -> list[Operation]:
+    while run and is_inline(run[-1]):
+        run.pop()
+    return run
+
+
+def _gather(run: Sequence[Operation]) -> None:
+    """Move a run into a dataflow block whose results are the values that are used after it."""
+    parent = run[0].parent
+    after = run[-1].next_op
+    assert parent is not None and after is not None
+    members = set(run)
+    inner = Block()
+    values = [v for op in run for v in op.results if any(_around(u.operation, parent) not in members for u in v.uses)]
+    for op in run:
+        op.detach()
+        inner.add_op(op)
+    inner.add_op(relax.OutputOp(values))
+    block = relax.DataflowOp(Region(inner))
+    parent.insert_op_before(block, after)
+    for i, (value, result) in enumerate(zip(values, block.outputs, strict=True)):
+        set_name(result, name_of(value))
+        value.replace_uses_with_if(result, lambda use: _around(use.operation, parent) not in (None, block))
+        _output_bound_value(block, i)
+
+
+def _around(op: Operation, block: Block) -> Operation | None:
+    """The op of `block` that is `op` or holds it."""
+    return block.find_ancestor_op_in_block(op)
+
+
+def _output_bound_value(block: relax.DataflowOp, index: int) -> None:
+    """`gv = lv; output(gv)` names the output of `lv` only: the output does so by itself."""
+    output = block.output_op
+    bind = output.values_[index].owner
+    if isinstance(bind, relax.BindOp) and bind.result.has_one_use() and bind.value.type == bind.result.type:
+        output.operands[index] = bind.value
+        bind.detach()
+        bind.erase()

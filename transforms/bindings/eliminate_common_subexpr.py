@@ -1,0 +1,72 @@
+"""Compute equal pure expressions once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of
+from ...ir.functions import relax_functions
+from ...ir.substitute import erase_unused, is_removable
+from ...ir.transform import Pass
+
+_LEAVES = (*relax.LEAVES, relax.TupleOp)
+
+
+@dataclass(frozen=True)
+class EliminateCommonSubexpr(Pass):
+    """Later bindings that are equal to an earlier one, whose value is visible, are replaced by it.
+
+    `call_only`: leave tuples and fields of tuples alone.
+    """
+
+    name = "eliminate-common-subexpr"
+    call_only: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in relax_functions(op):
+            _Scope(self.call_only).block(func.body.block, {})
+
+
+class _Scope:
+    def __init__(self, call_only: bool):
+        self.call_only = call_only
+        self.leaves: dict[SSAValue, Hashable] = {}
+
+    def block(self, block: Block, outer: dict[Hashable, Operation]) -> None:
+        """Replace in a block and those inside of it; `outer` are the expressions that are visible already."""
+        known = dict(outer)
+        for op in list(block.ops):
+            for region in op.regions:
+                for inner in region.blocks:
+                    self.block(inner, known)
+            if op.regions or not is_removable(op) or self._skipped(op):
+                continue
+            key = self.key(op)
+            first = known.setdefault(key, op)
+            if first is not op:
+                for old, new in zip(op.results, first.results, strict=True):
+                    old.replace_all_uses_with(new)
+                erase_unused([op])
+
+    def _skipped(self, op: Operation) -> bool:
+        if isinstance(op, _LEAVES) and name_of(op.results[0]) is None:
+            return True
+        return self.call_only and isinstance(op, relax.TupleOp | relax.TupleGetItemOp)
+
+    def key(self, op: Operation) -> Hashable:
+        operands = tuple(self.operand(v) for v in op.operands)
+        return (type(op), operands, frozenset(op.properties.items()), tuple(r.type for r in op.results))
+
+    def operand(self, value: SSAValue) -> Hashable:
+        """A value by itself; a leaf without a name by its content."""
+        found = self.leaves.get(value)
+        if found is None:
+            leaf = isinstance(value, OpResult) and isinstance(value.op, _LEAVES) and name_of(value) is None
+            found = self.leaves[value] = self.key(value.op) if leaf and isinstance(value, OpResult) else value
+        return found

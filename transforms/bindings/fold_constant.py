@@ -1,0 +1,140 @@
+"""Compute at compile time what depends on constants alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from ...dialects import relax, tir
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import free_symbolic_vars
+from ...interpreter.run import InterpreterError, make_interpreter
+from ...ir.functions import binding_blocks, functions, relax_functions
+from ...ir.substitute import erase_unused
+from ...ir.transform import Pass
+
+
+@dataclass(frozen=True)
+class FoldConstant(Pass):
+    """Operators and calls of tensor functions whose inputs are constants become constants.
+
+    `max_bytes` bounds the size of a result; `max_steps` the loop iterations of a tensor function that is interpreted
+    (operators are computed by numpy and take no steps).
+    """
+
+    name = "fold-constant"
+    max_bytes: int = 1 << 28
+    max_steps: int = 1 << 16
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        interpreter, semantics = make_interpreter(op)
+        table = functions(op)
+        for func in relax_functions(op):
+            blocks = list(binding_blocks(func))
+            for block in blocks:
+                for binding in list(block.ops):
+                    if self._foldable(binding, table):
+                        self._fold(binding, interpreter, semantics)
+            for block in reversed(blocks):  # inner blocks first: what they used may go then
+                erase_unused(block.ops)
+
+    def _foldable(self, op: Operation, table: dict[str, Any]) -> bool:
+        if not isinstance(op, relax.Operator | relax.CallTIROp) or not op.PURE or not op.operands:
+            return False
+        if not all(_is_constant(v) for v in op.operands) or not _known_size(op.result_type, self.max_bytes):
+            return False
+        if isinstance(op, relax.CallTIROp):
+            func = table.get(op.callee_name)
+            return isinstance(func, tir.FuncOp) and not op.tir_vars and _steps(func) <= self.max_steps
+        return True
+
+    @staticmethod
+    def _fold(op: Operation, interpreter: Any, semantics: Any) -> None:
+        assert isinstance(op, relax.Operator | relax.CallTIROp)
+        run = semantics.operator if isinstance(op, relax.Operator) else semantics.call_tir
+        try:
+            (value,) = run(interpreter, op, tuple(_value(v) for v in op.operands))
+        except InterpreterError:
+            return  # no meaning on these constants: left to fail, if ever it runs, at run time
+        _replace(op, value)
+
+
+def _is_constant(value: SSAValue) -> bool:
+    if not isinstance(value, OpResult):
+        return False
+    if isinstance(value.op, relax.TupleOp):
+        return all(_is_constant(f) for f in value.op.fields_)
+    if isinstance(value.op, relax.ShapeOp):
+        return not free_symbolic_vars([value.type])
+    return isinstance(value.op, relax.ConstantOp)
+
+
+def _value(value: SSAValue) -> Any:
+    assert isinstance(value, OpResult)
+    op = value.op
+    if isinstance(op, relax.TupleOp):
+        return tuple(_value(f) for f in op.fields_)
+    if isinstance(op, relax.ShapeOp):
+        return tuple(d.data.constant for d in op.values_)
+    assert isinstance(op, relax.ConstantOp)
+    return op.value.numpy()
+
+
+def _known_size(t: object, limit: int) -> bool:
+    if isinstance(t, TupleType):
+        return all(_known_size(f, limit) for f in t.types)
+    if not isinstance(t, relax.TensorType) or t.dims is None or t.element is None:
+        return False
+    size = 8
+    for d in t.dims:
+        if d.constant is None:
+            return False
+        size *= d.constant
+    return size <= limit
+
+
+def _steps(func: tir.FuncOp) -> int:
+    """The iterations of all loops of a tensor function, each times those around it; a large number if unknown."""
+
+    def count(op: Operation, times: int) -> int:
+        inner = times
+        if isinstance(op, tir.ForOp):
+            extent = None if isinstance(op.extent, SSAValue) else op.extent.constant
+            inner = times * (1 << 40 if extent is None else extent)
+        below = [child for region in op.regions for block in region.blocks for child in block.ops]
+        return inner + sum(count(child, inner) for child in below if child.regions)
+
+    return count(func, 1)
+
+
+def _replace(op: Operation, value: Any) -> None:
+    block = op.parent
+    assert block is not None
+    old = op.results[0]
+    if isinstance(old.type, TupleType):
+        fields = [_constant(v, t) for v, t in zip(value, old.type.types, strict=True)]
+        new: Operation = relax.TupleOp([f.result for f in fields])
+        block.insert_ops_before([*fields, new], op)
+    else:
+        new = _constant(value, old.type)
+        block.insert_op_before(new, op)
+    # A leaf with a name is a binding of its own; only what leaves the block needs one.
+    name = name_of(old) if _is_output(old) else None
+    old.replace_all_uses_with(new.results[0])
+    set_name(new.results[0], name)
+    op.detach()
+    op.erase()
+
+
+def _is_output(value: SSAValue) -> bool:
+    return any(isinstance(use.operation, relax.OutputOp | relax.ReturnOp | relax.YieldOp) for use in value.uses)
+
+
+def _constant(value: Any, t: Attribute) -> relax.ConstantOp:
+    assert isinstance(t, relax.TensorType) and t.element is not None
+    return relax.ConstantOp.of(np.asarray(value), t.element)

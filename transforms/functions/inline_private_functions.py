@@ -1,0 +1,130 @@
+"""Replace calls of private functions by their bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import is_base_of
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.builder import NameSupply
+from ...ir.functions import callee_names
+from ...ir.substitute import SymbolSubstitution
+from ...ir.transform import Pass
+from ..bindings.to_non_dataflow import flatten_dataflow
+from ..fusion.naming import make_unique
+from ..params.bind_symbolic_vars import function_symbols
+from .private import PrivateFunction, bind_variables, caller_of, clean_up, erase, insert_before, private_functions
+
+
+@dataclass(frozen=True)
+class InlinePrivateFunctions(Pass):
+    """Puts the bodies of private functions where they are called, and removes the functions.
+
+    f(a) {… y = exp(a); return y}; z = f(x)  ->  z = exp(x)
+
+    Symbolic variables become what the arguments make of them; where the types do not say that a call's arguments and
+    result fit, `match_cast` checks it. Functions stay that call themselves, that are used other than by calls, that
+    have attributes (they mean something to another pass or to a code generator), that hold closures, or that have
+    branches, effects or no purity and are called in a dataflow block.
+    """
+
+    name = "inline-private-functions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        candidates = {p.name: p for p in private_functions(op)}
+        inliner = _Inliner()
+        for private in _callees_first(candidates):
+            if _inlinable(private):
+                for call in private.calls:
+                    inliner.inline(private.func, call)
+                inliner.changed.pop(private.func, None)
+                erase(private.func)
+        clean_up(inliner.changed)
+        for func in inliner.changed:
+            make_unique(func)
+
+
+def _callees_first(candidates: Mapping[str, PrivateFunction]) -> Iterator[PrivateFunction]:
+    """Functions after those that they call. Of functions that call each other in a circle, one at least is left out."""
+    callees = {n: [c for o in p.func.walk() for c in callee_names(o) if c in candidates] for n, p in candidates.items()}
+    open_, done, recursive = set[str](), set[str](), set[str]()
+    stack = list(candidates)[::-1]
+    while stack:
+        name = stack.pop()
+        if name in open_:
+            open_.discard(name)
+            done.add(name)
+            if name not in recursive:
+                yield candidates[name]
+        elif name not in done:
+            open_.add(name)
+            recursive.update(c for c in callees[name] if c in open_)
+            stack += [name, *(c for c in callees[name] if c not in open_ and c not in done)]
+
+
+def _inlinable(private: PrivateFunction) -> bool:
+    func = private.func
+    kinds = {type(o) for o in func.walk()}
+    if (func.func_attrs is not None and func.func_attrs.data) or relax.ClosureOp in kinds:
+        return False
+    return (func.pure and relax.IfOp not in kinds) or not any(map(_in_dataflow, private.calls))
+
+
+def _in_dataflow(call: relax.CallOp) -> bool:
+    return isinstance(call.parent_op(), relax.DataflowOp)
+
+
+class _Inliner:
+    """Inlines calls; knows which functions it changed, with the names of their symbolic variables."""
+
+    def __init__(self) -> None:
+        self.changed: dict[relax.FuncOp, NameSupply] = {}
+
+    def inline(self, func: relax.FuncOp, call: relax.CallOp) -> None:
+        """Replace a call of `func` by a copy of its body."""
+        copy = func.clone()
+        SymbolSubstitution(self._variables(func, call)).operation(copy)
+        if _in_dataflow(call):
+            flatten_dataflow(copy)
+        for param, arg in zip(copy.params, call.args, strict=True):
+            param.replace_all_uses_with(_as(call, arg, param.type, name_of(param)))
+        end = copy.return_op
+        value = end.value
+        erase(end)
+        for binding in list(copy.body.block.ops):
+            binding.detach()
+            insert_before(call, binding)
+        result = _as(call, value, call.result.type, name_of(call.result))
+        if name_of(result) is None:
+            set_name(result, name_of(call.result))
+        call.result.replace_all_uses_with(result)
+        erase(call)
+
+    def _variables(self, func: relax.FuncOp, call: relax.CallOp) -> dict[Var, SymExpr]:
+        """What the symbolic variables of `func` are at a call: what the arguments say, else new ones."""
+        caller = caller_of(call)
+        if caller not in self.changed:
+            self.changed[caller] = NameSupply([str(v.name) for v in function_symbols(caller)])
+        found = bind_variables([p.type for p in func.params], [a.type for a in call.args])
+        for v in function_symbols(func):
+            if v not in found:
+                found[v] = Var(self.changed[caller].fresh(str(v.name)), v.dtype)
+        return found
+
+
+def _as(anchor: Operation, value: SSAValue, wanted: Attribute, name: str | None) -> SSAValue:
+    """`value` as one of type `wanted`, bound or checked before `anchor` where its type is another one."""
+    if value.type == wanted:
+        return value
+    kind = relax.BindOp if is_base_of(wanted, value.type) else relax.MatchCastOp
+    made = kind(value, wanted)
+    insert_before(anchor, made)
+    set_name(made.result, name)
+    return made.result

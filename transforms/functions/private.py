@@ -1,0 +1,114 @@
+"""Private functions and their calls, and rewriting both together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import PrimType, ShapeType, TensorType
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.functions import callee_names, functions
+from ..bindings.canonicalize_bindings import canonicalize_function
+from ..bindings.dead_code_elimination import remove_dead_bindings
+
+
+@dataclass
+class PrivateFunction:
+    """A private Relax function that is only called by name, with its calls in order."""
+
+    func: relax.FuncOp
+    calls: list[relax.CallOp]
+
+    @property
+    def name(self) -> str:
+        return self.func.sym_name.data
+
+
+def private_functions(module: ModuleOp) -> list[PrivateFunction]:
+    """The private Relax functions of a module that are called, and used in no other way."""
+    table = functions(module)
+    calls: dict[str, list[relax.CallOp]] = {n: [] for n, f in table.items() if isinstance(f, relax.FuncOp)}
+    otherwise = set[str]()
+    for op in module.walk():
+        if isinstance(op, relax.CallOp):
+            if op.callee_name in calls:
+                calls[op.callee_name].append(op)
+        else:
+            otherwise.update(callee_names(op))
+    found = [(f, calls[n]) for n, f in table.items() if isinstance(f, relax.FuncOp) and f.private]
+    return [PrivateFunction(f, c) for f, c in found if c and f.sym_name.data not in otherwise]
+
+
+_SHAPED = (TensorType, ShapeType)
+
+
+def _pairs(declared: Attribute, given: Attribute) -> Iterator[tuple[SymExpr, SymExpr]]:
+    """Dimensions of a parameter's type and those of an argument's type in the same place."""
+    if isinstance(declared, _SHAPED) and isinstance(given, _SHAPED):
+        yield from zip(declared.dims or (), given.dims or (), strict=False)
+    elif isinstance(declared, PrimType) and isinstance(given, PrimType):
+        if declared.expr is not None and given.expr is not None:
+            yield declared.expr, given.expr
+    elif isinstance(declared, TupleType) and isinstance(given, TupleType):
+        for d, g in zip(declared.types, given.types, strict=False):
+            yield from _pairs(d, g)
+
+
+def bind_variables(declared: Iterable[Attribute], given: Iterable[Attribute]) -> dict[Var, SymExpr]:
+    """What arguments of the types `given` make of the symbolic variables of a function's parameter types `declared`.
+
+    A variable that stands nowhere by itself, or only where an argument's type says nothing, is missing.
+    """
+    found: dict[Var, SymExpr] = {}
+    for d, g in zip(declared, given, strict=True):
+        for var, expr in _pairs(d, g):
+            if isinstance(var, Var) and var.dtype == expr.dtype:
+                found.setdefault(var, expr)
+    return found
+
+
+def replace_call(call: relax.CallOp, args: Sequence[SSAValue], result: Attribute) -> relax.CallOp:
+    """A call of the same function with other arguments, or another result type, before `call`, which stays."""
+    new = relax.CallOp(call.callee_name, args, result)
+    new.location = call.location
+    insert_before(call, new)
+    return new
+
+
+def insert_before(anchor: Operation, *ops: Operation) -> None:
+    """Put bindings before another one."""
+    assert anchor.parent is not None
+    anchor.parent.insert_ops_before(ops, anchor)
+
+
+def take_over(old: SSAValue, new: SSAValue) -> None:
+    """Let `new` stand wherever `old` does, under its name."""
+    set_name(new, name_of(old))
+    old.replace_all_uses_with(new)
+
+
+def erase(op: Operation) -> None:
+    """Remove an op that nothing uses."""
+    op.detach()
+    op.erase()
+
+
+def clean_up(changed: Iterable[relax.FuncOp]) -> None:
+    """Simplify bindings and remove unused ones in the functions that were changed."""
+    for func in dict.fromkeys(changed):
+        canonicalize_function(func)
+        remove_dead_bindings(func)
+
+
+def caller_of(op: Operation) -> relax.FuncOp:
+    """The function that an op stands in."""
+    around = op.parent_op()
+    while not isinstance(around, relax.FuncOp):
+        assert around is not None
+        around = around.parent_op()
+    return around

@@ -1,0 +1,103 @@
+"""Let private functions return only what their callers use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import tuple_type
+from ...ir.transform import Pass
+from .private import (
+    PrivateFunction,
+    caller_of,
+    clean_up,
+    erase,
+    insert_before,
+    private_functions,
+    replace_call,
+    take_over,
+)
+
+
+@dataclass(frozen=True)
+class RemoveUnusedOutputs(Pass):
+    """Drops fields of the tuple that a private function returns, where no call's field of it is used.
+
+    f() {… return (a, b)}; f()[1]  ->  f() {… return b}; f()
+
+    A single field is returned by itself. What only dropped fields needed goes, too. A function whose result is used
+    whole somewhere, or nowhere, stays.
+    """
+
+    name = "remove-unused-outputs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        changed: list[relax.FuncOp] = []
+        for private in private_functions(op):
+            used = _used_fields(private)
+            t = private.func.ret_type
+            if used and isinstance(t, TupleType) and len(used) < len(t.types):
+                changed += [private.func, *map(caller_of, private.calls)]
+                _narrow(private, used)
+        clean_up(changed)
+
+
+def _used_fields(private: PrivateFunction) -> list[int]:
+    """The fields that some call's result is asked for, in order; none where a result is used as a whole."""
+    used = set[int]()
+    for call in private.calls:
+        if not isinstance(call.result.type, TupleType):
+            return []
+        for use in call.result.uses:
+            if not isinstance(use.operation, relax.TupleGetItemOp):
+                return []
+            used.add(use.operation.index.data)
+    return sorted(used)
+
+
+def _chosen(t: Attribute, used: list[int]) -> Attribute:
+    assert isinstance(t, TupleType)
+    fields = [t.types.data[i] for i in used]
+    return fields[0] if len(fields) == 1 else tuple_type(fields)
+
+
+def _narrow(private: PrivateFunction, used: list[int]) -> None:
+    end = private.func.return_op
+    values = [_field(end, end.value, i) for i in used]
+    if len(values) > 1:
+        whole = relax.TupleOp(values)
+        insert_before(end, whole)
+        values = [whole.result]
+    end.operands[0] = values[0]
+    private.func.ret_type = _chosen(private.func.ret_type, used)
+    for call in private.calls:
+        _narrow_call(call, used)
+
+
+def _field(anchor: relax.ReturnOp, value: SSAValue, index: int) -> SSAValue:
+    source = value.owner
+    if isinstance(source, relax.TupleOp):
+        return source.fields_[index]
+    item = relax.TupleGetItemOp(value, index)
+    insert_before(anchor, item)
+    return item.result
+
+
+def _narrow_call(call: relax.CallOp, used: list[int]) -> None:
+    new = replace_call(call, call.args, _chosen(call.result.type, used))
+    for item in [use.operation for use in call.result.uses]:
+        assert isinstance(item, relax.TupleGetItemOp)
+        if len(used) == 1:
+            bind: relax.BindOp | relax.TupleGetItemOp = relax.BindOp(new.result, item.result.type)
+        else:
+            bind = relax.TupleGetItemOp(new.result, used.index(item.index.data), item.result.type)
+        insert_before(item, bind)
+        take_over(item.result, bind.result)
+        erase(item)
+    set_name(new.result, name_of(call.result))
+    erase(call)

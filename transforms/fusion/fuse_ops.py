@@ -1,0 +1,66 @@
+"""Group the bindings of dataflow blocks into functions that are to become one tensor function each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects import relax, tir
+from ...ir.transform import Pass, PassContext
+from .graph import BindingGraph, binding_patterns
+from .groups import Groups
+from .naming import make_unique
+from .outline import Outliner, is_primitive
+
+MAX_DEPTH = 256
+"""At most so many bindings become one function, unless said otherwise."""
+
+
+@dataclass(frozen=True)
+class FuseOps(Pass):
+    """Fuse by post-dominators and the kinds that `annotate-tir-op-pattern` found (see `fusion.groups` for the rules).
+
+    A group of bindings becomes a private function with the attribute `Primitive`, and a call of it. `fuse_opt_level` 0
+    fuses nothing; -1 takes the level of the pass context. `max_depth` is the greatest number of bindings in a group
+    (the context's `relax.FuseOps.max_depth`, or 256, where it is None).
+    """
+
+    name: ClassVar[str] = "fuse-ops"
+    fuse_opt_level: int = -1
+    max_depth: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fuse in place."""
+        where = PassContext.current()
+        level = where.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level
+        if level == 0:
+            return
+        configured = (where.config or {}).get("relax.FuseOps.max_depth", MAX_DEPTH)
+        depth = int(configured) if self.max_depth is None else self.max_depth
+        fuse_ops(op, depth)
+
+
+def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
+    """Fuse the bindings of every function of a module that is not primitive itself, functions by name."""
+    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, tir.FuncOp)}
+    callers = [f for f in module.body.block.ops if isinstance(f, relax.FuncOp) and not _is_done(f)]
+    outliner = Outliner(module)
+    for func in sorted(callers, key=lambda f: f.sym_name.data):
+        changed = False
+        for dataflow in [op for op in func.walk() if isinstance(op, relax.DataflowOp)]:
+            graph = BindingGraph(dataflow.body.block)
+            groups = Groups(graph, binding_patterns(graph, functions.get), max_depth).members()
+            if len(groups) < len(graph.ops):
+                outliner.outline(dataflow, graph, groups)
+                changed = True
+        if changed:
+            make_unique(func)
+
+
+def _is_done(func: relax.FuncOp) -> bool:
+    """Whether a function is to become one kernel already, ours or another code generator's."""
+    foreign = func.func_attrs is not None and "Codegen" in func.func_attrs.data
+    return foreign or is_primitive(func)

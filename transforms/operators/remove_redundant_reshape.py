@@ -1,0 +1,35 @@
+"""Remove reshapes that change nothing, or that another one follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ...dialects.relax.operator import Operator
+from ...ir.transform import Pass
+from .rules import Emit, apply_rules, producer
+
+
+@dataclass(frozen=True)
+class RemoveRedundantReshape(Pass):
+    """A reshape to the shape that the tensor has goes; of several in a row the last one stays.
+
+    y = reshape(x, (8,)); z = reshape(y, (4, 2))  ->  z = reshape(x, (4, 2))
+    """
+
+    name = "remove-redundant-reshape"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        apply_rules(op, {"relax.reshape": _reshape})
+
+
+def _reshape(op: Operator, emit: Emit) -> SSAValue | None:
+    source = op.operands[0]
+    while (inner := producer(source, "reshape")) is not None:
+        source = inner.operands[0]
+    if source.type == op.results[0].type and op.tensor("x").dims is not None:
+        return source
+    return None if source is op.operands[0] else emit("reshape", source, op.operands[1])

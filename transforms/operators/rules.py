@@ -1,0 +1,83 @@
+"""Rewriting bindings by rules on single operators: what small passes on operators are made of.
+
+A rule is a function `(op, emit) -> value or None`: the value that stands for the result of `op` from now on, made by
+`emit(name, *args, **attrs)` before it, or None to leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import Operator, PyValue
+from ...dialects.relax.types import is_base_of
+from ...ir.functions import binding_blocks, relax_functions
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from ..bindings.normalize import name_bindings
+
+Emit = Callable[..., SSAValue]
+Rule = Callable[[Operator, Emit], SSAValue | None]
+
+
+def apply_rules(module: ModuleOp, rules: Mapping[str, Rule], among: Sequence[relax.FuncOp] | None = None) -> None:
+    """Rewrite the bindings of operators that have a rule, in order of definition, in place, each once.
+
+    In the functions `among`, or all. What nothing uses afterwards is removed in those that changed.
+    """
+    for func in relax_functions(module) if among is None else among:
+        changed = False
+        for block in binding_blocks(func):
+            for op in list(block.ops):
+                rule = rules.get(op.name)
+                if rule is not None and isinstance(op, Operator):
+                    changed |= _apply(rule, op)
+        if changed:
+            remove_dead_bindings(func)
+            name_bindings(func)
+
+
+def _apply(rule: Rule, op: Operator) -> bool:
+    made: set[Operation] = set()
+
+    def emit(name: str, *args: SSAValue | Sequence[SSAValue], **attrs: PyValue) -> SSAValue:
+        new = relax.OPERATORS[f"relax.{name}"].make(*args, **attrs)
+        made.add(new)
+        return place(op, new)
+
+    value = rule(op, emit)
+    if value is None:
+        return False
+    result = op.results[0]
+    if value.type != result.type:
+        new = _as_type(value, result.type)
+        made.add(new)
+        value = place(op, new)
+    if value.owner in made or name_of(value) is None:
+        set_name(value, name_of(result))
+    result.replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+    return True
+
+
+def place(anchor: Operation, new: Operation) -> SSAValue:
+    """The value of an op that is put before `anchor`."""
+    assert anchor.parent is not None
+    anchor.parent.insert_op_before(new, anchor)
+    return new.results[0]
+
+
+def producer(value: SSAValue, name: str) -> Operator | None:
+    """The operator called `name` that gives a value, None where another op does."""
+    owner = value.owner
+    return owner if isinstance(owner, Operator) and owner.name == f"relax.{name}" else None
+
+
+def _as_type(value: SSAValue, wanted: Attribute) -> Operation:
+    """A binding of `value` as one of type `wanted`: checked where inference cannot show that they agree."""
+    kind = relax.BindOp if is_base_of(wanted, value.type) else relax.MatchCastOp
+    return kind(value, wanted)

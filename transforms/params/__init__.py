@@ -1,0 +1,1 @@
+"""What a function is given: parameters and sizes bound to values, weights prepared ahead of time or on demand."""
