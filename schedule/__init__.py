@@ -1,1 +1,14 @@
-"""Schedules: how the loops of a tir function are arranged."""
+"""Schedules: how a tensor function is computed, changed step by step without changing what it computes.
+
+`Schedule` holds a module and the trace of what was done to it; `primitives/` has the steps, a family a file; `cpu/` is
+the default schedule.
+"""
+
+from __future__ import annotations
+
+from .errors import ScheduleError
+from .handles import BlockRV, ExprRV, LoopRV
+from .schedule import Schedule
+from .trace import Trace
+
+__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace"]

@@ -99,6 +99,10 @@ class Document:
         if op is not None and op in self._underlined:
             self.lines.append(pad + "^" * len(text))
 
+    def is_underlined(self, op: Operation) -> bool:
+        """Whether the line of `op` gets a line of `^` below it."""
+        return op in self._underlined
+
     def indent(self, depth: int) -> str:
         """The spaces in front of a line that is so deep."""
         return " " * (depth * self.config.indent_spaces)

@@ -204,7 +204,8 @@ class TIRPrinter:
             names.append(self._define(loop.loop_var, "i"))
             if loop is not nest[-1]:
                 self._statements(op for op in loop.body.block.ops if type(op) in EXPRESSIONS)
-        self.doc.line(f"for {', '.join(names)} in {self.doc.tir('grid')}({', '.join(extents)}):", nest[0])
+        marked = next(filter(self.doc.is_underlined, nest), nest[0])
+        self.doc.line(f"for {', '.join(names)} in {self.doc.tir('grid')}({', '.join(extents)}):", marked)
         self._body(nest[-1].body.block)
 
     def _bound(self, bound: SymExpr | SSAValue) -> Expr:

@@ -1,0 +1,415 @@
+"""The `sched` dialect: schedules as IR. A trace is a `sched.sequence` of instructions on blocks and loops.
+
+    sched.sequence {
+      %b0 = sched.get_block(name = "C", func_name = "main") : block
+      %l1, %l2, %l3 = sched.get_loops(block = %b0) : loop, loop, loop
+      %v4, %v5 = sched.sample_perfect_tile(loop = %l2, n = 2, max_innermost_factor = 16) decision [8, 16] : int, int
+      %l6, %l7 = sched.split(loop = %l2, factors = [%v4, %v5], preserve_unit_iters = true) : loop, loop
+    }
+
+One row of `INSTRUCTIONS` declares an instruction: its name here and in Python, its kind in TVM's JSON, its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Self, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, NoneAttr
+from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from .assembly import parse_optional_value
+from .relax.operator import from_attr, to_attr
+
+
+@irdl_attr_definition
+class BlockType(ParametrizedAttribute, TypeAttribute):
+    """A block of a tensor function."""
+
+    name = "sched.block"
+
+
+@irdl_attr_definition
+class LoopType(ParametrizedAttribute, TypeAttribute):
+    """A loop of a tensor function; also one of the places `inline` and `root` that a location may be sampled as."""
+
+    name = "sched.loop"
+
+
+@irdl_attr_definition
+class IntType(ParametrizedAttribute, TypeAttribute):
+    """A sampled integer."""
+
+    name = "sched.int"
+
+
+@irdl_attr_definition
+class OperandAttr(ParametrizedAttribute):
+    """Stands for an operand among the arguments of an instruction."""
+
+    name = "sched.operand"
+    index: IntAttr
+
+
+BLOCK, LOOP, INT = BlockType(), LoopType(), IntType()
+TYPES: dict[str, Attribute] = {"block": BLOCK, "loop": LOOP, "int": INT}
+_TYPE_NAMES = {t: name for name, t in TYPES.items()}
+_NONE = NoneAttr()
+
+Argument = Any
+"""A value (block, loop, int), a Python number, string or None, an attribute, or a list or dictionary of such."""
+
+
+class Result(StrEnum):
+    """What an instruction gives; a list where it is `MANY`."""
+
+    NONE = ""
+    BLOCK = "block"
+    LOOP = "loop"
+    INT = "int"
+    BLOCKS = "blocks"
+    LOOPS = "loops"
+    INTS = "ints"
+
+    @property
+    def many(self) -> bool:
+        return self in (Result.BLOCKS, Result.LOOPS, Result.INTS)
+
+    @property
+    def type(self) -> Attribute:
+        return TYPES[self.value.removesuffix("s")]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An instruction: `inputs` may be values, `attrs` are constants.
+
+    `spread` where the inputs are written one by one, without their name; `samples` where it makes a decision at random.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    attrs: tuple[str, ...]
+    result: Result
+    spread: bool = False
+    samples: bool = False
+    order: tuple[str, ...] = ()
+    """The parameters in Python, where the attributes do not follow the inputs."""
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        return self.order or (*self.inputs, *self.attrs)
+
+    @property
+    def only_names(self) -> bool:
+        """Whether it changes nothing but gives things names, or draws numbers."""
+        return self.samples or self.name.startswith("get_")
+
+
+def encode(value: Argument, operands: list[SSAValue]) -> Attribute:
+    """An argument as an attribute; values are appended to `operands`."""
+    if isinstance(value, SSAValue):
+        operands.append(cast("SSAValue[Attribute]", value))
+        return OperandAttr(IntAttr(len(operands) - 1))
+    if value is None:
+        return _NONE
+    if isinstance(value, list | tuple):
+        return ArrayAttr([encode(v, operands) for v in cast("Sequence[Argument]", value)])
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Argument]", value)
+        return DictionaryAttr({k: encode(v, operands) for k, v in items.items()})
+    return cast(Attribute, to_attr(value))
+
+
+def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
+    """The argument that an attribute stands for: the inverse of `encode`."""
+    if isinstance(attr, OperandAttr):
+        return operands[attr.index.data]
+    if attr == _NONE:
+        return None
+    if isinstance(attr, ArrayAttr):
+        return [decode(a, operands) for a in cast("ArrayAttr[Attribute]", attr)]
+    if isinstance(attr, DictionaryAttr):
+        return {k: decode(v, operands) for k, v in attr.data.items()}
+    return from_attr(attr)
+
+
+@irdl_op_definition
+class SequenceOp(IRDLOperation):
+    """A schedule: instructions, one after the other."""
+
+    name = "sched.sequence"
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator())
+
+    def __init__(self, body: Region | None = None):
+        super().__init__(regions=[body or Region(Block())])
+
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        return (op for op in self.body.block.ops if isinstance(op, Instruction))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        region = parser.parse_region()
+        if region.first_block is None:
+            region.add_block(Block())
+        return cls(region)
+
+
+class Instruction(IRDLOperation):
+    """A step of a schedule: `%l6, %l7 = sched.split(loop = %l2, factors = [8, 16]) : loop, loop`."""
+
+    SPEC: ClassVar[Spec]
+    values = var_operand_def()
+    arguments = prop_def(DictionaryAttr)
+    decision_attr = opt_prop_def(Attribute, prop_name="decision")
+    outputs = var_result_def()
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None) -> Self:
+        """The instruction with `arguments` by name, giving so many outputs."""
+        operands: list[SSAValue] = []
+        encoded = {k: encode(arguments[k], operands) for k in cls.SPEC.params if k in arguments}
+        return cls._created(operands, encoded, [cls.SPEC.result.type] * outputs if outputs else [], decision)
+
+    @classmethod
+    def _created(
+        cls, operands: list[SSAValue], arguments: dict[str, Attribute], types: list[Attribute], decision: Argument
+    ) -> Self:
+        properties: dict[str, Attribute | None] = {"arguments": DictionaryAttr(arguments)}
+        properties["decision"] = None if decision is None else encode(decision, [])
+        return cls(operands=[operands], properties=properties, result_types=[types])
+
+    @property
+    def args(self) -> dict[str, Argument]:
+        """The arguments by name."""
+        return {k: decode(v, self.operands) for k, v in self.arguments.data.items()}
+
+    @property
+    def decision(self) -> Argument:
+        """What was decided where the instruction samples, None where that is open."""
+        return None if self.decision_attr is None else decode(self.decision_attr, [])
+
+    def verify_(self) -> None:
+        unknown = sorted(set(self.arguments.data) - set(self.SPEC.params))
+        if unknown:
+            raise VerifyException(f"{self.name} has no argument {', '.join(unknown)}")
+        if self.decision_attr is not None and not self.SPEC.samples:
+            raise VerifyException(f"{self.name} decides nothing")
+        allowed = self.SPEC.result is not Result.NONE and self.SPEC.result.type
+        for output in self.outputs:
+            if output.type != allowed:
+                raise VerifyException(f"{self.name} gives {self.SPEC.result.value or 'nothing'}, not {output.type}")
+
+    def print(self, printer: Printer) -> None:
+        args = self.args
+        with printer.in_parens():
+            printer.print_list(
+                [(k, args[k]) for k in self.SPEC.params if k in args], lambda p: _print_pair(printer, *p)
+            )
+        if self.decision_attr is not None:
+            printer.print_string(" decision ")
+            _print_argument(printer, self.decision)
+        if self.outputs:
+            printer.print_string(" : " + ", ".join(_TYPE_NAMES[r.type] for r in self.outputs))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operands: list[SSAValue] = []
+        found: dict[str, Attribute] = {}
+
+        def pair() -> None:
+            name = parser.parse_identifier()
+            if name not in cls.SPEC.params:
+                parser.raise_error(f"{cls.name} has no argument {name}; it has: {', '.join(cls.SPEC.params) or 'none'}")
+            parser.parse_punctuation("=")
+            found[name] = encode(_parse_argument(parser), operands)
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, pair)
+        decided = parser.parse_optional_keyword("decision") is not None
+        decision = _parse_argument(parser) if decided else None
+        types: list[Attribute] = []
+        if parser.parse_optional_punctuation(":") is not None:
+            types = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_type(parser))
+        return cls._created(operands, found, types, decision)
+
+
+def _print_pair(printer: Printer, name: str, value: Argument) -> None:
+    printer.print_string(f"{name} = ")
+    _print_argument(printer, value)
+
+
+def _print_argument(printer: Printer, value: Argument) -> None:
+    if isinstance(value, SSAValue):
+        printer.print_ssa_value(cast("SSAValue[Attribute]", value))
+    elif isinstance(value, list):
+        with printer.in_square_brackets():
+            printer.print_list(cast("list[Argument]", value), lambda v: _print_argument(printer, v))
+    elif isinstance(value, dict):
+        with printer.in_braces():
+            items = cast("dict[str, Argument]", value).items()
+            printer.print_list(items, lambda p: _print_key(printer, *p))
+    elif value is None:
+        printer.print_string("none")
+    elif isinstance(value, bool):
+        printer.print_string("true" if value else "false")
+    elif isinstance(value, str):
+        printer.print_string_literal(value)
+    else:
+        printer.print_attribute(value) if isinstance(value, Attribute) else printer.print_string(repr(value))
+
+
+def _print_key(printer: Printer, key: str, value: Argument) -> None:
+    printer.print_string_literal(key)
+    printer.print_string(" = ")
+    _print_argument(printer, value)
+
+
+def _parse_argument(parser: Parser) -> Argument:
+    for word, value in (("none", None), ("true", True), ("false", False)):
+        if parser.parse_optional_keyword(word) is not None:
+            return value
+    operand = parse_optional_value(parser)
+    if operand is not None:
+        return operand
+    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_argument(parser))
+    if items is not None:
+        return items
+    pairs = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_key(parser))
+    if pairs is not None:
+        return dict(pairs)
+    number = parser.parse_optional_number(allow_boolean=False)
+    if number is not None:
+        return number
+    text = parser.parse_optional_str_literal()
+    return parser.parse_attribute() if text is None else text
+
+
+def _parse_key(parser: Parser) -> tuple[str, Argument]:
+    key = parser.parse_str_literal()
+    parser.parse_punctuation("=")
+    return key, _parse_argument(parser)
+
+
+def _parse_type(parser: Parser) -> Attribute:
+    pos = parser.pos
+    word = parser.parse_identifier()
+    if word not in TYPES:
+        parser.raise_error(f"expected a type: {', '.join(TYPES)}", pos)
+    return TYPES[word]
+
+
+def _spec(name: str, inputs: str = "", attrs: str = "", result: Result = Result.NONE, **options: Any) -> Spec:
+    options["order"] = tuple(options.pop("order", "").split())
+    kind = options.pop("kind", None) or "".join(part.capitalize() for part in name.split("_"))
+    return Spec(name, kind, tuple(inputs.split()), tuple(attrs.split()), result, **options)
+
+
+INSTRUCTIONS: dict[str, Spec] = {
+    spec.name: spec
+    for spec in (
+        _spec("get_block", "", "name func_name", Result.BLOCK),
+        _spec("get_loops", "block", "", Result.LOOPS),
+        _spec("get_child_blocks", "block_or_loop", "", Result.BLOCKS, spread=True),
+        _spec("get_producers", "block", "", Result.BLOCKS),
+        _spec("get_consumers", "block", "", Result.BLOCKS),
+        _spec("get_output_blocks", "scope_block", "", Result.BLOCKS),
+        _spec("sample_categorical", "", "candidates probs", Result.INT, samples=True),
+        _spec("sample_perfect_tile", "loop", "n max_innermost_factor", Result.INTS, samples=True),
+        _spec("sample_partitioned_tile", "loop", "n partition_pos innerpart_factor", Result.INTS, samples=True),
+        _spec("sample_compute_location", "block", "", Result.LOOP, samples=True),
+        _spec("merge", "loops", "", Result.LOOP, spread=True),
+        _spec("fuse", "loops", "preserve_unit_iters", Result.LOOP, spread=True),
+        _spec("split", "loop factors", "preserve_unit_iters disable_predication", Result.LOOPS),
+        _spec("loop_partition", "loop factors", "preserve_unit_iters", Result.LOOPS),
+        _spec("reorder", "loops", "", spread=True),
+        _spec("reorder_block_iter_var", "block new_order", "", kind="ReorderBlockIterVar"),
+        _spec("add_unit_loop", "block_or_loop", "", Result.LOOP),
+        _spec("parallel", "loop"),
+        _spec("vectorize", "loop"),
+        _spec("unroll", "loop"),
+        _spec("bind", "loop", "thread_axis"),
+        _spec(
+            "cache_read",
+            "block consumer_blocks",
+            "read_buffer_index storage_scope",
+            Result.BLOCK,
+            order="block read_buffer_index storage_scope consumer_blocks",
+        ),
+        _spec(
+            "cache_write",
+            "block consumer_blocks",
+            "write_buffer_index storage_scope",
+            Result.BLOCK,
+            order="block write_buffer_index storage_scope consumer_blocks",
+        ),
+        _spec("reindex_cache_read", "block", "read_buffer_index storage_scope index_map", Result.BLOCK),
+        _spec("reindex_cache_write", "block", "write_buffer_index storage_scope index_map", Result.BLOCK),
+        _spec("cache_inplace", "block", "read_buffer_index storage_scope", Result.BLOCKS),
+        _spec("cache_index", "block", "storage_scope cse_thresh", Result.BLOCKS),
+        _spec("reindex", "block", "buffer", Result.BLOCK),
+        _spec("read_at", "loop block", "read_buffer_index storage_scope", Result.BLOCK),
+        _spec("write_at", "loop block", "write_buffer_index storage_scope", Result.BLOCK),
+        _spec("compute_at", "block loop", "preserve_unit_loops index"),
+        _spec("reverse_compute_at", "block loop", "preserve_unit_loops index"),
+        _spec("compute_inline", "block"),
+        _spec("reverse_compute_inline", "block"),
+        _spec("decompose_reduction", "block loop", "", Result.BLOCK),
+        _spec("rfactor", "loop", "factor_axis", Result.BLOCK, kind="RFactor"),
+        _spec("storage_align", "block", "buffer_index axis factor offset"),
+        _spec("set_scope", "block", "buffer_index storage_scope"),
+        _spec("unsafe_set_dtype", "block", "buffer_index dtype", kind="UnsafeSetDType"),
+        _spec("blockize", "target", "preserve_unit_iters", Result.BLOCK),
+        _spec("tensorize", "block_or_loop", "tensor_intrin preserve_unit_iters"),
+        _spec("annotate", "block_or_loop ann_val", "ann_key", order="block_or_loop ann_key ann_val"),
+        _spec("unannotate", "block_or_loop", "ann_key"),
+        _spec("transform_layout", "block", "buffer index_map pad_value assume_injective_transform"),
+        _spec("transform_block_layout", "block", "index_map"),
+        _spec("set_axis_separator", "block", "buffer axis_separators"),
+        _spec("annotate_buffer_access", "block", "buffer_index buf_type index_map"),
+        _spec("unsafe_hide_buffer_access", "block", "buf_type buf_index_array"),
+        _spec("pad_einsum", "block", "padding"),
+        _spec("decompose_padding", "block loop", "", Result.BLOCK),
+        _spec("rolling_buffer", "block", "write_buffer_index"),
+        _spec("enter_postproc"),
+    )
+}
+"""Every instruction by name."""
+
+
+def _instruction(spec: Spec) -> type[Instruction]:
+    body = {"__doc__": f"`{spec.name}` of a schedule.", "name": f"sched.{spec.name}"}
+    made: Any = type(f"{spec.kind}Op", (Instruction,), {**body, "traits": traits_def(HasParent(SequenceOp))})
+    defined: type[Instruction] = irdl_op_definition(made)
+    defined.SPEC = spec
+    return defined
+
+
+OPS: dict[str, type[Instruction]] = {name: _instruction(spec) for name, spec in INSTRUCTIONS.items()}
+"""The operation of each instruction."""
+
+_OPERATIONS: list[type[Operation]] = [SequenceOp, *OPS.values()]
+Sched = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType, OperandAttr])

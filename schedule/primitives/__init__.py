@@ -1,0 +1,1 @@
+"""The primitives, a family a file. Importing a file registers what is in it."""

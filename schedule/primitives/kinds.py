@@ -1,0 +1,136 @@
+"""How loops run, and remarks on loops and blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Block, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.relax.structure import function_attrs
+from ...dialects.sym.expr import SymExpr
+from ...dialects.tir import ForKind
+from ...ir.affine import expr_of
+from .. import state as st
+from ..registry import primitive
+from ..state import BlockLike, State, fail
+
+
+@primitive
+def parallel(state: State, loop: tir.ForOp) -> None:
+    """Run the iterations of `loop` on several threads.
+
+    for i in range(n)  ->  for i in parallel(n)
+
+    Refused where an iterator of a block below that depends on the loop is no spatial one: a reduction's steps would
+    meet in one element.
+    """
+    _set_kind(loop, ForKind.PARALLEL)
+
+
+@primitive
+def vectorize(state: State, loop: tir.ForOp) -> None:
+    """Run the iterations of `loop` as the lanes of vectors.
+
+    for i in range(8)  ->  for i in vectorized(8)
+
+    Refused as `parallel` is.
+    """
+    _set_kind(loop, ForKind.VECTORIZED)
+
+
+@primitive
+def unroll(state: State, loop: tir.ForOp) -> None:
+    """Write the iterations of `loop` one after the other.
+
+    for i in range(4)  ->  for i in unroll(4)
+    """
+    _kind(loop, ForKind.UNROLLED)
+
+
+@primitive
+def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
+    """Bind `loop` to an axis of threads, `threadIdx.x` for instance.
+
+    Refused as `parallel` is.
+    """
+    _check_parallel(loop)
+    loop.properties["kind_attr"] = StringAttr(ForKind.THREAD_BINDING.value)
+    loop.properties["thread"] = StringAttr(thread_axis)
+
+
+def _set_kind(loop: tir.ForOp, kind: ForKind) -> None:
+    _check_parallel(loop)
+    _kind(loop, kind)
+
+
+def _kind(loop: tir.ForOp, kind: ForKind) -> None:
+    loop.properties["kind_attr"] = StringAttr(kind.value)
+    loop.properties.pop("thread", None)
+
+
+def _check_parallel(loop: tir.ForOp) -> None:
+    """Refuse a loop whose iterations could meet in one element."""
+    variable = st.loop_expr(loop)
+    memo: dict[SSAValue, SymExpr] = {}
+    for block in st.blocks_below(loop):
+        for kind, binding in zip(block.kinds, block.bindings, strict=True):
+            if kind is not tir.IterKind.SPATIAL and variable in expr_of(binding, memo).free_vars():
+                fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
+
+
+Noted = tir.ForOp | tir.BlockOp | tir.FuncOp
+
+
+@primitive
+def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> None:
+    """Add the remark `ann_key: ann_val` to a loop or a block: a string, a number, a list or a dictionary.
+
+    Refused where it has a remark of this key already. A remark on the root makes the root block explicit.
+    """
+    if isinstance(block_or_loop, tir.FuncOp):
+        block_or_loop = explicit_root(block_or_loop)
+    known = {} if block_or_loop.annotations is None else dict(block_or_loop.annotations.data)
+    if ann_key in known:
+        return
+    added = function_attrs({ann_key: ann_val})
+    assert added is not None
+    block_or_loop.properties["annotations"] = DictionaryAttr({**known, **added.data})
+
+
+@primitive
+def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
+    """Take the remark `ann_key` away from a loop or a block. Refused where there is none."""
+    target = root_of(block_or_loop) if isinstance(block_or_loop, tir.FuncOp) else block_or_loop
+    notes = None if isinstance(target, tir.FuncOp) else target.annotations
+    known = {} if notes is None else dict(notes.data)
+    if ann_key not in known:
+        fail(f"there is no annotation {ann_key}", block_or_loop, found=sorted(known))
+    del known[ann_key]
+    if known:
+        target.properties["annotations"] = DictionaryAttr(known)
+    else:
+        target.properties.pop("annotations")
+
+
+def root_of(func: tir.FuncOp) -> BlockLike:
+    """The root block of a function where it is explicit, else the function."""
+    statements = st.children(func.body.block)
+    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
+        return statements[0]
+    return func
+
+
+def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
+    """The root block of a function; where it is implicit it is made explicit."""
+    found = root_of(func)
+    if isinstance(found, tir.BlockOp):
+        return found
+    body = Block()
+    for op in list(func.body.block.ops):
+        op.detach()
+        body.add_op(op)
+    root = tir.BlockOp("root", [], Region(body))
+    func.body.block.add_op(root)
+    return root

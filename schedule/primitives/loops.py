@@ -1,0 +1,286 @@
+"""Loops: split, fused, reordered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, floordiv, floormod, product
+from ...ir.affine import Materializer
+from .. import state as st
+from ..registry import primitive
+from ..state import State, fail
+
+
+@primitive
+def split(
+    state: State,
+    loop: tir.ForOp,
+    factors: Sequence[int | None],
+    preserve_unit_iters: bool = True,
+    disable_predication: bool = False,
+) -> list[tir.ForOp]:
+    """Split a loop into a nest of loops with the extents `factors`; one may be None: what is left, rounded up.
+
+    for i in range(n)  ->  for i_0, i_1 in grid(ceildiv(n, 4), 4): i = i_0 * 4 + i_1, where(i < n)
+
+    The predicate is added where the factors do not divide for certain; `disable_predication` leaves it out: the caller
+    vouches that they do. Refused where the loop has annotations or is bound to threads, does not start at 0, where the
+    factors are not positive, more than one is None, or their product is less than the extent.
+    """
+    _check_plain(loop, "split")
+    extent = st.extent_of(loop)
+    sizes = _sizes(loop, factors, extent)
+    dtype = cast(IntegerType, loop.loop_var.type)
+    variables = _nest(loop, sizes, [f"{name_of(loop.loop_var) or 'i'}_{k}" for k in range(len(sizes))])
+    body = variables[-1].body.block
+    total: SymExpr = Const(0, dtype)
+    for inner, size in zip(variables, sizes, strict=True):
+        total = total * size + st.loop_expr(inner)
+    new = _at_start(body, total, dtype)
+    loop.loop_var.replace_all_uses_with(new)
+    _take_body(loop, body)
+    if not disable_predication and not _covers_exactly(sizes, extent):
+        _require_below(variables[-1], total, extent)
+    _replace(loop, variables[0])
+    return variables
+
+
+def _check_plain(loop: tir.ForOp, what: str) -> None:
+    if loop.annotations is not None and loop.annotations.data:
+        fail(f"a loop with annotations cannot be {what}", loop, hint="unannotate it first")
+    if loop.kind is tir.ForKind.THREAD_BINDING:
+        fail(f"a loop that is bound to threads cannot be {what}", loop)
+    if st.min_of(loop).constant != 0:
+        fail(f"only a loop from 0 can be {what}", loop, found=st.min_of(loop))
+
+
+def _sizes(loop: tir.ForOp, factors: Sequence[int | None], extent: SymExpr) -> list[SymExpr]:
+    """The extents of the new loops."""
+    given = [f for f in factors if f is not None]
+    if not factors or len(factors) - len(given) > 1:
+        fail("at most one factor may be None, and there is at least one", loop, found=list(factors))
+    if any(not isinstance(f, int) or f <= 0 for f in given):
+        fail("factors are positive integers", loop, found=list(factors))
+    dtype = extent.dtype
+    known = product([Const(f, dtype) for f in given], dtype)
+    if len(given) == len(factors):
+        if known.constant is not None and extent.constant is not None and known.constant < extent.constant:
+            fail("the product of the factors is less than the extent", loop, expected=f"at least {extent}", found=known)
+        return [Const(f, dtype) for f in given]
+    rest = floordiv(extent + (known - 1), known)
+    return [rest if f is None else Const(f, dtype) for f in factors]
+
+
+def _covers_exactly(sizes: Sequence[SymExpr], extent: SymExpr) -> bool:
+    return Analyzer().can_prove_equal(product(sizes, extent.dtype), extent)
+
+
+def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> list[tir.ForOp]:
+    """New serial loops from 0, one in the other, of the type of `loop`."""
+    dtype = cast(IntegerType, loop.loop_var.type)
+    out: list[tir.ForOp] = []
+    for extent, name in zip(extents, names, strict=True):
+        block = Block(arg_types=[dtype])
+        set_name(block.args[0], name)
+        new = tir.ForOp(Const(0, dtype), extent, Region(block))
+        if out:
+            out[-1].body.block.add_op(new)
+        out.append(new)
+    return out
+
+
+def _at_start(body: Block, expr: SymExpr, dtype: IntegerType) -> SSAValue:
+    """The value of `expr`, computed where `body` starts."""
+    return Materializer(body.add_op)(expr, dtype)
+
+
+def _take_body(loop: tir.ForOp, body: Block) -> None:
+    """Move the statements of `loop` to the end of `body`."""
+    for op in list(loop.body.block.ops):
+        op.detach()
+        body.add_op(op)
+
+
+def _replace(old: Operation, new: Operation) -> None:
+    """Put `new` where `old` stands; `old` is no more."""
+    block = old.parent
+    assert block is not None
+    block.insert_op_before(new, old)
+    old.detach()
+    old.erase()
+
+
+def _require_below(loop: tir.ForOp, index: SymExpr, extent: SymExpr) -> None:
+    """Every block in `loop` runs only where `index < extent`."""
+    for block in st.blocks_below(loop):
+        require(block, index, extent)
+
+
+def require(block: tir.BlockOp, index: SymExpr, extent: SymExpr) -> None:
+    """`block` runs only where `index < extent`, too."""
+    where = block.parent
+    assert where is not None
+
+    def insert(op: Operation) -> None:
+        where.insert_op_before(op, block)
+
+    build = Materializer(insert)
+    condition: Operation = tir.BINARY["lt"](build(index), build(extent, index.dtype))
+    insert(condition)
+    if block.predicate is not None:
+        condition = tir.AndOp(block.predicate, condition.results[0])
+        insert(condition)
+    set_predicate(block, condition.results[0])
+
+
+def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
+    """Give a block another predicate, or none."""
+    bindings = list(block.bindings)
+    given = [] if condition is None else [condition]
+    block.operands = [*bindings, *given]
+    block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
+
+
+@primitive
+def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True) -> tir.ForOp:
+    """Make one loop of loops that are directly inside of each other.
+
+    for i, j in grid(n, m)  ->  for i_j_fused in range(n * m): i = i_j_fused // m, j = i_j_fused % m
+
+    Refused where something stands between the loops, where one has annotations, does not start at 0 or is bound to
+    threads, and where the extent of an inner loop depends on an outer one.
+    """
+    if not loops:
+        fail("fuse takes at least one loop")
+    for loop in loops:
+        _check_plain(loop, "fused")
+    _check_nested(loops)
+    dtype = cast(IntegerType, loops[0].loop_var.type)
+    extents = [st.extent_of(loop) for loop in loops]
+    name = "_".join(name_of(loop.loop_var) or "i" for loop in loops) + "_fused"
+    (fused,) = _nest(loops[0], [product(extents, dtype)], [name])
+    body = fused.body.block
+    build = Materializer(body.add_op)
+    inner: SymExpr = Const(1, dtype)
+    variable: SymExpr = st.loop_expr(fused)
+    for k in range(len(loops) - 1, -1, -1):
+        extent = extents[k]
+        index = floordiv(variable, inner) if k == 0 else floordiv(floormod(variable, inner * extent), inner)
+        unit = extent.constant == 1 and not (preserve_unit_iters and k == 0)
+        loops[k].loop_var.replace_all_uses_with(build(Const(0, dtype) if unit else index, dtype))
+        inner = inner * extent
+    for outer, below in zip(loops, [*loops[1:], None], strict=True):
+        for op in list(outer.body.block.ops):
+            if op is not below:
+                op.detach()
+                body.add_op(op)
+    _replace(loops[0], fused)
+    return fused
+
+
+def _check_nested(loops: Sequence[tir.ForOp]) -> None:
+    st.require_same_scope(loops)
+    for outer, inner in zip(loops, loops[1:], strict=False):
+        if st.children(outer.body.block) != [inner]:
+            fail("the loops are not directly inside of each other", outer, inner)
+    variables = {st.loop_expr(loop) for loop in loops}
+    for loop in loops:
+        if variables & set(st.extent_of(loop).free_vars()):
+            fail("the extent of a loop depends on another of the loops", loop)
+
+
+@primitive
+def reorder(state: State, loops: list[tir.ForOp]) -> None:
+    """Change the order of loops of one nest: those given take the places of each other in the order given.
+
+    for i, j, k  ->  reorder(k, i)  ->  for k, j, i
+
+    Refused where the loops are not on one chain, where the extent of a loop would be needed before it is known, and
+    where a block below has an iterator that is neither spatial nor a reduction.
+    """
+    if len(set(loops)) != len(loops):
+        fail("a loop is given twice", *loops)
+    if len(loops) < 2:
+        return
+    st.require_same_scope(loops)
+    chain = _chain(loops)
+    for block in st.blocks_below(chain[-1]):
+        check_iterators(block)
+    wanted = iter(loops)
+    order = [next(wanted) if loop in loops else loop for loop in chain]
+    _check_extents(order)
+    _rebuild(chain, order)
+
+
+def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
+    """From the outermost of the loops to the innermost, with those between. Refused where they are not on one chain."""
+    innermost = max(loops, key=lambda loop: len(st.loops_above(loop)))
+    above = [*st.loops_above(innermost), innermost]
+    if not set(loops) <= set(above):
+        fail("the loops are not on one chain", *loops)
+    first = min(above.index(loop) for loop in loops)
+    chain = above[first:]
+    for outer, inner in zip(chain, chain[1:], strict=False):
+        if st.children(outer.body.block) != [inner]:
+            fail("a loop between has more than one statement", outer)
+    return chain
+
+
+def check_iterators(block: tir.BlockOp) -> None:
+    """Refuse a block whose iterations depend on their order."""
+    if any(kind not in (tir.IterKind.SPATIAL, tir.IterKind.REDUCE) for kind in block.kinds):
+        fail("a block has an iterator that is neither spatial nor a reduction", block)
+
+
+def _check_extents(order: Sequence[tir.ForOp]) -> None:
+    seen: set[SymExpr] = set()
+    variables = {st.loop_expr(loop) for loop in order}
+    for loop in order:
+        needed = {*st.extent_of(loop).free_vars(), *st.min_of(loop).free_vars()} & variables
+        if not needed <= seen:
+            fail("the bounds of a loop depend on one that would come to stand inside of it", loop)
+        seen.add(st.loop_expr(loop))
+
+
+def _rebuild(chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
+    """Nest the loops of `chain` in another order; the expressions between them go to where they are needed."""
+    place, top = chain[0].parent, Block()
+    assert place is not None
+    place.insert_op_before(marker := tir.ConstOp(0, i64), chain[0])
+    between: list[Operation] = []
+    for outer, inner in zip(chain, chain[1:], strict=False):
+        between += [op for op in outer.body.block.ops if op is not inner]
+    body = [*between, *chain[-1].body.block.ops]
+    for op in (*chain, *body):
+        op.detach()
+    target: Block = top
+    for loop in order:
+        for value in (loop.dyn_min, loop.dyn_extent):
+            if value is not None:
+                _move_tree(value, between, target)
+        target.add_op(loop)
+        target = loop.body.block
+    for op in body:
+        if op.parent is None:
+            target.add_op(op)
+    for op in list(top.ops):
+        op.detach()
+        place.insert_op_before(op, marker)
+    marker.detach()
+    marker.erase()
+
+
+def _move_tree(value: SSAValue, movable: Sequence[Operation], target: Block) -> None:
+    """Move what computes `value` to the end of `target`."""
+    op = value.owner
+    if isinstance(op, Operation) and op.parent is None and op in movable:
+        for operand in op.operands:
+            _move_tree(operand, movable, target)
+        target.add_op(op)

@@ -1,0 +1,68 @@
+"""Finding blocks and loops."""
+
+from __future__ import annotations
+
+from ...diagnostics import suggestion
+from ...dialects import tir
+from .. import state as st
+from ..registry import primitive
+from ..state import BlockLike, State, fail
+
+
+@primitive
+def get_block(state: State, name: str, func_name: str | None = None) -> BlockLike:
+    """The block called `name` of the function `func_name` (the one worked on, `main`, or the only one); `root` is all.
+
+    Refused where no block, or more than one, has the name.
+    """
+    func = state.function(func_name)
+    found = [op for op in func.walk() if isinstance(op, tir.BlockOp) and op.block_name.data == name]
+    if not found and name == "root":
+        return func
+    if len(found) != 1:
+        names = sorted({op.block_name.data for op in func.walk() if isinstance(op, tir.BlockOp)})
+        fail(
+            f"{len(found) or 'no'} blocks are called {name}" if found else f"no block is called {name}",
+            *(found or [func]),
+            hint=None if found else suggestion(name, names) or f"known: {', '.join(names)}",
+        )
+    return found[0]
+
+
+@primitive
+def get_loops(state: State, block: BlockLike) -> list[tir.ForOp]:
+    """The loops around `block` in its scope, the outermost first."""
+    return [] if st.is_function(block) else st.loops_above(block)
+
+
+@primitive
+def get_child_blocks(state: State, block_or_loop: BlockLike | tir.ForOp) -> list[tir.BlockOp]:
+    """The blocks directly below a block or a loop, in order."""
+    return st.blocks_below(block_or_loop)
+
+
+@primitive
+def get_producers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
+    """The blocks before `block` in its scope that write what it reads."""
+    return st.producers(block)
+
+
+@primitive
+def get_consumers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
+    """The blocks after `block` in its scope that read what it writes."""
+    return st.consumers(block)
+
+
+@primitive
+def get_output_blocks(state: State, scope_block: BlockLike) -> list[tir.BlockOp]:
+    """The blocks of a scope that write buffers which are not allocated in it."""
+    return st.output_blocks(scope_block)
+
+
+def _adapted(self: object, arguments: dict[str, object]) -> dict[str, object]:
+    """A default for `func_name` is written into the trace, as TVM does."""
+    state: State = self.state  # pyright: ignore[reportAttributeAccessIssue]
+    return {**arguments, "func_name": state.function(arguments["func_name"]).sym_name.data}  # pyright: ignore[reportArgumentType]
+
+
+get_block.adapt = _adapted  # pyright: ignore[reportFunctionMemberAccess]

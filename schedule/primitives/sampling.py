@@ -1,0 +1,101 @@
+"""Decisions at random. A primitive takes the decision that it is given, or draws one; it gives its outputs and it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from ...dialects import tir
+from .. import state as st
+from ..registry import primitive
+from ..state import State, fail
+
+
+@primitive
+def sample_categorical(
+    state: State, candidates: Sequence[Any], probs: Sequence[float], decision: int | None = None
+) -> tuple[int, int]:
+    """One of `candidates`, each as probable as its `probs`; the decision is its position.
+
+    Refused where the lists are not equally long, or the decision is outside of them.
+    """
+    if len(candidates) != len(probs) or not candidates:
+        fail("there is a probability for each candidate", expected=len(candidates), found=len(probs))
+    chosen = state.random.index(probs) if decision is None else int(decision)
+    if not 0 <= chosen < len(candidates):
+        fail("the decision is a position in candidates", expected=f"0 to {len(candidates) - 1}", found=chosen)
+    return candidates[chosen], chosen
+
+
+@primitive
+def sample_perfect_tile(
+    state: State, loop: tir.ForOp, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
+) -> tuple[list[int], list[int]]:
+    """`n` factors whose product is the extent of `loop`, the last one at most `max_innermost_factor`.
+
+    Where the extent is no number the factors are 1, but for the first. Refused where `n` is not positive. A decision
+    whose product is not the extent is completed by its first factor, where the others divide the extent.
+    """
+    if n < 1:
+        fail("there is at least one factor", loop, found=n)
+    extent = st.constant_extent(loop)
+    if extent is None:
+        tiles = [1] * n
+        return tiles, tiles
+    if decision is None:
+        tiles = _perfect_tile(state, extent, n, max_innermost_factor)
+    else:
+        tiles = _fitted([int(d) for d in decision], extent, n, loop)
+    return list(tiles), list(tiles)
+
+
+def _fitted(decision: list[int], extent: int, n: int, loop: tir.ForOp) -> list[int]:
+    """A decision for another extent: its inner factors where they divide, all in one otherwise."""
+    if len(decision) != n:
+        fail("the decision has a factor for each of n", loop, expected=n, found=decision)
+    length = extent
+    for factor in decision[1:]:
+        if factor < 1 or length % factor:
+            return [extent, *([1] * (n - 1))]
+        length //= factor
+    return [length, *decision[1:]]
+
+
+def _perfect_tile(state: State, extent: int, n: int, largest: int) -> list[int]:
+    while True:
+        tiles = _tile(state, extent, n)
+        if largest == -1 or tiles[-1] <= largest:
+            return tiles
+
+
+def _tile(state: State, extent: int, n: int) -> list[int]:
+    """`n` factors of the extent: for each of its primes, all ways to deal the exponent out are equally probable.
+
+    A way is a choice of n - 1 bars among exponent + n - 1 places; the places between bars are what a tile gets.
+    """
+    tiles = [1] * n
+    for prime, group in groupby(prime_factors(extent)):
+        exponent = sum(1 for _ in group)
+        if exponent == 1:
+            tiles[state.random.integer(0, n)] *= prime
+            continue
+        places = exponent + n - 1
+        bars = [-1, *sorted(state.random.distinct(places, n - 1)), places]
+        for k in range(n):
+            tiles[k] *= prime ** (bars[k + 1] - bars[k] - 1)
+    return tiles
+
+
+@lru_cache(maxsize=4096)
+def prime_factors(number: int) -> tuple[int, ...]:
+    """The prime factors of a positive number, each as often as it divides, the least first."""
+    found: list[int] = []
+    divisor = 2
+    while divisor * divisor <= number:
+        while number % divisor == 0:
+            found.append(divisor)
+            number //= divisor
+        divisor += 1
+    return (*found, number) if number > 1 else tuple(found)

@@ -1,0 +1,290 @@
+"""`Schedule`: a module, the trace of what was done to it, and the primitives as methods."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ..diagnostics import TiraxError, unknown_name
+from ..dialects import tir
+from ..ir.module import IRModule
+from ..ir.tir_expr import PrimFunc
+from ..ir.verify import verify_module
+from . import primitives as _primitives
+from .errors import ScheduleError, function_of
+from .handles import RV, BlockRV, ExprRV, Location, LoopRV, handle_on
+from .random import Random
+from .registry import PRIMITIVES, Primitive
+from .state import State
+from .trace import Trace
+
+Target = Operation | int | Location
+"""What a handle stands for."""
+
+LEVELS = ("detail", "fast", "none")
+
+
+class Schedule:
+    """A module that is scheduled step by step.
+
+    `mod` is a module or one tensor function (which becomes `main` of a module); it is copied. `seed` makes sampling
+    repeat. `debug_mask="all"` verifies the whole module after each step. `error_render_level`: `detail` shows the IR in
+    errors, `fast` only the message.
+    """
+
+    def __init__(
+        self,
+        mod: Any,
+        *,
+        seed: int | None = None,
+        debug_mask: str | int = "none",
+        error_render_level: str = "detail",
+        enable_check: bool = True,
+    ):
+        if error_render_level not in LEVELS:
+            raise unknown_name("error_render_level", error_render_level, LEVELS)
+        self._state = State(_module(mod), Random(seed))
+        self._trace = Trace()
+        self._values: dict[SSAValue, Target] = {}
+        self._own: dict[SSAValue, SSAValue] = {}
+        """Values of the traces that this one is a copy of -> values of this trace."""
+        self._check = debug_mask in ("all", -1, 1, 3)
+        self._level = error_render_level
+
+    @classmethod
+    def on(cls, module: ModuleOp, **options: Any) -> Schedule:
+        """A schedule that changes `module` itself; options are those of the class."""
+        out = cls(ModuleOp([]), **options)
+        out._state.module = module
+        return out
+
+    @property
+    def mod(self) -> IRModule:
+        """The module as it is now."""
+        return IRModule(self._state.module)
+
+    @property
+    def state(self) -> State:
+        """What primitives work on."""
+        return self._state
+
+    @property
+    def trace(self) -> Trace:
+        """What was done so far."""
+        return self._trace
+
+    @property
+    def func_working_on(self) -> str | None:
+        """The function that names of blocks refer to."""
+        return self._state.working_on
+
+    def work_on(self, func_name: str) -> None:
+        """Let names of blocks refer to the function `func_name`. Raises `NameLookupError` where there is none."""
+        self._state.function(func_name)
+        self._state.working_on = func_name
+
+    def seed(self, seed: int) -> None:
+        """Start the random numbers anew."""
+        self._state.random = Random(seed)
+
+    def fork_seed(self) -> int:
+        """A seed for another schedule."""
+        return self._state.random.fork()
+
+    def copy(self) -> Schedule:
+        """A schedule of its own in the same state; handles are good for both."""
+        out = Schedule(self._state.module, error_render_level=self._level)
+        out._check = self._check
+        out._state.working_on = self._state.working_on
+        out._state.random = Random(self._state.random.fork())
+        twins = dict(zip(self._state.module.walk(), out._state.module.walk(), strict=True))
+        out._trace = self._trace.copy()
+        for mine, theirs in zip(self._trace.insts, out._trace.insts, strict=True):
+            for a, b in zip(mine.outputs, theirs.outputs, strict=True):
+                target = self._values.get(a)
+                kept = twins.get(target) if isinstance(target, Operation) else target
+                if kept is not None:
+                    out._values[b] = kept
+                out._own[a] = b
+        out._own.update({a: out._own[b] for a, b in self._own.items()})
+        return out
+
+    def get(self, rv: RV) -> Any:
+        """What a handle stands for: an operation, or the sampled integer. Raises `ScheduleError` where it is gone."""
+        return self._target(rv)
+
+    def remove_rv(self, rv: RV) -> None:
+        """Forget a handle."""
+        self._values.pop(self._own.get(rv.ssa, rv.ssa), None)
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the module and the trace."""
+        print(self.mod.script())
+        print(self.trace)
+
+    # steps
+
+    def step(self, name: str, arguments: dict[str, Any], decision: Any = None) -> list[RV]:
+        """Run the primitive `name` with arguments by name; gives handles on its outputs. It is one instruction."""
+        primitive = PRIMITIVES.get(name)
+        if primitive is None:
+            raise unknown_name("primitive", name, PRIMITIVES)
+        given = {k: self._resolved(v) for k, v in arguments.items()}
+        options = {"decision": decision} if primitive.spec.samples else {}
+        results = self._guarded(primitive, {**given, **options})
+        if primitive.spec.samples:
+            results, decision = results
+        outputs = [] if results is None else list(results) if primitive.spec.result.many else [results]
+        recorded = {k: self._recorded(v) for k, v in arguments.items()}
+        inst = self._trace.append(name, recorded, len(outputs), decision)
+        self._values.update(zip(inst.outputs, outputs, strict=True))
+        return [handle_on(o) for o in inst.outputs]
+
+    def _guarded(self, primitive: Primitive, given: dict[str, Any]) -> Any:
+        """Run a primitive; where it refuses, everything is as it was before."""
+        if primitive.spec.only_names:
+            return self._run(primitive, given)
+        before = _Snapshot(given)
+        try:
+            results = self._run(primitive, given)
+            if self._check:
+                verify_module(self._state.module)
+            return results
+        except Exception:
+            self._values.update(before.restore(self._values))
+            raise
+
+    def _run(self, primitive: Primitive, given: dict[str, Any]) -> Any:
+        try:
+            return primitive.function(self._state, **given)
+        except ScheduleError as error:
+            raise error.rendered(primitive.spec.name, self._level) from error
+
+    def _resolved(self, value: Any) -> Any:
+        if isinstance(value, RV):
+            return self._target(value)
+        if isinstance(value, list | tuple):
+            return [self._resolved(v) for v in value]
+        if isinstance(value, dict):
+            return {k: self._resolved(v) for k, v in value.items()}
+        return value
+
+    def _recorded(self, value: Any) -> Any:
+        if isinstance(value, RV):
+            return self._own.get(value.ssa, value.ssa)
+        if isinstance(value, list | tuple):
+            return [self._recorded(v) for v in value]
+        if isinstance(value, dict):
+            return {k: self._recorded(v) for k, v in value.items()}
+        return value
+
+    def _target(self, rv: RV) -> Target:
+        found = self._values.get(self._own.get(rv.ssa, rv.ssa))
+        if found is None:
+            raise TiraxError(f"{rv!r} is of another schedule", expected="a handle that this schedule gave")
+        if isinstance(found, Operation) and not self._state.is_alive(found):
+            hint = "take the handles that the step which replaced it gave"
+            raise ScheduleError(f"{rv!r} is no more: a later step replaced it", hint=hint)
+        return found
+
+    def __repr__(self) -> str:
+        return f"Schedule(\n{self.mod.script()}\n)"
+
+
+class _Snapshot:
+    """The function that a primitive works on, kept so that it can be put back."""
+
+    def __init__(self, given: dict[str, Any]):
+        places = _operations(list(given.values()))
+        self.funcs = list(dict.fromkeys(f for f in map(function_of, places) if f is not None))
+        self.before = [list(f.walk()) for f in self.funcs]
+        self.copies = [f.clone() for f in self.funcs]
+
+    def restore(self, values: dict[SSAValue, Target]) -> dict[SSAValue, Target]:
+        """Put the functions back; gives the handles' new targets."""
+        twins: dict[Operation, Operation] = {}
+        for func, before, copy in zip(self.funcs, self.before, self.copies, strict=True):
+            twins.update(zip(before, copy.walk(), strict=True))
+            block = func.parent
+            assert block is not None
+            block.insert_op_before(copy, func)
+            func.detach()
+        return {k: twins[v] for k, v in values.items() if isinstance(v, Operation) and v in twins}
+
+
+def _operations(values: Sequence[Any]) -> list[Operation]:
+    found: list[Operation] = []
+    for v in values:
+        if isinstance(v, Operation):
+            found.append(v)
+        elif isinstance(v, list):
+            found += _operations(v)
+    return found
+
+
+def _module(mod: Any) -> ModuleOp:
+    """A copy of what is to be scheduled."""
+    if isinstance(mod, IRModule):
+        mod = mod.op
+    if isinstance(mod, PrimFunc):
+        mod = mod.op
+    if isinstance(mod, tir.FuncOp):
+        func = mod.clone()
+        func.properties["sym_name"] = type(func.sym_name)("main")
+        func.properties.pop("sym_visibility", None)
+        return ModuleOp([func])
+    if not isinstance(mod, ModuleOp):
+        raise TiraxError("what is scheduled is a module or a tensor function", found=type(mod).__name__)
+    return mod.clone()
+
+
+def _method(primitive: Primitive) -> Any:
+    spec = primitive.spec
+
+    def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
+        arguments = _bound(self, primitive, args, kwargs)
+        decision = arguments.pop("decision", None)
+        outputs = self.step(spec.name, arguments, decision)
+        if spec.result.many:
+            return outputs
+        return outputs[0] if outputs else None
+
+    method.__name__ = method.__qualname__ = spec.name
+    method.__doc__ = primitive.function.__doc__
+    method.__signature__ = primitive.signature  # pyright: ignore[reportFunctionMemberAccess]
+    return method
+
+
+def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, with the defaults of the primitive."""
+    spec = primitive.spec
+    if spec.spread and spec.inputs == ("loops",):
+        kwargs = {"loops": [*args, *kwargs.pop("loops", ())], **kwargs}
+        args = ()
+    try:
+        bound = primitive.signature.bind(self, *args, **kwargs)
+    except TypeError as error:
+        raise TiraxError(f"{spec.name}: {error}", expected=str(primitive.signature)) from error
+    bound.apply_defaults()
+    arguments = dict(bound.arguments)
+    del arguments["self"]
+    adapt = getattr(primitive.function, "adapt", None)
+    return arguments if adapt is None else adapt(self, arguments)
+
+
+def _load_primitives() -> None:
+    """Import the families, and make each primitive a method."""
+    for info in pkgutil.iter_modules(_primitives.__path__):
+        importlib.import_module(f"{_primitives.__name__}.{info.name}")
+    for name, primitive in PRIMITIVES.items():
+        setattr(Schedule, name, _method(primitive))
+
+
+_load_primitives()
+
+__all__ = ["RV", "BlockRV", "ExprRV", "LoopRV", "Schedule"]

@@ -1,0 +1,178 @@
+"""What primitives work on: the functions of a module, their blocks and loops, and questions about them.
+
+The root block of a function, which is implicit in the IR, is the function itself; where it has annotations it is a
+block named `root` around the whole body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NoReturn, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..diagnostics import unknown_name
+from ..dialects import tir
+from ..dialects.sym import ValueOp
+from ..dialects.sym.expr import SymExpr, Var
+from ..ir.affine import expr_of
+from ..transforms.tir.walk import functions
+from .errors import ScheduleError, function_of
+from .random import Random
+
+EXPRESSIONS = (*tir.EXPRESSION_OPS, ValueOp)
+"""Operations that compute a value; all others are statements."""
+
+BlockLike = tir.BlockOp | tir.FuncOp
+"""A block; a function is its own root block."""
+
+
+class State:
+    """The module that is scheduled, the source of its random decisions, and the function that names refer to."""
+
+    def __init__(self, module: ModuleOp, random: Random, working_on: str | None = None):
+        self.module = module
+        self.random = random
+        self.working_on = working_on
+
+    def function(self, name: str | None = None) -> tir.FuncOp:
+        """The function called `name`; by default the one that is worked on, `main`, or the only one."""
+        funcs = {f.sym_name.data: f for f in functions(self.module)}
+        wanted = name or self.working_on or ("main" if "main" in funcs else None)
+        if wanted is None and len(funcs) == 1:
+            return next(iter(funcs.values()))
+        if wanted is None:
+            raise ScheduleError("which function is meant?", expected="func_name, or work_on(name)", found=sorted(funcs))
+        if wanted not in funcs:
+            raise unknown_name("function", wanted, funcs)
+        return funcs[wanted]
+
+    def is_alive(self, op: Operation) -> bool:
+        """Whether an operation is still in the module."""
+        top: Operation = op
+        while (parent := top.parent_op()) is not None:
+            top = parent
+        return top is self.module
+
+
+def fail(rule: str, *places: Operation, **details: object) -> NoReturn:
+    """Refuse: `rule` is what would be violated at `places`."""
+    raise ScheduleError(rule, places, **details)
+
+
+def children(block: Block) -> list[Operation]:
+    """The statements of a body, without the expressions that they use."""
+    return [op for op in block.ops if not isinstance(op, EXPRESSIONS)]
+
+
+def loops_above(op: Operation) -> list[tir.ForOp]:
+    """The loops around `op` up to its block or function, the outermost first."""
+    found: list[tir.ForOp] = []
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, tir.BlockOp | tir.FuncOp):
+        if isinstance(parent, tir.ForOp):
+            found.append(parent)
+        parent = parent.parent_op()
+    return found[::-1]
+
+
+def scope_of(op: Operation) -> BlockLike:
+    """The block around `op`, the function where there is none."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, tir.BlockOp | tir.FuncOp):
+        parent = parent.parent_op()
+    return cast(BlockLike, parent)
+
+
+def body_of(scope: BlockLike) -> Block:
+    """The statements of a block."""
+    return scope.body.block
+
+
+def blocks_below(op: Operation) -> list[tir.BlockOp]:
+    """The blocks below `op` that are not inside of another block, in order."""
+    return [b for region in op.regions for block in region.blocks for b in _blocks_in(block)]
+
+
+def _blocks_in(block: Block) -> Iterator[tir.BlockOp]:
+    for op in block.ops:
+        if isinstance(op, tir.BlockOp):
+            yield op
+        elif op.regions:
+            yield from blocks_below(op)
+
+
+def name_of_block(block: BlockLike) -> str:
+    """A block's name."""
+    return block.block_name.data if isinstance(block, tir.BlockOp) else "root"
+
+
+def buffers_read(block: tir.BlockOp) -> list[SSAValue]:
+    """The buffers of a block's read regions."""
+    return [r.buffer for r in block.reads]
+
+
+def buffers_written(block: tir.BlockOp) -> list[SSAValue]:
+    """The buffers of a block's write regions."""
+    return [w.buffer for w in block.writes]
+
+
+def producers(block: tir.BlockOp) -> list[tir.BlockOp]:
+    """The blocks before it in its scope that write what it reads."""
+    wanted = set(buffers_read(block))
+    return [b for b in _siblings(block, before=True) if wanted & set(buffers_written(b))]
+
+
+def consumers(block: tir.BlockOp) -> list[tir.BlockOp]:
+    """The blocks after it in its scope that read what it writes."""
+    wanted = set(buffers_written(block))
+    return [b for b in _siblings(block, before=False) if wanted & set(buffers_read(b))]
+
+
+def _siblings(block: tir.BlockOp, *, before: bool) -> list[tir.BlockOp]:
+    every = blocks_below(scope_of(block))
+    at = every.index(block)
+    return every[:at] if before else every[at + 1 :]
+
+
+def output_blocks(scope: BlockLike) -> list[tir.BlockOp]:
+    """The blocks of a scope that write what is not allocated in it."""
+    inside = {op.results[0] for op in body_of(scope).ops if isinstance(op, tir.AllocBufferOp)}
+    return [b for b in blocks_below(scope) if not set(buffers_written(b)) <= inside]
+
+
+def extent_of(loop: tir.ForOp) -> SymExpr:
+    """A loop's extent as an expression."""
+    return loop.extent if isinstance(loop.extent, SymExpr) else expr_of(loop.extent)
+
+
+def constant_extent(loop: tir.ForOp) -> int | None:
+    """A loop's extent where it is a number."""
+    return extent_of(loop).constant
+
+
+def min_of(loop: tir.ForOp) -> SymExpr:
+    """A loop's first value as an expression."""
+    return loop.min if isinstance(loop.min, SymExpr) else expr_of(loop.min)
+
+
+def loop_expr(loop: tir.ForOp) -> Var:
+    """A loop's variable in expressions."""
+    return cast(Var, expr_of(loop.loop_var))
+
+
+def is_function(block: BlockLike) -> bool:
+    return isinstance(block, tir.FuncOp)
+
+
+def function_around(op: Operation) -> tir.FuncOp:
+    """The function that an operation of the module is in."""
+    return cast(tir.FuncOp, function_of(op))
+
+
+def require_same_scope(loops: Sequence[tir.ForOp]) -> None:
+    """Refuse loops that are not in one block."""
+    scopes = {scope_of(loop) for loop in loops}
+    if len(scopes) > 1:
+        fail("the loops are not in one block", *loops)

@@ -1,0 +1,248 @@
+"""Traces: what was done to a schedule, as `sched` IR; printed as Python, replayed, simplified, and as TVM's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import sched
+from ..dialects.sched import Argument, Instruction, SequenceOp
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+_LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
+_POSTPROC = sched.OPS["enter_postproc"]
+DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
+"""Gives another decision for an instruction: (instruction, inputs, attributes, its decision) -> decision or None."""
+
+
+class Trace:
+    """The instructions of a schedule in order, as a `sched.sequence`."""
+
+    def __init__(self, op: SequenceOp | None = None):
+        self.op = op or SequenceOp()
+        self._count = sum(len(i.outputs) for i in self.op.instructions)
+
+    @property
+    def insts(self) -> list[Instruction]:
+        """The instructions."""
+        return list(self.op.instructions)
+
+    @property
+    def decisions(self) -> dict[Instruction, Argument]:
+        """What was decided, by instruction."""
+        return {i: i.decision for i in self.op.instructions if i.decision is not None}
+
+    def get_decision(self, inst: Instruction) -> Argument:
+        """What an instruction decided, None where it decided nothing."""
+        return inst.decision
+
+    def __len__(self) -> int:
+        return len(self.insts)
+
+    def append(
+        self, name: str, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None
+    ) -> Instruction:
+        """Add an instruction; its outputs are named as TVM prints them."""
+        count = sum(len(i.outputs) for i in self.op.instructions)
+        made = sched.OPS[name].of(arguments, outputs, decision)
+        for k, output in enumerate(made.outputs):
+            output.name_hint = f"{_LETTERS[output.type]}{count + k}"
+        self.op.body.block.add_op(made)
+        return made
+
+    def pop(self) -> Instruction | None:
+        """Remove the last instruction and give it; None where there is none."""
+        last = self.op.body.block.last_op
+        if not isinstance(last, Instruction):
+            return None
+        last.detach()
+        return last
+
+    def copy(self) -> Trace:
+        """A trace of its own with the same instructions."""
+        return Trace(self.op.clone())
+
+    def with_decision(self, inst: Instruction, decision: Argument, remove_postproc: bool = False) -> Trace:
+        """A copy in which `inst` decides otherwise. Raises `TiraxError` where `inst` is not of this trace."""
+        at = next((k for k, i in enumerate(self.insts) if i is inst), None)
+        if at is None:
+            raise TiraxError("the instruction is not of this trace")
+        out = self.copy()
+        changed = out.insts[at]
+        changed.properties["decision"] = sched.encode(decision, [])
+        if remove_postproc:
+            out._drop_postproc()
+        return out
+
+    def _drop_postproc(self) -> None:
+        insts = self.insts
+        at = next((k for k, i in enumerate(insts) if isinstance(i, _POSTPROC)), len(insts))
+        for inst in reversed(insts[at:]):
+            inst.detach()
+
+    def simplified(self, remove_postproc: bool = False) -> Trace:
+        """A copy without what has no effect: instructions that only name things which nothing uses.
+
+        With `remove_postproc` everything from `enter_postproc` on is left out.
+        """
+        out = self.copy()
+        if remove_postproc:
+            out._drop_postproc()
+        for inst in reversed(out.insts):
+            if inst.SPEC.only_names and not any(o.first_use for o in inst.outputs):
+                inst.detach()
+                inst.erase()
+        return out
+
+    def apply_to_schedule(
+        self, sch: Schedule, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
+    ) -> None:
+        """Do to `sch` what this trace says; its decisions are taken, or those of `decision_provider`."""
+        values: dict[SSAValue, Any] = {}
+        for inst in self.insts:
+            if remove_postproc and isinstance(inst, _POSTPROC):
+                break
+            args = {k: _mapped(v, values) for k, v in inst.args.items()}
+            decision = inst.decision
+            if decision_provider is not None and inst.SPEC.samples:
+                inputs = [args[k] for k in inst.SPEC.inputs if k in args]
+                attrs = [args[k] for k in inst.SPEC.attrs if k in args]
+                decision = decision_provider(inst, inputs, attrs, decision)
+            results = sch.step(inst.SPEC.name, args, decision)
+            values.update(zip(inst.outputs, results, strict=True))
+
+    # text
+
+    def as_python(self) -> list[str]:
+        """The statements, in Python."""
+        names = self._names()
+        return [_statement(inst, names) for inst in self.op.instructions]
+
+    def __str__(self) -> str:
+        lines = ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:"]
+        return "\n".join([*lines, *(f"  {line}" for line in self.as_python() or ["pass"])])
+
+    __repr__ = __str__
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print the trace as Python."""
+        print(self)
+
+    def mlir(self) -> str:
+        """The trace as MLIR text."""
+        return str(self.op)
+
+    @staticmethod
+    def from_mlir(text: str) -> Trace:
+        """The inverse of `mlir`. Raises a diagnostic where the text is no `sched.sequence`."""
+        from xdsl.context import Context
+        from xdsl.parser import Parser
+
+        ctx = Context()
+        ctx.load_dialect(sched.Sched)
+        module = Parser(ctx, text, "<trace>").parse_op()
+        op = module.body.block.first_op if isinstance(module, ModuleOp) else module
+        if not isinstance(op, SequenceOp):
+            raise TiraxError("not a trace", expected="sched.sequence", found=module.name)
+        op.verify()
+        if op.parent is not None:
+            op.detach()
+        return Trace(op)
+
+    def _names(self) -> dict[SSAValue, str]:
+        outputs = (o for inst in self.op.instructions for o in inst.outputs)
+        return {o: f"{_LETTERS[o.type]}{k}" for k, o in enumerate(outputs)}
+
+    # JSON
+
+    def as_json(self, remove_postproc: bool = False) -> list[Any]:
+        """TVM's form: `[[[kind, inputs, attributes, outputs], …], [[index, decision], …]]`."""
+        trace = self.simplified(remove_postproc=True) if remove_postproc else self
+        names = trace._names()
+        rows: list[Any] = []
+        decisions: list[Any] = []
+        for k, inst in enumerate(trace.op.instructions):
+            args = inst.args
+            inputs, attrs = (
+                [_plain(args.get(p), names) for p in params] for params in (inst.SPEC.inputs, inst.SPEC.attrs)
+            )
+            rows.append([inst.SPEC.kind, _flat(inst, inputs), attrs, [names[o] for o in inst.outputs]])
+            if inst.decision is not None:
+                decisions.append([k, _plain(inst.decision, names)])
+        return [rows, decisions]
+
+    @staticmethod
+    def from_json(json_obj: Any) -> Trace:
+        """The inverse of `as_json`. Raises `TiraxError` where it is not of that form."""
+        from .trace_json import read
+
+        return read(json_obj)
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
+        """Do to `sch` what a trace in JSON says."""
+        Trace.from_json(json_obj).apply_to_schedule(sch)
+
+
+def _mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
+    if isinstance(value, SSAValue):
+        return values[value]
+    if isinstance(value, list):
+        return [_mapped(v, values) for v in value]
+    if isinstance(value, dict):
+        return {k: _mapped(v, values) for k, v in value.items()}
+    return value
+
+
+def _flat(inst: Instruction, inputs: list[Any]) -> list[Any]:
+    """The inputs as TVM writes them: a list among them is written out where it is the last."""
+    if not inputs or not isinstance(inputs[-1], list):
+        return inputs
+    if inst.SPEC.name == "annotate":
+        return inputs
+    return [*inputs[:-1], *inputs[-1]]
+
+
+def _plain(value: Argument, names: Mapping[SSAValue, str]) -> Any:
+    if isinstance(value, SSAValue):
+        return names[value]
+    if isinstance(value, list):
+        return [_plain(v, names) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v, names) for k, v in value.items()}
+    return str(value) if isinstance(value, Attribute) else value
+
+
+def _statement(inst: Instruction, names: Mapping[SSAValue, str]) -> str:
+    args, spec = inst.args, inst.SPEC
+    given = [(k, args[k]) for k in spec.params if k in args and not (k == "consumer_blocks" and not args[k])]
+    parts: list[str] = []
+    for key, value in given:
+        if spec.spread and key in spec.inputs:
+            parts += [_text(v, names) for v in (value if isinstance(value, list) else [value])]
+        else:
+            parts.append(f"{key}={_text(value, names)}")
+    if inst.decision is not None:
+        parts.append(f"decision={_text(inst.decision, names)}")
+    outputs = ", ".join(names[o] for o in inst.outputs)
+    return f"{outputs} = sch.{spec.name}({', '.join(parts)})" if outputs else f"sch.{spec.name}({', '.join(parts)})"
+
+
+def _text(value: Argument, names: Mapping[SSAValue, str]) -> str:
+    if isinstance(value, SSAValue):
+        return names[value]
+    if isinstance(value, list):
+        return f"[{', '.join(_text(v, names) for v in value)}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_string(k)}: {_text(v, names)}" for k, v in value.items()) + "}"
+    return _string(value) if isinstance(value, str) else str(value)
+
+
+def _string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,195 @@
+"""`Schedule` and its trace: steps, refusals that leave everything as it was, copies, texts, JSON."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import TiraxError
+from tirax.interpreter import assert_same_meaning
+from tirax.ir.verify import verify_module
+from tirax.lowering.build import build
+from tirax.schedule import Schedule, ScheduleError, Trace
+from tirax.tvm_api.script import from_source
+
+MATMUL = """
+from tvm.script import ir as I, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 20), "float32"), C: T.Buffer((16, 20), "float32")):
+        for i, j, k in T.grid(16, 20, 24):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+TRACE = """\
+# from tvm import tir
+def apply_trace(sch: tir.Schedule) -> None:
+  b0 = sch.get_block(name="C", func_name="main")
+  l1, l2, l3 = sch.get_loops(block=b0)
+  v4, v5 = sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=[5, 4])
+  l6, l7 = sch.split(loop=l2, factors=[v4, v5], preserve_unit_iters=True, disable_predication=False)
+  sch.reorder(l1, l6, l3, l7)
+  l8 = sch.fuse(l1, l6, preserve_unit_iters=True)
+  sch.parallel(loop=l8)
+  sch.vectorize(loop=l7)
+  sch.annotate(block_or_loop=b0, ann_key="note", ann_val={"a": [1, 2.5, "x"]})"""
+
+
+@pytest.fixture
+def module():
+    return from_source(MATMUL)
+
+
+def scheduled(module) -> Schedule:
+    sch = Schedule(module, seed=1, debug_mask="all")
+    block = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block)
+    j_0, j_1 = sch.split(j, sch.sample_perfect_tile(j, n=2, decision=[5, 4]))
+    sch.reorder(i, j_0, k, j_1)
+    sch.parallel(sch.fuse(i, j_0))
+    sch.vectorize(j_1)
+    sch.annotate(block, "note", {"a": [1, 2.5, "x"]})
+    return sch
+
+
+def test_a_schedule_keeps_the_meaning_and_its_argument(module) -> None:
+    before = module.script()
+    sch = scheduled(module)
+    assert module.script() == before
+    assert_same_meaning(module.op, sch.mod.op)
+    x, y = (np.random.default_rng(0).random(s, np.float32) for s in ((16, 24), (24, 20)))
+    z = np.zeros((16, 20), np.float32)
+    build(sch.mod.op)["main"](x, y, z)
+    np.testing.assert_allclose(z, x @ y, rtol=1e-5)
+
+
+def test_trace_as_python(module) -> None:
+    assert str(scheduled(module).trace) == TRACE
+
+
+def test_trace_is_replayed_from_every_form(module) -> None:
+    sch = scheduled(module)
+    for trace in (
+        sch.trace,
+        sch.trace.copy(),
+        Trace.from_json(sch.trace.as_json()),
+        Trace.from_mlir(sch.trace.mlir()),
+        sch.trace.simplified(),
+    ):
+        other = Schedule(module)
+        trace.apply_to_schedule(other)
+        assert other.mod.script() == sch.mod.script()
+        assert str(other.trace) == TRACE
+
+
+def test_json_is_that_of_tvm(module) -> None:
+    rows, decisions = scheduled(module).trace.as_json()
+    assert rows[0] == ["GetBlock", [], ["C", "main"], ["b0"]]
+    assert rows[2] == ["SamplePerfectTile", ["l2"], [2, 16], ["v4", "v5"]]
+    assert rows[3] == ["Split", ["l2", "v4", "v5"], [True, False], ["l6", "l7"]]
+    assert rows[4] == ["Reorder", ["l1", "l6", "l3", "l7"], [], []]
+    assert decisions == [[2, [5, 4]]]
+
+
+@pytest.mark.parametrize("bad", [None, [[]], [[["Split", [], []]], []], [[["Nothing", [], [], []]], []]])
+def test_json_of_another_form(bad) -> None:
+    with pytest.raises(TiraxError):
+        Trace.from_json(bad)
+
+
+def test_another_decision(module) -> None:
+    sch = scheduled(module)
+    trace = sch.trace.with_decision(sch.trace.insts[2], [10, 2])
+    other = Schedule(module)
+    trace.apply_to_schedule(other)
+    assert "decision=[10, 2]" in str(other.trace)
+    assert "T.vectorized(2)" in other.mod.script()
+    assert_same_meaning(module.op, other.mod.op)
+
+
+def test_decisions_are_asked_for(module) -> None:
+    other = Schedule(module)
+    scheduled(module).trace.apply_to_schedule(other, decision_provider=lambda inst, inputs, attrs, old: [2, 10])
+    assert "decision=[2, 10]" in str(other.trace)
+
+
+def test_simplified_leaves_out_what_nothing_uses(module) -> None:
+    sch = Schedule(module)
+    i, j, _ = sch.get_loops(sch.get_block("C"))
+    sch.get_loops(sch.get_block("C"))
+    sch.sample_perfect_tile(j, 3)
+    sch.parallel(i)
+    assert [inst.SPEC.name for inst in sch.trace.simplified().insts] == ["get_block", "get_loops", "parallel"]
+
+
+def test_a_refusal_leaves_everything_as_it_was(module) -> None:
+    sch = Schedule(module)
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    before, trace = sch.mod.script(), str(sch.trace)
+    with pytest.raises(ScheduleError, match="iterator of kind reduce") as caught:
+        sch.vectorize(k)
+    assert "^^^" in str(caught.value)
+    with pytest.raises(ScheduleError, match="product of the factors"):
+        sch.split(j, [2, 3])
+    assert (sch.mod.script(), str(sch.trace)) == (before, trace)
+    sch.parallel(i)
+    sch.split(j, [None, 2])
+    verify_module(sch.mod.op)
+
+
+def test_levels_of_errors(module) -> None:
+    sch = Schedule(module, error_render_level="fast")
+    k = sch.get_loops(sch.get_block("C"))[2]
+    with pytest.raises(ScheduleError) as caught:
+        sch.parallel(k)
+    assert "prim_func" not in str(caught.value)
+
+
+def test_handles_of_what_is_no_more(module) -> None:
+    sch = Schedule(module)
+    i, _, _ = sch.get_loops(sch.get_block("C"))
+    sch.split(i, [4, 4])
+    with pytest.raises(ScheduleError, match="no more"):
+        sch.parallel(i)
+    with pytest.raises(TiraxError, match="another schedule"):
+        Schedule(module).parallel(i)
+
+
+def test_copies_share_handles_and_nothing_else(module) -> None:
+    sch = Schedule(module, seed=3)
+    i, j, _ = sch.get_loops(sch.get_block("C"))
+    other = sch.copy().copy()
+    sch.parallel(i)
+    assert "parallel" not in other.mod.script()
+    other.unroll(j)
+    other.parallel(i)
+    assert str(other.trace).endswith("sch.unroll(loop=l2)\n  sch.parallel(loop=l1)")
+    assert "unroll" not in sch.mod.script()
+
+
+def test_seeds_repeat_the_draws_of_tvm(module) -> None:
+    """Three tiles of 20, then of 24, drawn by TVM 0.27 with the same seed."""
+    draws = []
+    for _ in range(2):
+        sch = Schedule(module, seed=42)
+        _, j, k = sch.get_loops(sch.get_block("C"))
+        draws.append([[sch.get(v) for v in sch.sample_perfect_tile(loop, 3, 64)] for loop in (j, k)])
+    assert draws[0] == draws[1] == EXPECTED
+
+
+EXPECTED = [[5, 2, 2], [4, 1, 6]]
+
+
+def test_unknown_names(module) -> None:
+    with pytest.raises(ScheduleError, match="no block is called"):
+        Schedule(module).get_block("D")
+    with pytest.raises(TiraxError, match="unknown function 'other'"):
+        Schedule(module).get_block("C", "other")
+    with pytest.raises(TiraxError, match="unexpected keyword"):
+        Schedule(module).get_block("C", title="C")
+    with pytest.raises(TiraxError, match="what is scheduled"):
+        Schedule(3)

@@ -1,0 +1,153 @@
+"""Every operator, in every dtype that it accepts, at symbolic, static and empty shapes: machine code agrees with numpy.
+
+The cases are those of the tests of legalization; here the dtype of the tensors is replaced by each other one, the
+sizes by numbers and by 0. What the operator's verifier accepts has to compile and to compute what numpy does; an input
+on which numpy has no value (the greatest of no elements) is passed over.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.utils.exceptions import VerifyException
+
+from tirax.diagnostics import TiraxError
+from tirax.dialects import relax
+from tirax.dialects.relax.types import free_symbolic_vars
+from tirax.interpreter import InterpreterError, interpret, random_inputs
+from tirax.interpreter.compare import same_values
+from tirax.ir.functions import functions
+from tirax.ir.verify import verify_module
+from tirax.lowering.build import build
+
+LEGALIZE = Path(__file__).parents[1] / "transforms" / "legalize"
+one_operator = runpy.run_path(str(LEGALIZE / "conftest.py"))["one_operator"]
+MEANING = runpy.run_path(str(LEGALIZE / "test_meaning.py"))
+POSITIVE = MEANING["POSITIVE"]
+
+Case = tuple[str, list[Any], dict[str, Any]]
+DTYPES = ["f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i1"]
+SIZES: dict[str, dict[str, int]] = {"symbolic": {}, "static": {"n": 3, "m": 2}, "empty": {"n": 0, "m": 0}}
+RUN_AT = 3
+"""The value of `n` where it is symbolic; `m` is one more."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def _cases() -> dict[str, list[Case]]:
+    """The cases of each operator, those with symbolic shapes first."""
+    rows = [*MEANING["CASES"], *runpy.run_path(str(LEGALIZE / "test_operators.py"))["CASES"]]
+    found: dict[str, list[Case]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
+    return {name: sorted(some, key=lambda row: "n" not in _texts(row)) for name, some in found.items()}
+
+
+def _texts(case: Case) -> str:
+    """The shapes of a case's tensors."""
+    return " ".join(
+        a.rpartition(" ")[0] for arg in case[1] for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, str)
+    )
+
+
+CASES = _cases()
+
+
+def _with_dtype(arg: Any, old: str, new: str) -> Any:
+    if isinstance(arg, list):
+        return [_with_dtype(a, old, new) for a in arg]
+    return f"{arg.rpartition(' ')[0]} {new}" if isinstance(arg, str) and arg.endswith(f" {old}") else arg
+
+
+def _with_sizes(arg: Any, sizes: Mapping[str, int]) -> Any:
+    if isinstance(arg, list):
+        return [_with_sizes(a, sizes) for a in arg]
+    if not isinstance(arg, str):
+        return arg
+    dims, _, dtype = arg.rpartition(" ")
+    for name, size in sizes.items():
+        dims = dims.replace(name, str(size))
+    return f"{dims} {dtype}"
+
+
+def _main_dtype(args: list[Any]) -> str | None:
+    first = next((a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, str)), None)
+    return None if first is None else first.rpartition(" ")[2]
+
+
+def _built(arg: Any) -> Any:
+    if isinstance(arg, list):
+        return [_built(a) for a in arg]
+    return arg if isinstance(arg, str) or arg is None else arg()
+
+
+def _function(name: str, args: list[Any], attrs: dict[str, Any]) -> ModuleOp | None:
+    """A module of one operator; None where the operator refuses these arguments."""
+    try:
+        module = one_operator(f"relax.{name}", [_built(a) for a in args], **attrs)
+        verify_module(module)
+    except (TiraxError, VerifyException):
+        return None
+    (func,) = module.ops
+    assert isinstance(func, relax.FuncOp)
+    given = free_symbolic_vars([p.type for p in func.params])
+    mentioned = free_symbolic_vars([r.type for op in func.walk() for r in op.results])
+    return module if set(mentioned) <= set(given) else None
+
+
+def _variants(case: Case) -> Iterator[tuple[str, ModuleOp]]:
+    """The case in each dtype and each kind of shape."""
+    name, args, attrs = case
+    old = _main_dtype(args)
+    for dtype in DTYPES if old is not None else ["f32"]:
+        typed = [_with_dtype(a, old, dtype) for a in args] if old is not None else args
+        for kind, sizes in SIZES.items():
+            if sizes and "n" not in _texts(case) and "m" not in _texts(case):
+                continue
+            module = _function(name, [_with_sizes(a, sizes) for a in typed], attrs)
+            if module is not None:
+                yield f"{dtype}_{kind}", module
+
+
+def _together(case: Case) -> ModuleOp:
+    """The variants of a case as functions of one module."""
+    out = ModuleOp([])
+    for label, module in _variants(case):
+        (func,) = module.ops
+        assert isinstance(func, relax.FuncOp)
+        func.detach()
+        func.sym_name = StringAttr(label)
+        out.body.block.add_op(func)
+    return out
+
+
+def _inputs(name: str, func: Any) -> list[Any]:
+    values = random_inputs(func, {"n": RUN_AT, "m": RUN_AT + 1}, seed=1)
+    if name not in POSITIVE:
+        return values
+    return [(np.abs(v) + 1).astype(v.dtype) if isinstance(v, np.ndarray) and v.dtype != bool else v for v in values]
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_operator(name: str) -> None:
+    (case, *_) = CASES[name]
+    module = _together(case)
+    assert functions(module), "the operator refuses its own case"
+    executable = build(module, opt_level=1)
+    wrong: list[str] = []
+    for label, func in functions(module).items():
+        given = _inputs(name, func)
+        try:
+            expected = interpret(module, label, [np.array(v) if isinstance(v, np.ndarray) else v for v in given])
+        except InterpreterError:
+            continue
+        found = executable[label](*given)
+        if not same_values(expected, found):
+            wrong.append(f"{label}: inputs {given}\n  expected {expected}\n  found {found}")
+    assert not wrong, "\n".join(wrong)
