@@ -314,3 +314,26 @@ def _region(
         starts.append(materialize(start))
         extents.append(extent)
     return starts, extents
+
+
+Accessed = dict[SSAValue, list[Interval | None]]
+"""An interval for each dimension of each buffer; None where it cannot be said, which means all of the dimension."""
+
+
+def accessed(block: Block) -> tuple[Accessed, Accessed]:
+    """What the statements of `block` read, and what they write.
+
+    Loops and blocks inside are relaxed: the intervals are in terms of what is defined outside. Blocks inside must have
+    their regions.
+    """
+    return accessed_by(list(block.ops))
+
+
+def accessed_by(ops: Sequence[Operation]) -> tuple[Accessed, Accessed]:
+    """As `accessed`, of some statements of one block."""
+    detector = _Detector()
+    for op in ops:
+        handler = _STATEMENTS.get(type(op))
+        if handler is not None:
+            handler(detector, op)
+    return detector.reads.dims, detector.writes.dims

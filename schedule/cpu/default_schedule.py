@@ -87,7 +87,8 @@ def _schedule(func: tir.FuncOp, machine: Machine) -> None:
     for at, stage in enumerate(stages):
         if id(stage) in done:
             continue
-        finish = find_finish(stage, stages[at + 1 :]) if stage.reduce else Finish(stage)
+        later = [s for s in stages[at + 1 :] if id(s) not in done]
+        finish = find_finish(stage, later) if stage.reduce else Finish(stage)
         if _emit(body, finish, machine):
             done |= {id(stage)} | ({id(finish.epilogue)} if finish.epilogue is not None else set())
             _remove(finish)

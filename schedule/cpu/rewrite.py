@@ -49,13 +49,13 @@ class Cloner:
         if not isinstance(value, OpResult) or isinstance(value.op, tir.AllocBufferOp):
             return value
         op = value.op
-        new = op.clone({used: self(used) for used in _captured(op)})
+        new = op.clone({used: self(used) for used in captured(op)})
         self.insert(new)
         self._map[value] = new.results[value.index]
         return self._map[value]
 
 
-def _captured(op: Operation) -> list[SSAValue]:
+def captured(op: Operation) -> list[SSAValue]:
     """The operands of `op`, and what its regions use from outside."""
     inside = {r for inner in op.walk() for r in inner.results}
     return [o for inner in op.walk() for o in inner.operands if o not in inside]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32, i64
+from xdsl.dialects.builtin import IntegerType, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
@@ -15,6 +15,7 @@ from ...dialects.sym.expr import Const, SymExpr, floordiv, floormod, product
 from ...ir.affine import Materializer
 from .. import state as st
 from ..registry import primitive
+from ..rewrite import replace_op, set_predicate
 from ..state import State, fail
 
 
@@ -48,7 +49,7 @@ def split(
     _take_body(loop, body)
     if not disable_predication and not _covers_exactly(sizes, extent):
         _require_below(variables[-1], total, extent)
-    _replace(loop, variables[0])
+    replace_op(loop, variables[0])
     return variables
 
 
@@ -108,15 +109,6 @@ def _take_body(loop: tir.ForOp, body: Block) -> None:
         body.add_op(op)
 
 
-def _replace(old: Operation, new: Operation) -> None:
-    """Put `new` where `old` stands; `old` is no more."""
-    block = old.parent
-    assert block is not None
-    block.insert_op_before(new, old)
-    old.detach()
-    old.erase()
-
-
 def _require_below(loop: tir.ForOp, index: SymExpr, extent: SymExpr) -> None:
     """Every block in `loop` runs only where `index < extent`."""
     for block in st.blocks_below(loop):
@@ -138,14 +130,6 @@ def require(block: tir.BlockOp, index: SymExpr, extent: SymExpr) -> None:
         condition = tir.AndOp(block.predicate, condition.results[0])
         insert(condition)
     set_predicate(block, condition.results[0])
-
-
-def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
-    """Give a block another predicate, or none."""
-    bindings = list(block.bindings)
-    given = [] if condition is None else [condition]
-    block.operands = [*bindings, *given]
-    block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
 
 
 @primitive
@@ -181,7 +165,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
             if op is not below:
                 op.detach()
                 body.add_op(op)
-    _replace(loops[0], fused)
+    replace_op(loops[0], fused)
     return fused
 
 

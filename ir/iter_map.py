@@ -1,0 +1,457 @@
+"""Quasi-affine maps of iterators: how indices are made of loop variables by splitting and fusing.
+
+A map is a list of indices over iterators, each of a range. It is quasi-affine where each index is a sum of *splits*:
+a split is a digit of an iterator in a mixed radix system, `x // lower % extent`, times a scale; an iterator is one that
+is given, or a fusion, a sum that counts without gaps (`i * 8 + j` with j below 8). Blocks whose bindings are such a map
+can be reordered, tiled, and turned inside out. The notion is TVM's (Feng et al., TensorIR, 2023, section 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..diagnostics import TiraxError
+from ..dialects.sym.analyzer import Analyzer
+from ..dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, floordiv, floormod, product
+
+ZERO, ONE = Const(0), Const(1)
+
+
+class IterMapLevel(Enum):
+    """How much a map must be: each digit used once and all of them, each used once, or only of the right form."""
+
+    BIJECTIVE = 0
+    SURJECTIVE = 1
+    NO_CHECK = 3
+
+
+class NotAffineError(TiraxError):
+    """An index is no sum of splits, or splits overlap."""
+
+
+@dataclass(frozen=True)
+class IterMark:
+    """An iterator: one that is given, or a fusion; it counts from 0 to below `extent`."""
+
+    source: Var | IterSum
+    extent: SymExpr
+
+
+@dataclass(frozen=True)
+class IterSplit:
+    """`(mark // lower % extent) * scale`"""
+
+    mark: IterMark
+    lower: SymExpr
+    extent: SymExpr
+    scale: SymExpr
+
+    def scaled(self, factor: SymExpr) -> IterSplit:
+        return IterSplit(self.mark, self.lower, self.extent, self.scale * factor)
+
+
+@dataclass(frozen=True)
+class IterSum:
+    """A sum of splits and a base."""
+
+    splits: tuple[IterSplit, ...]
+    base: SymExpr
+
+    def __add__(self, other: IterSum) -> IterSum:
+        merged = list(self.splits)
+        for split in other.splits:
+            _merge(merged, split)
+        return IterSum(tuple(merged), self.base + other.base)
+
+    def scaled(self, factor: SymExpr) -> IterSum:
+        if factor.constant == 0:
+            return IterSum((), ZERO)
+        return IterSum(tuple(s.scaled(factor) for s in self.splits), self.base * factor)
+
+
+def _merge(splits: list[IterSplit], new: IterSplit) -> None:
+    """Add a split; one of the same digit takes it in."""
+    for k, old in enumerate(splits):
+        if (old.mark, old.lower, old.extent) == (new.mark, new.lower, new.extent):
+            scale = old.scale + new.scale
+            splits[k : k + 1] = [] if scale.constant == 0 else [IterSplit(old.mark, old.lower, old.extent, scale)]
+            return
+    splits.append(new)
+
+
+def quotient(e: SymExpr, divisor: SymExpr) -> SymExpr | None:
+    """`e / divisor` where the factors of the divisor are among those of each term of `e`, else None.
+
+    A divisor that is the extent of an iterator is not zero wherever the iterator has a value.
+    """
+    if e.constant == 0 or divisor.constant == 1:
+        return e
+    if e == divisor:
+        return Const(1, e.dtype)
+    if isinstance(e, Sum) and len(e.terms) + bool(e.offset) > 1:
+        parts = [quotient(t * c, divisor) for t, c in e.terms] + [quotient(Const(e.offset, e.dtype), divisor)]
+        known = [p for p in parts if p is not None]
+        return sum(known[1:], known[0]) if len(known) == len(parts) else None
+    factor, atoms = _monomial(e)
+    by, others = _monomial(divisor)
+    for atom in others:
+        if atom not in atoms:
+            return None
+        atoms.remove(atom)
+    return product([Const(factor // by, e.dtype), *atoms], e.dtype) if by and factor % by == 0 else None
+
+
+def _monomial(e: SymExpr) -> tuple[int, list[SymExpr]]:
+    """A constant and the other factors."""
+    if e.constant is not None:
+        return e.constant, []
+    if isinstance(e, Sum) and len(e.terms) == 1 and not e.offset:
+        term, factor = e.terms[0]
+        return factor, _monomial(term)[1]
+    return 1, list(e.atoms) if isinstance(e, Product) else [e]
+
+
+def _exactly(e: SymExpr, divisor: SymExpr) -> SymExpr:
+    found = quotient(e, divisor)
+    return floordiv(e, divisor) if found is None else found
+
+
+def _no_divisor(extent: SymExpr, divisor: SymExpr) -> NotAffineError:
+    return NotAffineError("the divisor does not divide the extent", expected=f"a divisor of {extent}", found=divisor)
+
+
+Ranges = Mapping[Var, tuple[SymExpr, SymExpr]]
+"""Iterators with their first value and their extent."""
+
+
+@dataclass
+class _Rewriter:
+    """Turns expressions into sums of splits; fusions of the same splits are one mark."""
+
+    inputs: Ranges
+    analyzer: Analyzer
+    fusions: dict[tuple[IterSplit, ...], IterMark] = field(default_factory=dict)
+    constrained: list[tuple[tuple[IterSplit, ...], IterMark]] = field(default_factory=list)
+
+    def rewrite(self, e: SymExpr) -> IterSum:
+        """Raises `NotAffineError` where `e` is no sum of splits."""
+        if isinstance(e, Sum):
+            out = IterSum((), Const(e.offset, e.dtype))
+            for term, factor in e.terms:
+                out = out + self._term(term).scaled(Const(factor, e.dtype))
+            return self._apply_constraints(out)
+        return self._term(e)
+
+    def _term(self, e: SymExpr) -> IterSum:
+        if not any(v in self.inputs for v in e.free_vars()):
+            return IterSum((), e)
+        if isinstance(e, Var):
+            return self._input(e)
+        if isinstance(e, Product):
+            return self._product(e)
+        if isinstance(e, Op) and e.kind in ("floordiv", "floormod"):
+            return self._divided(e.kind, self.rewrite(e.args[0]), e.args[1])
+        raise NotAffineError("no sum of splits", found=e)
+
+    def _input(self, e: Var) -> IterSum:
+        first, extent = self.inputs[e]
+        if extent.constant == 1:
+            return IterSum((), first)
+        return IterSum((IterSplit(IterMark(e, extent), ONE, extent, ONE),), first)
+
+    def _product(self, e: Product) -> IterSum:
+        moving = [a for a in e.atoms if any(v in self.inputs for v in a.free_vars())]
+        if len(moving) != 1:
+            raise NotAffineError("a product of iterators", found=e)
+        fixed = [a for a in e.atoms if a is not moving[0]]
+        return self._term(moving[0]).scaled(product(fixed, e.dtype))
+
+    def _divided(self, kind: str, x: IterSum, divisor: SymExpr) -> IterSum:
+        if any(v in self.inputs for v in divisor.free_vars()):
+            raise NotAffineError("a division by an iterator", found=divisor)
+        if divisor.constant == 1:
+            return x if kind == "floordiv" else IterSum((), ZERO)
+        base = x.base
+        if not self._divides(divisor, base):
+            raise NotAffineError("a division of a sum with an offset that it does not divide", found=base)
+        offset = _exactly(base, divisor) if kind == "floordiv" else ZERO
+        if not x.splits:
+            return IterSum((), offset)
+        split = self.fused(IterSum(x.splits, ZERO))
+        divide = self._floordiv if kind == "floordiv" else self._floormod
+        return divide(split, divisor) + IterSum((), offset)
+
+    def _divides(self, divisor: SymExpr, e: SymExpr) -> bool:
+        return quotient(e, divisor) is not None or self.analyzer.can_prove_equal(floormod(e, divisor), ZERO)
+
+    def _reduced(self, split: IterSplit, divisor: SymExpr) -> tuple[SymExpr, SymExpr] | None:
+        """(scale, divisor) without their common part; None where the division vanishes into the scale."""
+        if self._divides(divisor, split.scale):
+            return None
+        if self._divides(split.scale, divisor):
+            return split.scale, _exactly(divisor, split.scale)
+        raise NotAffineError("scale and divisor have no common part", found=f"{split.scale} and {divisor}")
+
+    def _floordiv(self, split: IterSplit, divisor: SymExpr) -> IterSum:
+        reduced = self._reduced(split, divisor)
+        if reduced is None:
+            scale = _exactly(split.scale, divisor)
+            return IterSum((IterSplit(split.mark, split.lower, split.extent, scale),), ZERO)
+        _, divisor = reduced
+        if self._divides(divisor, split.extent):
+            extent = _exactly(split.extent, divisor)
+            if extent.constant == 1:
+                return IterSum((), ZERO)
+            return IterSum((IterSplit(split.mark, split.lower * divisor, extent, ONE),), ZERO)
+        if self._below(split.extent, divisor):
+            return IterSum((), ZERO)
+        raise _no_divisor(split.extent, divisor)
+
+    def _floormod(self, split: IterSplit, divisor: SymExpr) -> IterSum:
+        reduced = self._reduced(split, divisor)
+        if reduced is None:
+            return IterSum((), ZERO)
+        scale, divisor = reduced
+        if self._divides(divisor, split.extent):
+            return IterSum((IterSplit(split.mark, split.lower, divisor, scale),), ZERO)
+        if self._below(split.extent, divisor):
+            return IterSum((split,), ZERO)
+        raise _no_divisor(split.extent, divisor)
+
+    def _below(self, extent: SymExpr, divisor: SymExpr) -> bool:
+        return self.analyzer.bounds(extent - divisor).high <= 0
+
+    def fused(self, total: IterSum) -> IterSplit:
+        """One split for a sum without base that counts without gaps. Raises `NotAffineError` where there are some."""
+        if len(total.splits) == 1:
+            return total.splits[0]
+        chain = self.chain(total.splits)
+        unit = chain[0].scale
+        key = tuple(IterSplit(s.mark, s.lower, s.extent, _exactly(s.scale, unit)) for s in chain)
+        mark = self.fusions.get(key)
+        if mark is None:
+            source = IterSum(key[::-1], ZERO)
+            mark = self.fusions[key] = IterMark(source, product([s.extent for s in key]))
+        return IterSplit(mark, ONE, mark.extent, unit)
+
+    def chain(self, splits: Sequence[IterSplit]) -> list[IterSplit]:
+        """The splits from the fastest to the slowest, where each one's scale is what the ones before it count to."""
+        left = list(splits)
+        first = min(left, key=lambda s: (s.scale.constant is None, abs(s.scale.constant or 0)))
+        if any(self._divides(s.scale, first.scale) and s.scale != first.scale for s in left):
+            first = next(s for s in left if all(self._divides(s.scale, o.scale) for o in left))
+        chain, expected = [], first.scale
+        while left:
+            found = next((s for s in left if self.analyzer.can_prove_equal(s.scale, expected)), None)
+            if found is None:
+                raise NotAffineError("a sum that does not count without gaps", expected=f"scale {expected}")
+            left.remove(found)
+            chain.append(found)
+            expected = expected * found.extent
+        return chain
+
+    def constrain(self, e: SymExpr, upper: SymExpr) -> None:
+        """Take note that `e` is below `upper`: a fusion counts only so far."""
+        total = self.rewrite(e)
+        if total.base.constant != 0 or not total.splits:
+            return
+        try:
+            split = self.fused(total)
+        except NotAffineError:
+            return
+        if split.scale.constant != 1 or not self._below(upper, split.extent):
+            return
+        source = IterSum(total.splits, ZERO)
+        mark = IterMark(source, upper)
+        if len(total.splits) > 1:
+            self.fusions[tuple(self.chain(total.splits))] = mark
+        self.constrained.append((total.splits, mark))
+
+    def _apply_constraints(self, total: IterSum) -> IterSum:
+        """Write a constrained fusion for its splits where all of them are there, in the right ratio."""
+        for parts, mark in self.constrained:
+            found = {(s.mark, s.lower, s.extent): s for s in total.splits}
+            mine = [found.get((p.mark, p.lower, p.extent)) for p in parts]
+            if any(m is None for m in mine):
+                continue
+            factor = _exactly(mine[0].scale, parts[0].scale)  # pyright: ignore[reportOptionalMemberAccess]
+            if all(m is not None and m.scale == p.scale * factor for m, p in zip(mine, parts, strict=True)):
+                rest = tuple(s for s in total.splits if s not in mine)
+                total = IterSum((*rest, IterSplit(mark, ONE, mark.extent, factor)), total.base)
+        return total
+
+
+@dataclass(frozen=True)
+class IterMap:
+    """A map: what each index is."""
+
+    indices: tuple[IterSum, ...]
+
+    def inverse(self, outputs: Sequence[SymExpr]) -> dict[Var, SymExpr]:
+        """The iterators in terms of the values of the indices. The map must be bijective.
+
+        Iterators that have one value only are not among them.
+        """
+        values: dict[IterMark, SymExpr] = {}
+        order: list[IterMark] = []
+        for index, output in zip(self.indices, outputs, strict=True):
+            _distribute(index, output - index.base, values, order)
+        found: dict[Var, SymExpr] = {}
+        while order:
+            mark = order.pop(0)
+            if any(_contains(other, mark) for other in order):
+                order.append(mark)
+                continue
+            if isinstance(mark.source, Var):
+                found[mark.source] = values[mark]
+            else:
+                _distribute(mark.source, values[mark], values, order)
+        return found
+
+
+def _contains(outer: IterMark, inner: IterMark) -> bool:
+    return isinstance(outer.source, IterSum) and any(
+        s.mark == inner or _contains(s.mark, inner) for s in outer.source.splits
+    )
+
+
+def _distribute(total: IterSum, value: SymExpr, values: dict[IterMark, SymExpr], order: list[IterMark]) -> None:
+    """Add what `value`, the value of `total`, says of the iterators of its splits."""
+    ranked = sorted(range(len(total.splits)), key=lambda k: _rank(total.splits, k))
+    for position, k in enumerate(ranked):
+        split = total.splits[k]
+        digit = floordiv(value, split.scale)
+        if position < len(ranked) - 1:
+            digit = floormod(digit, split.extent)
+        if split.mark not in values:
+            values[split.mark] = ZERO
+            order.append(split.mark)
+        values[split.mark] = values[split.mark] + digit * split.lower
+
+
+def _rank(splits: Sequence[IterSplit], k: int) -> tuple[int, int]:
+    """Where a split stands in a sum without gaps: by scale, symbolic ones by the number of their factors."""
+    scale = splits[k].scale
+    return (0, scale.constant) if scale.constant is not None else (1, len(scale.free_vars()))
+
+
+def detect_iter_map(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+    analyzer: Analyzer | None = None,
+) -> IterMap:
+    """The map that `indices` are of the iterators `inputs`.
+
+    `predicate` are conditions `e < bound` under which it is asked for. Raises `NotAffineError` where an index is no sum
+    of splits that counts without gaps, and, as `level` says, where digits of iterators are used twice or not at all.
+    """
+    rewriter = _Rewriter(inputs, _with_ranges(analyzer or Analyzer(), inputs))
+    for condition in predicate:
+        for e, upper in _upper_bounds(condition):
+            rewriter.constrain(e, upper)
+    sums = [rewriter.rewrite(e) for e in indices]
+    if level is not IterMapLevel.NO_CHECK:
+        fused = [IterSum((rewriter.fused(IterSum(s.splits, ZERO)),), s.base) if s.splits else s for s in sums]
+        _check(rewriter, fused, level)
+        sums = fused
+    return IterMap(tuple(sums))
+
+
+def _with_ranges(analyzer: Analyzer, inputs: Ranges) -> Analyzer:
+    for var, (first, extent) in inputs.items():
+        low, high = analyzer.bounds(first).low, analyzer.bounds(first + extent - 1).high
+        analyzer.bind(var, low, high)
+    return analyzer
+
+
+def _upper_bounds(condition: SymExpr) -> Iterable[tuple[SymExpr, SymExpr]]:
+    """Pairs (e, bound) with e < bound that follow from a condition."""
+    if isinstance(condition, Op) and condition.kind == "and":
+        for part in condition.args:
+            yield from _upper_bounds(part)
+    elif isinstance(condition, Op) and condition.kind in ("lt", "le", "gt", "ge"):
+        a, b = condition.args if condition.kind in ("lt", "le") else condition.args[::-1]
+        difference = a - b
+        bound = ZERO if condition.kind in ("lt", "gt") else ONE
+        if isinstance(difference, Sum):
+            negative = [(t, c) for t, c in difference.terms if c < 0]
+            left: SymExpr = ZERO
+            for term, factor in difference.terms:
+                left = left + term * factor if factor > 0 else left
+            for term, factor in negative:
+                bound = bound + term * -factor
+            yield left, bound - difference.offset
+
+
+def _check(rewriter: _Rewriter, sums: Sequence[IterSum], level: IterMapLevel) -> None:
+    """Every mark's splits are its digits, each once; all of them where the map must be bijective."""
+    used: dict[IterMark, list[IterSplit]] = {}
+    todo = [s for total in sums for s in total.splits]
+    inputs_used: set[Var] = set()
+    while todo:
+        for split in todo:
+            used.setdefault(split.mark, []).append(split)
+        todo = []
+        for mark in [m for m in used if not any(_contains(o, m) for o in used if o is not m)]:
+            _check_digits(rewriter, mark, used.pop(mark), level)
+            if isinstance(mark.source, Var):
+                inputs_used.add(mark.source)
+            else:
+                todo += mark.source.splits
+        if not todo and used:
+            todo = [s for splits in used.values() for s in splits]
+            used = {}
+    unused = [v for v, (_, extent) in rewriter.inputs.items() if v not in inputs_used and extent.constant != 1]
+    if level is IterMapLevel.BIJECTIVE and unused:
+        raise NotAffineError("an iterator is not used", found=unused[0])
+
+
+def _check_digits(rewriter: _Rewriter, mark: IterMark, splits: list[IterSplit], level: IterMapLevel) -> None:
+    analyzer, left, expected = rewriter.analyzer, list(splits), ONE
+    bijective = level is IterMapLevel.BIJECTIVE
+    while left:
+        found = next((s for s in left if analyzer.can_prove_equal(s.lower, expected)), None)
+        if found is None:
+            later = [s for s in left if rewriter._divides(expected, s.lower)]  # pyright: ignore[reportPrivateUsage]
+            if bijective or not later:
+                raise NotAffineError("digits of an iterator overlap, or one is missing", found=left[0].lower)
+            found = min(later, key=lambda s: s.lower.constant if s.lower.constant is not None else 1 << 62)
+            if any(o.lower == found.lower for o in left if o is not found):
+                raise NotAffineError("a digit of an iterator is used twice", found=found.lower)
+        left.remove(found)
+        expected = found.lower * found.extent
+    covers = analyzer.can_prove_equal(expected, mark.extent)
+    if not covers and (bijective or not rewriter._divides(expected, mark.extent)):  # pyright: ignore[reportPrivateUsage]
+        raise NotAffineError("the digits of an iterator do not cover it", expected=mark.extent, found=expected)
+
+
+def to_expr(total: IterSum | IterSplit | IterMark) -> SymExpr:
+    """The expression that a part of a map stands for."""
+    if isinstance(total, IterMark):
+        return total.source if isinstance(total.source, Var) else to_expr(total.source)
+    if isinstance(total, IterSplit):
+        digit = floordiv(to_expr(total.mark), total.lower)
+        whole = total.lower * total.extent == total.mark.extent
+        return (digit if whole else floormod(digit, total.extent)) * total.scale
+    out: SymExpr = ZERO
+    for split in total.splits:
+        out = out + to_expr(split)
+    return out + total.base
+
+
+def iter_map_simplify(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+) -> list[SymExpr]:
+    """The indices in their simplest form where they are a quasi-affine map, else as they are."""
+    try:
+        found = detect_iter_map(indices, inputs, predicate, level)
+    except NotAffineError:
+        return list(indices)
+    return [to_expr(s) + ZERO for s in found.indices]

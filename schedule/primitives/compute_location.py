@@ -1,0 +1,306 @@
+"""Where a block is computed: under a loop of its consumers or of its producers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, SymExpr, Var
+from ...ir.affine import Materializer, expr_of
+from ...ir.regions import Interval, accessed, accessed_by
+from .. import checks
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import before, conditions, joined, nested, new_loop, remove, set_operands
+from ..state import State, fail
+
+Domain = tuple[SymExpr, SymExpr]
+"""First value and extent."""
+
+
+@primitive
+def compute_at(
+    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+) -> None:
+    """Compute a producer under `loop`, just the part that each iteration needs.
+
+    for i: B[i] = …;  for i_0, i_1: C[i] = B[i]
+      ->  for i_0: { for ax0: B[i_0 * 4 + ax0] = …; for i_1: C[i] = B[i] }
+
+    `index` is the position among the statements of the loop, -1 the last possible, -2 the first. Refused where the
+    block is an output, neither complete nor a reduction, where not all of its consumers are under the loop, and where
+    the loop is around the block already.
+    """
+    _check_place(block, loop)
+    checks.require_not_output(block)
+    checks.require_complete_or_reduction(block)
+    consumers = st.consumers(block)
+    if not consumers:
+        fail("the block has no consumer", block)
+    _require_under(consumers, loop, "consumer")
+    _check_uses(block, loop)
+    place = _position(loop, st.producers(block), consumers, index)
+    reads, _ = accessed(loop.body.block)
+    needed = [(w.starts, reads[w.buffer]) for w in block.writes if w.buffer in reads]
+    _move(block, loop, place, _known_sizes(_domains(block, needed, lenient=True)), preserve_unit_loops)
+
+
+@primitive
+def reverse_compute_at(
+    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+) -> None:
+    """Compute a consumer under `loop`, just the part that each iteration provides.
+
+    for i_0, i_1: B[i] = …;  for i: C[i] = B[i]
+      ->  for i_0: { for i_1: B[i] = …; for ax0: C[i_0 * 4 + ax0] = B[…] }
+
+    `index` as in `compute_at`. Refused where the block is neither complete nor a reduction, where not all of its
+    producers are under the loop, where the loop is around the block already, and where it cannot be said which
+    iterations read what an iteration of the loop provides.
+    """
+    _check_place(block, loop)
+    checks.require_complete_or_reduction(block)
+    producers = st.producers(block)
+    if not producers:
+        fail("the block has no producer", block)
+    _require_under(producers, loop, "producer")
+    _check_provided(producers, loop)
+    for one in (block, *producers):
+        checks.require_affine(one)
+    place = _position(loop, producers, st.consumers(block), index)
+    _, writes = accessed(loop.body.block)
+    given = [(r.starts, writes[r.buffer]) for r in block.reads if r.buffer in writes]
+    top = [*st.loops_above(loop), loop][0]
+    _, everything = accessed_by([top])
+    _check_covered(block, [(r.starts, everything[r.buffer]) for r in block.reads if r.buffer in writes])
+    _move(block, loop, place, _domains(block, given, lenient=False), preserve_unit_loops)
+
+
+def _check_place(block: tir.BlockOp, loop: tir.ForOp) -> None:
+    if st.scope_of(block) is not st.scope_of(loop):
+        fail("the block and the loop are not in one scope", block, loop)
+    if loop in st.loops_above(block):
+        fail("the loop is around the block already", block, loop)
+
+
+def _require_under(blocks: Sequence[tir.BlockOp], loop: tir.ForOp, what: str) -> None:
+    outside = [b for b in blocks if loop not in st.loops_above(b)]
+    if outside:
+        fail(f"a {what} of the block is not under the loop", *outside, loop)
+
+
+def _check_uses(block: tir.BlockOp, loop: tir.ForOp) -> None:
+    """What the block writes is used nowhere else than in it and under the loop."""
+    for buffer in st.buffers_written(block):
+        for use in buffer.uses:
+            op = use.operation
+            if not (block.is_ancestor(op) or loop.is_ancestor(op) or isinstance(op, tir.RegionOp)):
+                fail("what the block writes is used outside of the loop", block, op)
+
+
+def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
+    """What a producer gives must be whole when the block runs: no loop outside drives a reduction of it."""
+    outside = [*st.loops_above(loop), loop]
+    for producer in producers:
+        for kind, binding in zip(producer.kinds, producer.bindings, strict=True):
+            variables = {v.value for v in expr_of(binding).free_vars()}
+            if kind is not tir.IterKind.SPATIAL and any(lp.loop_var in variables for lp in outside):
+                fail("a producer is not done when an iteration of the loop ends", producer, loop)
+
+
+def _position(
+    loop: tir.ForOp, producers: Sequence[tir.BlockOp], consumers: Sequence[tir.BlockOp], index: int
+) -> Operation | None:
+    """The statement of the loop to stand before, None for the end."""
+    body = st.children(loop.body.block)
+    after = max((k + 1 for k, op in enumerate(body) if _has(op, producers)), default=0)
+    until = min((k for k, op in enumerate(body) if _has(op, consumers)), default=len(body))
+    if after > until:
+        fail("a consumer stands before a producer", loop)
+    at = {-1: until, -2: after}.get(index, index)
+    if not after <= at <= until:
+        fail(
+            "there is no such position between producers and consumers",
+            loop,
+            expected=f"{after} to {until}",
+            found=index,
+        )
+    return body[at] if at < len(body) else None
+
+
+def _has(op: Operation, blocks: Sequence[tir.BlockOp]) -> bool:
+    return any(op.is_ancestor(b) for b in blocks)
+
+
+Regions = Sequence[tuple[Sequence[SSAValue], list[Interval | None]]]
+"""Where a block's regions begin, and the intervals of a buffer."""
+
+
+def _check_covered(block: tir.BlockOp, regions: Regions) -> None:
+    """All that the producers give is all that the block's iterators run over: no iteration may be lost."""
+    analyzer = Analyzer()
+    total = _domains(block, regions, lenient=True)
+    for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True):
+        first, size = total.get(var, (least, extent))
+        covers = analyzer.can_prove(OPS["le"](first, least)) and analyzer.can_prove(
+            OPS["le"](least + extent, first + size)
+        )
+        if not covers:
+            fail("the producers do not give all that the block runs over", block, expected=extent, found=size)
+
+
+def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSAValue, Domain]:
+    """The part of each iterator's domain that the regions need; an iterator that is in none of them is not there.
+
+    An index that is no iterator by itself needs all of the domains in it; where that is not `lenient`, it is refused.
+    """
+    found: dict[SSAValue, Domain] = {}
+    iters = set(block.iter_vars)
+    whole: set[SSAValue] = set()
+    for starts, dims in regions:
+        for start, interval in zip(starts, dims, strict=True):
+            e = expr_of(start)
+            used = [v for v in e.free_vars() if v.value in iters]
+            if interval is None or len(used) != 1 or not _is_shifted(e, used[0]):
+                whole |= {cast(SSAValue, v.value) for v in used}
+                if not lenient and used and interval is not None and any(v.value for v in _vars(interval)):
+                    fail("an index of the block is no iterator by itself", block, found=e)
+                continue
+            offset = e - used[0]
+            domain = (interval[0] - offset, interval[1] - interval[0] + 1)
+            var = cast(SSAValue, used[0].value)
+            found[var] = _joined(found[var], domain) if var in found else domain
+    return {v: d for v, d in found.items() if v not in whole}
+
+
+def _is_shifted(e: SymExpr, var: Var) -> bool:
+    """Whether `e` is the variable plus what does not depend on it."""
+    return var not in (e - var).free_vars()
+
+
+def _vars(interval: Interval) -> list[Var]:
+    return [v for e in interval for v in e.free_vars()]
+
+
+def _joined(a: Domain, b: Domain) -> Domain:
+    """A domain around two."""
+    if a == b:
+        return a
+    first = a[0] if a[0] == b[0] else OPS["min"](a[0], b[0])
+    ends = (a[0] + a[1], b[0] + b[1])
+    end = ends[0] if ends[0] == ends[1] else OPS["max"](*ends)
+    return first, end - first
+
+
+def _move(
+    block: tir.BlockOp,
+    loop: tir.ForOp,
+    place: Operation | None,
+    domains: dict[SSAValue, Domain],
+    preserve_unit_loops: bool,
+) -> None:
+    """Put the block under the loop, in new loops over the domains."""
+    _check_predicate(block)
+    analyzer = _analyzer([*st.loops_above(loop), loop])
+    rows = [
+        _limited(analyzer, domains.get(var), (least, extent))
+        for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True)
+    ]
+    old_parent = block.parent_op()
+    loops: list[tir.ForOp] = []
+    values: list[SymExpr] = []
+    for var, (first, extent) in zip(block.iter_vars, rows, strict=True):
+        dtype = cast(IntegerType, var.type)
+        if extent.constant == 1 and not preserve_unit_loops:
+            values.append(first)
+            continue
+        made = new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
+        loops.append(made)
+        values.append(first + st.loop_expr(made))
+    insert: Callable[[Operation], object] = loop.body.block.add_op if place is None else before(place)
+    block.detach()
+    if loops:
+        insert(loops[0])
+    target: Block | None = nested(loops) if loops else None
+    put = insert if target is None else target.add_op
+    _bind(block, values, _conditions(analyzer, block, values, rows, loops), put)
+    put(block)
+    if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
+        remove(old_parent)
+
+
+def _known_sizes(domains: dict[SSAValue, Domain]) -> dict[SSAValue, Domain]:
+    """The domains whose size is known before the loop; of the others all is computed."""
+    return {v: d for v, d in domains.items() if all(x.value is None for x in d[1].free_vars())}
+
+
+def _check_predicate(block: tir.BlockOp) -> None:
+    """The predicate says no more than the domains of the iterators: it is made anew."""
+    ends = {
+        OPS["lt"](binding, least + extent)
+        for binding, least, extent in zip(checks.bindings_of(block), block.mins, block.extents, strict=True)
+    }
+    if any(expr_of(c) not in ends for c in conditions(block)):
+        fail("the block has a predicate that is no bound of an iterator", block)
+
+
+def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
+    if any(v.value is not None for v in extent.free_vars()):
+        fail("what an iteration of the loop needs has no size that is known before it", loop, found=extent)
+    return extent
+
+
+def _analyzer(loops: Sequence[tir.ForOp]) -> Analyzer:
+    """What is known of the variables of loops."""
+    out = Analyzer()
+    for lp in loops:
+        least, extent = st.min_of(lp), st.extent_of(lp)
+        out.bind(st.loop_expr(lp), out.bounds(least).low, out.bounds(least + extent - 1).high)
+    return out
+
+
+def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain:
+    """What is needed of a domain: all of it where nothing is said, or where more would be computed."""
+    if needed is None:
+        return whole
+    first, extent = analyzer.simplify(needed[0]), analyzer.simplify(needed[1])
+    if analyzer.bounds(extent - whole[1]).low > 0:
+        return whole
+    if extent.constant == 1 and whole[1].constant == 1:
+        return whole
+    return first, extent
+
+
+def _conditions(
+    analyzer: Analyzer,
+    block: tir.BlockOp,
+    values: Sequence[SymExpr],
+    rows: Sequence[Domain],
+    loops: Sequence[tir.ForOp],
+) -> list[SymExpr]:
+    """What keeps the iterators in their domains, where the new bindings may leave them."""
+    for lp in loops:
+        analyzer.bind(st.loop_expr(lp), 0, analyzer.bounds(st.extent_of(lp) - 1).high)
+    out: list[SymExpr] = []
+    for value, (first, extent), least, size in zip(values, rows, block.mins, block.extents, strict=True):
+        if (first, extent) == (least, size):
+            continue
+        end = least + size
+        checks_ = [OPS["le"](least, value), OPS["lt"](value, end)]
+        last = first + extent - 1
+        proven = [analyzer.can_prove(OPS["le"](least, first)), analyzer.can_prove(OPS["lt"](last, end))]
+        out += [c for c, ok in zip(checks_, proven, strict=True) if not ok and not analyzer.can_prove(c)]
+    return out
+
+
+def _bind(
+    block: tir.BlockOp, values: Sequence[SymExpr], bounds: Sequence[SymExpr], put: Callable[[Operation], object]
+) -> None:
+    build = Materializer(put)
+    bindings = [build(v, cast(IntegerType, var.type)) for v, var in zip(values, block.iter_vars, strict=True)]
+    set_operands(block, bindings, joined([build(c) for c in bounds], put))

@@ -1,0 +1,213 @@
+"""Computing a block's values where they are used, without a buffer between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, SymExpr, Var
+from ...ir.affine import Materializer, expr_of
+from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...transforms.tir.walk import erase_with_tree, remove_dead
+from .. import checks
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import before, copier, joined, refresh_regions, remove, set_predicate, statements
+from ..state import State, fail
+
+
+@primitive
+def compute_inline(state: State, block: tir.BlockOp) -> None:
+    """Write what a producer computes in place of every read of it; the block and its buffer are no more.
+
+    for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
+
+    Refused where the block is an output or not complete, where it has a predicate, where it is not one store at its own
+    iterators, and where its buffer is used by more than reads of elements.
+    """
+    checks.require_not_output(block)
+    checks.require_complete(block)
+    if block.predicate is not None:
+        fail("the block has a predicate", block)
+    store = _only_store(block)
+    iters = [checks.iter_expr(v) for v in block.iter_vars]
+    indices = [expr_of(i) for i in store.indices]
+    if len(set(indices)) != len(indices) or not set(indices) <= set(iters):
+        fail("the block does not store at its own iterators", block)
+    if {v for v in iters if v not in indices} & set(_used(store)):
+        fail("the block stores the same element several times", block)
+    loads = _element_loads(block, store.buffer)
+    for load in loads:
+        mapping = dict(zip((cast(Var, e).value for e in indices), load.indices, strict=True))
+        copy = copier(before(load), {cast(SSAValue, k): v for k, v in mapping.items()})
+        load.result.replace_all_uses_with(copy(store.value))
+    _finish(block, store.buffer, loads)
+
+
+@primitive
+def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
+    """Write what a consumer computes where its producer stores; the consumer and the buffer between are no more.
+
+    for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
+
+    Refused where the block is not complete, has other than one producer, or where that is not complete; where it reads
+    the buffer at indices which do not name each iteration once; where the buffer is an output.
+    """
+    checks.require_complete(block)
+    producer = _only_producer(block)
+    checks.require_complete(producer)
+    checks.require_not_output(producer)
+    if block.predicate is not None:
+        fail("the block has a predicate", block)
+    store, final = _only_store(producer), _only_store(block)
+    loads = [op for op in block.walk() if isinstance(op, tir.LoadOp) and op.buffer is store.buffer]
+    _require_only_used(store.buffer, [producer, block])
+    indices = [expr_of(i) for i in loads[0].indices]
+    if any([expr_of(i) for i in load.indices] != indices for load in loads[1:]):
+        fail("the block reads the buffer at several places", block)
+    values = _inverse(block, indices, [expr_of(i) for i in store.indices], producer)
+    build = Materializer(before(store))
+    mapping = {v: build(values[checks.iter_expr(v)], cast(IntegerType, v.type)) for v in block.iter_vars} | {
+        load.result: store.value for load in loads
+    }
+    _guard(producer, block, values)
+    copy = copier(before(store), mapping)
+    new = final.clone({v: copy(v) for v in final.operands})
+    before(store)(new)
+    buffer = store.buffer
+    erase_with_tree(store)
+    refresh_regions(producer)
+    func = st.function_around(block)
+    remove(block)
+    _drop(buffer)
+    remove_dead(func)
+
+
+def _only_store(block: tir.BlockOp) -> tir.StoreOp:
+    found = [op for op in statements(block.body.block) if not isinstance(op, tir.RegionOp)]
+    if len(found) != 1 or not isinstance(found[0], tir.StoreOp):
+        fail("the block is not one store", block)
+    return found[0]
+
+
+def _only_producer(block: tir.BlockOp) -> tir.BlockOp:
+    found = st.producers(block)
+    if len(found) != 1:
+        fail("the block has other than one producer", block, *found, expected=1, found=len(found))
+    return found[0]
+
+
+def _used(store: tir.StoreOp) -> list[Var]:
+    """The variables of loops and blocks that a store's value is computed from."""
+    found: dict[Var, None] = {}
+    todo, seen = [store.value], set[SSAValue]()
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value.owner, Operation):
+            todo += [o for inner in value.owner.walk() for o in inner.operands]
+        elif isinstance(value.type, IntegerType):
+            found[Var(value, value.type)] = None
+    return list(found)
+
+
+def _element_loads(block: tir.BlockOp, buffer: SSAValue) -> list[tir.LoadOp]:
+    loads: list[tir.LoadOp] = []
+    for use in buffer.uses:
+        op = use.operation
+        if isinstance(op, tir.LoadOp) and not block.is_ancestor(op):
+            loads.append(op)
+        elif not (block.is_ancestor(op) or isinstance(op, tir.RegionOp)):
+            fail("the buffer is used by more than reads of elements", block, op)
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        fail("the buffer is not allocated in the function", block)
+    return loads
+
+
+def _require_only_used(buffer: SSAValue, blocks: Sequence[tir.BlockOp]) -> None:
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        fail("the buffer is not allocated in the function", *blocks)
+    for use in buffer.uses:
+        op = use.operation
+        inside = any(b.is_ancestor(op) for b in blocks)
+        if not inside and not isinstance(op, tir.RegionOp):
+            fail("the buffer is used by another block", *blocks, op)
+        if inside and not isinstance(op, tir.LoadOp | tir.StoreOp | tir.RegionOp):
+            fail("the buffer is used by more than reads and writes of elements", *blocks)
+
+
+def _finish(block: tir.BlockOp, buffer: SSAValue, loads: Sequence[tir.LoadOp]) -> None:
+    """Remove a block whose values stand where they were read, and what belonged to it."""
+    func = st.function_around(block)
+    readers: dict[tir.BlockOp, None] = {}
+    for load in loads:
+        for around in _blocks_around(load):
+            readers[around] = None
+        erase_with_tree(load)
+    remove(block)
+    for reader in sorted(readers, key=lambda b: -len(_blocks_around(b))):
+        refresh_regions(reader)
+    _drop(buffer)
+    remove_dead(func)
+
+
+def _blocks_around(op: Operation) -> list[tir.BlockOp]:
+    found: list[tir.BlockOp] = []
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, tir.BlockOp):
+            found.append(parent)
+        parent = parent.parent_op()
+    return found
+
+
+def _drop(buffer: SSAValue) -> None:
+    """Remove the allocation of a buffer that nothing uses but regions of blocks around."""
+    for use in list(buffer.uses):
+        if isinstance(use.operation, tir.RegionOp):
+            erase_with_tree(use.operation)
+    owner = buffer.owner
+    assert isinstance(owner, tir.AllocBufferOp)
+    erase_with_tree(owner)
+
+
+def _inverse(
+    block: tir.BlockOp, indices: Sequence[SymExpr], stored: Sequence[SymExpr], producer: tir.BlockOp
+) -> dict[Var, SymExpr]:
+    """The iterators of the block, where it reads what the producer stores at `stored`."""
+    try:
+        found = detect_iter_map(indices, checks.iter_ranges(block), level=IterMapLevel.BIJECTIVE)
+    except NotAffineError as error:
+        fail(f"the block does not read each element once: {error.message}", block, producer)
+    values = found.inverse(stored)
+    for var, (least, extent) in checks.iter_ranges(block).items():
+        if extent.constant == 1:
+            values.setdefault(var, least)
+    return values
+
+
+def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]) -> None:
+    """Where the block ran over less than its producer stores, the rest must not be stored any more."""
+    analyzer = Analyzer()
+    for var, (least, extent) in checks.iter_ranges(producer).items():
+        analyzer.bind(var, analyzer.bounds(least).low, analyzer.bounds(least + extent - 1).high)
+    wanted: list[SymExpr] = []
+    for var, (least, extent) in checks.iter_ranges(block).items():
+        for condition in (OPS["le"](least, values[var]), OPS["lt"](values[var], least + extent)):
+            if not analyzer.can_prove(condition):
+                wanted.append(condition)
+    if not wanted:
+        return
+    bindings = dict(zip((checks.iter_expr(v) for v in producer.iter_vars), checks.bindings_of(producer), strict=True))
+    insert = before(producer)
+    build = Materializer(insert)
+    parts = [build(c.substitute(bindings)) for c in wanted]
+    old = [] if producer.predicate is None else [producer.predicate]
+    set_predicate(producer, joined([*old, *parts], insert))

@@ -1,0 +1,81 @@
+"""Reductions: their first step apart from the others."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.tir import IterKind
+from ...transforms.tir.walk import erase_with_tree
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import (
+    Insert,
+    before,
+    conditions,
+    copier,
+    copy_statements,
+    depends_on,
+    empty_block,
+    iters_of,
+    joined,
+    loop_like,
+    nested,
+    refresh_regions,
+)
+from ..state import State, fail
+
+
+@primitive
+def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.BlockOp:
+    """Move the init of a reduction into a block of its own, in front of `loop`.
+
+    for i, k: block C (init: C[i] = 0; C[i] += A[i, k])
+      ->  for i: { block C_init (C[i] = 0); for k: block C_update (C[i] += A[i, k]) }
+
+    Gives the block `<name>_init`; the old one becomes `<name>_update`. Refused where the block has no init, where
+    `loop` is not around it, and where a loop outside of `loop` drives a reduction: the init would run again.
+    """
+    init = block.init
+    if init is None:
+        fail("the block has no init", block)
+    above = st.loops_above(block)
+    if loop not in above:
+        fail("the loop is not around the block", loop, block)
+    outside = above[: above.index(loop)]
+    wrong = [lp for lp in outside if _drives(block, lp, reduction=True)]
+    if wrong:
+        fail("a loop outside of the given one drives a reduction", block, *wrong)
+    made = _init_nest(block, init, above[len(outside) :], before(loop))
+    block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
+    erase_with_tree(init)
+    refresh_regions(block)
+    return made
+
+
+def _drives(block: tir.BlockOp, loop: tir.ForOp, *, reduction: bool) -> bool:
+    """Whether the loop's variable is in the binding of an iterator that is a reduction, or of one that is not."""
+    pairs = zip(block.kinds, block.bindings, strict=True)
+    return any((kind is not IterKind.SPATIAL) == reduction and depends_on(b, [loop.loop_var]) for kind, b in pairs)
+
+
+def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], insert: Insert) -> tir.BlockOp:
+    """The init as a block, in copies of those loops that drive spatial iterators."""
+    needed = [lp for lp in inside if _drives(block, lp, reduction=False)]
+    loops = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_init") for lp in needed]
+    if loops:
+        insert(loops[0])
+    place: Insert = nested(loops).add_op if loops else insert
+    copy = copier(place, {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)})
+    every = list(zip(iters_of(block), block.iter_vars, strict=True))
+    kept = [((kind, copy(binding), dom), var) for (kind, binding, dom), var in every if kind is IterKind.SPATIAL]
+    reducing = [lp.loop_var for lp in inside if lp not in needed]
+    parts = [copy(c) for c in conditions(block) if not depends_on(c, reducing)]
+    names = [name_of(var) for _, var in kept]
+    out = empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, joined(parts, place))
+    mapping = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
+    copy_statements(init.body.block, out.body.block, mapping)
+    place(out)
+    refresh_regions(out)
+    return out

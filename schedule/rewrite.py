@@ -1,0 +1,154 @@
+"""What primitives do to the IR: copy expressions and blocks, keep regions right, remove what nothing uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ..dialects import tir
+from ..dialects.names import name_of, set_name
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir.affine import expr_of
+from ..ir.regions import infer_regions
+from ..transforms.tir.walk import erase_with_tree
+from .cpu.rewrite import Cloner, captured
+
+Insert = Callable[[Operation], object]
+
+
+def before(anchor: Operation) -> Insert:
+    """Inserts operations in front of `anchor`, in order."""
+    block = anchor.parent
+    assert block is not None
+    return lambda op: block.insert_op_before(op, anchor)
+
+
+def replace_op(old: Operation, new: Operation) -> None:
+    """Put `new`, a statement, where `old` stands; `old` is no more."""
+    before(old)(new)
+    remove(old)
+
+
+def remove(op: Operation) -> None:
+    """Remove a statement, and the loops around it that are empty without it."""
+    parent = op.parent_op()
+    erase_with_tree(op)
+    while isinstance(parent, tir.ForOp) and not statements(parent.body.block):
+        op, parent = parent, parent.parent_op()
+        erase_with_tree(op)
+
+
+def statements(block: Block) -> list[Operation]:
+    """The operations of a body that are no expressions."""
+    from .state import children
+
+    return children(block)
+
+
+def refresh_regions(block: tir.BlockOp) -> None:
+    """Infer the regions that a block reads and writes anew, after its body has changed."""
+    for op in [*block.reads, *block.writes]:
+        erase_with_tree(op)
+    infer_regions(block)
+
+
+def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
+    """Give a block another predicate, or none."""
+    set_operands(block, list(block.bindings), condition)
+
+
+def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SSAValue | None) -> None:
+    """Give a block other bindings, as many as it has iterators, and another predicate, or none."""
+    given = [] if condition is None else [condition]
+    block.operands = [*bindings, *given]
+    block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
+
+
+def conditions(block: tir.BlockOp) -> list[SSAValue]:
+    """The parts of a block's predicate, all of which hold."""
+    found: list[SSAValue] = []
+    todo = [] if block.predicate is None else [block.predicate]
+    while todo:
+        value = todo.pop()
+        if isinstance(value.owner, tir.AndOp):
+            todo += [value.owner.rhs, value.owner.lhs]
+        else:
+            found.append(value)
+    return found
+
+
+def joined(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:
+    """One condition that says all of `parts`; None where there are none."""
+    out: SSAValue | None = None
+    for part in parts:
+        if out is None:
+            out = part
+        else:
+            op = tir.AndOp(out, part)
+            insert(op)
+            out = op.result
+    return out
+
+
+def new_loop(name: str, extent: SymExpr | int, dtype: IntegerType, kind: tir.ForKind = tir.ForKind.SERIAL) -> tir.ForOp:
+    """An empty loop from 0."""
+    block = Block(arg_types=[dtype])
+    set_name(block.args[0], name)
+    return tir.ForOp(Const(0, dtype), Const(extent, dtype) if isinstance(extent, int) else extent, Region(block), kind)
+
+
+def nested(loops: Sequence[tir.ForOp]) -> Block:
+    """Put loops into each other; the body of the innermost."""
+    for outer, inner in zip(loops, loops[1:], strict=False):
+        outer.body.block.add_op(inner)
+    return loops[-1].body.block
+
+
+def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
+    """An empty loop with the bounds of another one, serial."""
+    body = Block(arg_types=[loop.loop_var.type])
+    set_name(body.args[0], name or name_of(loop.loop_var))
+    return tir.ForOp(loop.min, loop.extent, Region(body))
+
+
+def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:
+    """Whether an integer expression uses one of `variables`."""
+    wanted = set(variables)
+    return any(v.value in wanted for v in expr_of(value).free_vars() if v.value is not None)
+
+
+def copier(insert: Insert, mapping: Mapping[SSAValue, SSAValue]) -> Cloner:
+    """Copies expressions to where `insert` puts them, with other values for some."""
+    out = Cloner(insert)
+    for old, new in mapping.items():
+        out.replace(old, new)
+    return out
+
+
+def copy_statements(source: Block, target: Block, mapping: Mapping[SSAValue, SSAValue]) -> None:
+    """Append copies of the statements of `source` to `target`, with other values for some."""
+    copy = copier(target.add_op, mapping)
+    for op in statements(source):
+        target.add_op(op.clone({v: copy(v) for v in captured(op)}))
+
+
+Iter = tuple[tir.IterKind, SSAValue, tuple[SymExpr, SymExpr]]
+"""Kind, binding, and domain (least value, extent) of an iterator."""
+
+
+def iters_of(block: tir.BlockOp) -> list[Iter]:
+    """The iterators of a block, as its constructor takes them."""
+    doms = zip(block.mins, block.extents, strict=True)
+    return list(zip(block.kinds, block.bindings, doms, strict=True))
+
+
+def empty_block(
+    name: str, iters: Sequence[Iter], names: Sequence[str | None], predicate: SSAValue | None = None
+) -> tir.BlockOp:
+    """A block without statements; its iterators are called `names`."""
+    body = Block(arg_types=[binding.type for _, binding, _ in iters])
+    for arg, hint in zip(body.args, names, strict=True):
+        set_name(arg, hint)
+    return tir.BlockOp(name, list(iters), Region(body), predicate=predicate)
