@@ -62,8 +62,8 @@ def fail(rule: str, *places: Operation, **details: object) -> NoReturn:
 
 
 def children(block: Block) -> list[Operation]:
-    """The statements of a body, without the expressions that they use."""
-    return [op for op in block.ops if not isinstance(op, EXPRESSIONS)]
+    """The statements of a body, without the expressions and the allocations that they use."""
+    return [op for op in block.ops if not isinstance(op, (*EXPRESSIONS, tir.AllocBufferOp, tir.AllocConstOp))]
 
 
 def loops_above(op: Operation) -> list[tir.ForOp]:
