@@ -7,56 +7,26 @@ on which numpy has no value (the greatest of no elements) is passed over.
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from operator_cases import CASES, POSITIVE, Case, function, shapes, texts
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.utils.exceptions import VerifyException
 
-from tirax.diagnostics import TiraxError
 from tirax.dialects import relax
-from tirax.dialects.relax.types import free_symbolic_vars
 from tirax.interpreter import InterpreterError, interpret, random_inputs
 from tirax.interpreter.compare import same_values
 from tirax.ir.functions import functions
-from tirax.ir.verify import verify_module
 from tirax.lowering.build import build
 
-LEGALIZE = Path(__file__).parents[1] / "transforms" / "legalize"
-one_operator = runpy.run_path(str(LEGALIZE / "conftest.py"))["one_operator"]
-MEANING = runpy.run_path(str(LEGALIZE / "test_meaning.py"))
-POSITIVE = MEANING["POSITIVE"]
-
-Case = tuple[str, list[Any], dict[str, Any]]
 DTYPES = ["f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i1"]
 SIZES: dict[str, dict[str, int]] = {"symbolic": {}, "static": {"n": 3, "m": 2}, "empty": {"n": 0, "m": 0}}
 RUN_AT = 3
 """The value of `n` where it is symbolic; `m` is one more."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
-
-def _cases() -> dict[str, list[Case]]:
-    """The cases of each operator, those with symbolic shapes first."""
-    rows = [*MEANING["CASES"], *runpy.run_path(str(LEGALIZE / "test_operators.py"))["CASES"]]
-    found: dict[str, list[Case]] = {}
-    for row in rows:
-        found.setdefault(row[0], []).append(row)
-    return {name: sorted(some, key=lambda row: "n" not in _texts(row)) for name, some in found.items()}
-
-
-def _texts(case: Case) -> str:
-    """The shapes of a case's tensors."""
-    return " ".join(
-        a.rpartition(" ")[0] for arg in case[1] for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, str)
-    )
-
-
-CASES = _cases()
 
 
 def _with_dtype(arg: Any, old: str, new: str) -> Any:
@@ -76,41 +46,21 @@ def _with_sizes(arg: Any, sizes: Mapping[str, int]) -> Any:
     return f"{dims} {dtype}"
 
 
-def _main_dtype(args: list[Any]) -> str | None:
-    first = next((a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if isinstance(a, str)), None)
-    return None if first is None else first.rpartition(" ")[2]
-
-
-def _built(arg: Any) -> Any:
-    if isinstance(arg, list):
-        return [_built(a) for a in arg]
-    return arg if isinstance(arg, str) or arg is None else arg()
-
-
-def _function(name: str, args: list[Any], attrs: dict[str, Any]) -> ModuleOp | None:
-    """A module of one operator; None where the operator refuses these arguments."""
-    try:
-        module = one_operator(f"relax.{name}", [_built(a) for a in args], **attrs)
-        verify_module(module)
-    except (TiraxError, VerifyException):
-        return None
-    (func,) = module.ops
-    assert isinstance(func, relax.FuncOp)
-    given = free_symbolic_vars([p.type for p in func.params])
-    mentioned = free_symbolic_vars([r.type for op in func.walk() for r in op.results])
-    return module if set(mentioned) <= set(given) else None
+def _main_dtype(case: Case) -> str | None:
+    found = texts(case)
+    return found[0].rpartition(" ")[2] if found else None
 
 
 def _variants(case: Case) -> Iterator[tuple[str, ModuleOp]]:
     """The case in each dtype and each kind of shape."""
     name, args, attrs = case
-    old = _main_dtype(args)
+    old = _main_dtype(case)
     for dtype in DTYPES if old is not None else ["f32"]:
         typed = [_with_dtype(a, old, dtype) for a in args] if old is not None else args
         for kind, sizes in SIZES.items():
-            if sizes and "n" not in _texts(case) and "m" not in _texts(case):
+            if sizes and "n" not in shapes(case) and "m" not in shapes(case):
                 continue
-            module = _function(name, [_with_sizes(a, sizes) for a in typed], attrs)
+            module = function((name, [_with_sizes(a, sizes) for a in typed], attrs))
             if module is not None:
                 yield f"{dtype}_{kind}", module
 

@@ -1,0 +1,83 @@
+"""Random Relax programs over all operators: some of the operators' cases in one function, sharing what fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+from operator_cases import CASES, function
+from programs import Program
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from tirax.dialects import relax
+from tirax.dialects.names import set_name
+from tirax.dialects.relax.types import tuple_type
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+
+class _Maker:
+    """A function in the making: values by their types."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.body = Block()
+        self.inside = Block()
+        self.known: dict[Attribute, list[SSAValue]] = {}
+        self.results: list[SSAValue] = []
+
+    def value(self, t: Attribute) -> SSAValue:
+        """A value of the type: one that is there, or a parameter."""
+        some = self.known.get(t, [])
+        if some and self.draw(st.integers(0, 3)):
+            return self.draw(st.sampled_from(some))
+        value = self.body.insert_arg(t, len(self.body.args))
+        set_name(value, f"p{len(self.body.args)}")
+        self.known.setdefault(t, []).append(value)
+        return value
+
+    def add(self, func: relax.FuncOp) -> None:
+        """The operator of a function, on values of here."""
+        mapping: dict[SSAValue, SSAValue] = {p: self.value(p.type) for p in func.params}
+        ops: list[Operation] = [op for op in func.body.block.ops if not isinstance(op, relax.ReturnOp)]
+        for op in ops:
+            copy = op.clone(mapping)
+            self.inside.add_op(copy)
+            mapping.update(zip(op.results, copy.results, strict=True))
+        result = copy.results[0]
+        set_name(result, f"v{len(self.results)}")
+        self.results.append(result)
+        self.known.setdefault(result.type, []).append(result)
+
+    def module(self) -> ModuleOp:
+        """All results, given as a tuple from a dataflow block."""
+        self.inside.add_op(relax.OutputOp(self.results))
+        flow = relax.DataflowOp(Region(self.inside))
+        for k, value in enumerate(flow.results):
+            set_name(value, f"o{k}")
+        self.body.add_op(flow)
+        self.body.add_op(made := relax.TupleOp(list(flow.results)))
+        self.body.add_op(relax.ReturnOp(made.result))
+        result = tuple_type([v.type for v in flow.results])
+        return ModuleOp([relax.FuncOp("main", Region(self.body), result)])
+
+
+@st.composite
+def operator_programs(draw: Draw, least: int = 2, most: int = 5) -> Program:
+    """A module whose `main` computes several operators, of the same values where the types agree."""
+    maker = _Maker(draw)
+    names = sorted(CASES)
+    for _ in range(draw(st.integers(least, most))):
+        module = function(draw(st.sampled_from(CASES[draw(st.sampled_from(names))])))
+        if module is None:
+            continue
+        (func,) = module.ops
+        assert isinstance(func, relax.FuncOp)
+        maker.add(func)
+    if not maker.results:
+        module = function(CASES["exp"][0])
+        assert module is not None
+        maker.add(module.body.block.first_op)  # pyright: ignore[reportArgumentType]
+    return Program(maker.module())

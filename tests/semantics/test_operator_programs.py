@@ -1,0 +1,55 @@
+"""Programs over all operators: no pass changes what they mean, and machine code computes it."""
+
+from __future__ import annotations
+
+import checks
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from operator_programs import operator_programs
+from programs import Program
+
+PASSES = (
+    "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
+    "to-non-dataflow", "convert-to-dataflow", "topological-sort", "inline-private-functions",
+    "remove-redundant-reshape", "expand-matmul-of-sum", "reorder-permute-dims-after-concat", "reorder-take-after-matmul",
+    "decompose-ops-for-inference", "legalize-ops",
+)  # fmt: skip
+"""Each alone, on the program as it is."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def some(count: int) -> settings:
+    return settings(
+        max_examples=count,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@some(25)
+@given(operator_programs())
+def test_texts(program: Program) -> None:
+    checks.texts(program.module)
+
+
+@some(15)
+@given(operator_programs())
+def test_passes(program: Program) -> None:
+    for name in PASSES:
+        checks.passes_keep_meaning(program.module, [name])
+
+
+@some(15)
+@given(operator_programs())
+def test_optimize(program: Program) -> None:
+    checks.optimize(program.module)
+
+
+@some(20)
+@given(operator_programs())
+def test_native(program: Program) -> None:
+    checks.native(program.module)

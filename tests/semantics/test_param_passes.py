@@ -1,0 +1,105 @@
+"""Passes on weights, local functions and products keep the meaning of random programs."""
+
+from __future__ import annotations
+
+import checks
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from programs import Program, programs
+from xdsl.dialects.builtin import ModuleOp
+
+from tirax.dialects import relax
+from tirax.interpreter import InterpreterError, interpret, random_inputs, symbolic_sizes
+from tirax.interpreter.compare import same_values
+from tirax.ir.functions import functions
+from tirax.transforms.params.bundle_model_params import BundleModelParams
+from tirax.transforms.params.lazy_get_input import LazyGetInput
+from tirax.transforms.params.lazy_set_output import LazySetOutput
+from tirax.transforms.params.lift_transform_params import LiftTransformParams
+from tirax.transforms.params.weights import set_num_input
+
+PASSES = (
+    "lambda-lift", "normalize-global-var", "attach-global-symbol", "combine-parallel-matmul", "adjust-matmul-order",
+    "fuse-transpose-matmul", "fold-batchnorm-to-conv2d",
+)  # fmt: skip
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+some = settings(
+    max_examples=8,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@some
+@given(programs())
+def test_passes(program: Program) -> None:
+    for name in PASSES:
+        checks.texts(checks.passes_keep_meaning(program.module, [name]))
+
+
+def marked(program: Program, inputs: int) -> tuple[ModuleOp, int]:
+    """The program with the first parameters of `main` as inputs at run time, the others as weights."""
+    module = program.module.clone()
+    main = functions(module)["main"]
+    assert isinstance(main, relax.FuncOp)
+    number = min(inputs, len(main.params))
+    set_num_input(main, number)
+    return module, number
+
+
+def runs(module: ModuleOp):
+    """Inputs of `main` and what it gives, where it gives something."""
+    main = functions(module)["main"]
+    for sizes in symbolic_sizes(main):
+        values = random_inputs(main, sizes)
+        try:
+            yield values, interpret(module, "main", values)
+        except InterpreterError:
+            continue
+
+
+@some
+@given(programs(), st.integers(0, 3))
+def test_lifted(program: Program, inputs: int) -> None:
+    before, number = marked(program, inputs)
+    after = LiftTransformParams()(before)
+    checks.texts(after)
+    for values, wanted in runs(before):
+        prepared = interpret(after, "main_transform_params", [tuple(values[number:])])
+        assert same_values(interpret(after, "main", [*values[:number], *prepared]), wanted)
+
+
+@some
+@given(programs(), st.integers(0, 3))
+def test_bundled(program: Program, inputs: int) -> None:
+    before, number = marked(program, inputs)
+    after = BundleModelParams()(before)
+    checks.texts(after)
+    for values, wanted in runs(before):
+        assert same_values(interpret(after, "main", [*values[:number], tuple(values[number:])]), wanted)
+
+
+@some
+@given(programs(), st.integers(0, 3))
+def test_lazy(program: Program, inputs: int) -> None:
+    before, number = marked(program, inputs)
+    after = LazySetOutput()(LazyGetInput()(before))
+    checks.texts(after)
+    for values, wanted in runs(before):
+        given_, weights = {}, values[number:]
+
+        def take(index, value, found=given_):
+            found[index] = value
+            return ()
+
+        interpret(after, "main", [*values[:number], lambda i, _name, w=weights: w[i], take])
+        found = tuple(given_[i] for i in sorted(given_))
+        assert same_values(
+            found[0] if len(found) == 1 and not isinstance(wanted, tuple) else found, wanted
+        ) or same_values(found[0], wanted)
