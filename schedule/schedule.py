@@ -154,10 +154,20 @@ class Schedule:
             results = self._run(primitive, given)
             if self._check:
                 verify_module(self._state.module)
+            self._follow(self._state.replaced)
             return results
         except Exception:
+            self._state.replaced.clear()
             self._values.update(before.restore(self._values))
             raise
+
+    def _follow(self, replaced: dict[Operation, Operation]) -> None:
+        """Let handles on what was replaced stand for what took its place."""
+        if replaced:
+            for value, target in self._values.items():
+                if isinstance(target, Operation) and target in replaced:
+                    self._values[value] = replaced[target]
+            replaced.clear()
 
     def _run(self, primitive: Primitive, given: dict[str, Any]) -> Any:
         try:

@@ -35,6 +35,8 @@ class State:
         self.module = module
         self.random = random
         self.working_on = working_on
+        self.replaced: dict[Operation, Operation] = {}
+        """Operations that a primitive put others in the place of: handles on the old ones stand for the new ones."""
 
     def function(self, name: str | None = None) -> tir.FuncOp:
         """The function called `name`; by default the one that is worked on, `main`, or the only one."""

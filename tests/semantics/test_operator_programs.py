@@ -10,8 +10,8 @@ from programs import Program
 
 PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
-    "to-non-dataflow", "convert-to-dataflow", "topological-sort", "inline-private-functions",
-    "remove-redundant-reshape", "expand-matmul-of-sum", "reorder-permute-dims-after-concat", "reorder-take-after-matmul",
+    "to-non-dataflow", "convert-to-dataflow", "topological-sort", "inline-private-functions", "expand-matmul-of-sum",
+    "remove-redundant-reshape", "reorder-permute-dims-after-concat", "reorder-take-after-matmul",
     "decompose-ops-for-inference", "legalize-ops",
 )  # fmt: skip
 """Each alone, on the program as it is."""
