@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects import tir
 from ..dialects.names import name_of, set_name
-from ..dialects.sym.expr import Const, SymExpr
-from ..ir.affine import expr_of
+from ..dialects.sym.expr import Const, SymExpr, Var
+from ..ir.affine import Materializer, expr_of
 from ..ir.regions import infer_regions
 from ..transforms.tir.walk import erase_with_tree
 from .cpu.rewrite import Cloner, captured
@@ -66,6 +67,17 @@ def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SS
     block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
 
 
+def simplify_bindings(block: tir.BlockOp) -> None:
+    """Write a block's bindings anew, as sums without parentheses."""
+    build = Materializer(before(block))
+    memo: dict[SSAValue, SymExpr] = {}
+    new: list[SSAValue] = []
+    for binding in block.bindings:
+        e = expr_of(binding, memo)
+        new.append(binding if isinstance(e, Var) else build(e, cast(IntegerType, binding.type)))
+    set_operands(block, new, block.predicate)
+
+
 def conditions(block: tir.BlockOp) -> list[SSAValue]:
     """The parts of a block's predicate, all of which hold."""
     found: list[SSAValue] = []
@@ -107,10 +119,11 @@ def nested(loops: Sequence[tir.ForOp]) -> Block:
 
 
 def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
-    """An empty loop with the bounds of another one, serial."""
+    """An empty loop with the bounds and the kind of another one."""
     body = Block(arg_types=[loop.loop_var.type])
     set_name(body.args[0], name or name_of(loop.loop_var))
-    return tir.ForOp(loop.min, loop.extent, Region(body))
+    thread = None if loop.thread is None else loop.thread.data
+    return tir.ForOp(loop.min, loop.extent, Region(body), loop.kind, thread=thread, annotations=loop.annotations)
 
 
 def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:

@@ -287,11 +287,13 @@ def _conditions(
     for lp in loops:
         analyzer.bind(st.loop_expr(lp), 0, analyzer.bounds(st.extent_of(lp) - 1).high)
     out: list[SymExpr] = []
+    units: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in loops if st.constant_extent(lp) == 1}
     for value, (first, extent), least, size in zip(values, rows, block.mins, block.extents, strict=True):
         if (first, extent) == (least, size):
             continue
         end = least + size
-        checks_ = [OPS["le"](least, value), OPS["lt"](value, end)]
+        at = value.substitute(units)
+        checks_ = [OPS["le"](least, at), OPS["lt"](at, end)]
         last = first + extent - 1
         proven = [analyzer.can_prove(OPS["le"](least, first)), analyzer.can_prove(OPS["lt"](last, end))]
         out += [c for c, ok in zip(checks_, proven, strict=True) if not ok and not analyzer.can_prove(c)]

@@ -13,9 +13,10 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, floordiv, floormod, product
 from ...ir.affine import Materializer
+from ...transforms.tir.walk import remove_dead
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import replace_op, set_predicate
+from ..rewrite import Insert, before, joined, replace_op, set_predicate, simplify_bindings
 from ..state import State, fail
 
 
@@ -38,19 +39,37 @@ def split(
     _check_plain(loop, "split")
     extent = st.extent_of(loop)
     sizes = _sizes(loop, factors, extent)
-    dtype = cast(IntegerType, loop.loop_var.type)
     variables = _nest(loop, sizes, [f"{name_of(loop.loop_var) or 'i'}_{k}" for k in range(len(sizes))])
     body = variables[-1].body.block
-    total: SymExpr = Const(0, dtype)
-    for inner, size in zip(variables, sizes, strict=True):
-        total = total * size + st.loop_expr(inner)
-    new = _at_start(body, total, dtype)
-    loop.loop_var.replace_all_uses_with(new)
+    total = _total(variables, sizes, body.add_op)
+    loop.loop_var.replace_all_uses_with(total)
     _take_body(loop, body)
     if not disable_predication and not _covers_exactly(sizes, extent):
-        _require_below(variables[-1], total, extent)
+        for block in st.blocks_below(variables[-1]):
+            require(block, variables, sizes, extent)
     replace_op(loop, variables[0])
+    _simplify_below(variables[-1])
     return variables
+
+
+def _total(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], insert: Insert) -> SSAValue:
+    """`(l0 * s1 + l1) * s2 + l2`, written so."""
+    dtype = cast(IntegerType, loops[0].loop_var.type)
+    build = Materializer(insert)
+    total = loops[0].loop_var
+    for inner, size in zip(loops[1:], sizes[1:], strict=True):
+        if size.constant != 1:
+            insert(scaled := tir.MulOp(total, build(size, dtype)))
+            total = scaled.result
+        insert(added := tir.AddOp(total, inner.loop_var))
+        total = added.result
+    return total
+
+
+def _simplify_below(loop: tir.ForOp) -> None:
+    for block in st.blocks_below(loop):
+        simplify_bindings(block)
+    remove_dead(loop)
 
 
 def _check_plain(loop: tir.ForOp, what: str) -> None:
@@ -97,11 +116,6 @@ def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> 
     return out
 
 
-def _at_start(body: Block, expr: SymExpr, dtype: IntegerType) -> SSAValue:
-    """The value of `expr`, computed where `body` starts."""
-    return Materializer(body.add_op)(expr, dtype)
-
-
 def _take_body(loop: tir.ForOp, body: Block) -> None:
     """Move the statements of `loop` to the end of `body`."""
     for op in list(loop.body.block.ops):
@@ -109,27 +123,14 @@ def _take_body(loop: tir.ForOp, body: Block) -> None:
         body.add_op(op)
 
 
-def _require_below(loop: tir.ForOp, index: SymExpr, extent: SymExpr) -> None:
-    """Every block in `loop` runs only where `index < extent`."""
-    for block in st.blocks_below(loop):
-        require(block, index, extent)
-
-
-def require(block: tir.BlockOp, index: SymExpr, extent: SymExpr) -> None:
-    """`block` runs only where `index < extent`, too."""
-    where = block.parent
-    assert where is not None
-
-    def insert(op: Operation) -> None:
-        where.insert_op_before(op, block)
-
-    build = Materializer(insert)
-    condition: Operation = tir.BINARY["lt"](build(index), build(extent, index.dtype))
-    insert(condition)
-    if block.predicate is not None:
-        condition = tir.AndOp(block.predicate, condition.results[0])
-        insert(condition)
-    set_predicate(block, condition.results[0])
+def require(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
+    """`block` runs only where what the loops count is below `extent`, too."""
+    insert = before(block)
+    index = _total(loops, sizes, insert)
+    bound = Materializer(insert)(extent, cast(IntegerType, index.type))
+    insert(condition := tir.BINARY["lt"](index, bound))
+    parts = [] if block.predicate is None else [block.predicate]
+    set_predicate(block, joined([*parts, condition.results[0]], insert))
 
 
 @primitive
@@ -166,6 +167,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
                 op.detach()
                 body.add_op(op)
     replace_op(loops[0], fused)
+    _simplify_below(fused)
     return fused
 
 
