@@ -15,17 +15,20 @@ from ...ir.affine import Materializer, expr_of
 from ...ir.regions import Interval, accessed, accessed_by
 from .. import checks
 from .. import state as st
+from ..handles import Location
 from ..registry import primitive
 from ..rewrite import before, conditions, joined, nested, new_loop, remove, set_operands
 from ..state import State, fail
+from .inline import compute_inline, reverse_compute_inline
 
+Place = tir.ForOp | Location
 Domain = tuple[SymExpr, SymExpr]
 """First value and extent."""
 
 
 @primitive
 def compute_at(
-    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+    state: State, block: tir.BlockOp, loop: Place, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
     """Compute a producer under `loop`, just the part that each iteration needs.
 
@@ -34,8 +37,10 @@ def compute_at(
 
     `index` is the position among the statements of the loop, -1 the last possible, -2 the first. Refused where the
     block is an output, neither complete nor a reduction, where not all of its consumers are under the loop, and where
-    the loop is around the block already.
+    the loop is around the block already. At the location `inline` the block is inlined, at `root` it stays.
     """
+    if isinstance(loop, Location):
+        return compute_inline(state, block) if loop is Location.INLINE else None
     _check_place(block, loop)
     checks.require_not_output(block)
     checks.require_complete_or_reduction(block)
@@ -47,12 +52,12 @@ def compute_at(
     place = _position(loop, st.producers(block), consumers, index)
     reads, _ = accessed(loop.body.block)
     needed = [(w.starts, reads[w.buffer]) for w in block.writes if w.buffer in reads]
-    _move(block, loop, place, _known_sizes(_domains(block, needed, lenient=True)), preserve_unit_loops)
+    return _move(block, loop, place, _known_sizes(_domains(block, needed, lenient=True)), preserve_unit_loops)
 
 
 @primitive
 def reverse_compute_at(
-    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+    state: State, block: tir.BlockOp, loop: Place, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
     """Compute a consumer under `loop`, just the part that each iteration provides.
 
@@ -61,8 +66,10 @@ def reverse_compute_at(
 
     `index` as in `compute_at`. Refused where the block is neither complete nor a reduction, where not all of its
     producers are under the loop, where the loop is around the block already, and where it cannot be said which
-    iterations read what an iteration of the loop provides.
+    iterations read what an iteration of the loop provides. Locations as in `compute_at`.
     """
+    if isinstance(loop, Location):
+        return reverse_compute_inline(state, block) if loop is Location.INLINE else None
     _check_place(block, loop)
     checks.require_complete_or_reduction(block)
     producers = st.producers(block)
@@ -78,7 +85,7 @@ def reverse_compute_at(
     top = [*st.loops_above(loop), loop][0]
     _, everything = accessed_by([top])
     _check_covered(block, [(r.starts, everything[r.buffer]) for r in block.reads if r.buffer in writes])
-    _move(block, loop, place, _domains(block, given, lenient=False), preserve_unit_loops)
+    return _move(block, loop, place, _domains(block, given, lenient=False), preserve_unit_loops)
 
 
 def _check_place(block: tir.BlockOp, loop: tir.ForOp) -> None:

@@ -16,6 +16,7 @@ from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
+from ..errors import ScheduleError
 from ..registry import primitive
 from ..rewrite import before, copier, joined, refresh_regions, remove, set_predicate, statements
 from ..state import State, fail
@@ -30,6 +31,24 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     Refused where the block is an output or not complete, where it has a predicate, where it is not one store at its own
     iterators, and where its buffer is used by more than reads of elements.
     """
+    store, indices, loads = _inlined(block)
+    for load in loads:
+        copy = copier(before(load), dict(zip(indices, load.indices, strict=True)))
+        load.result.replace_all_uses_with(copy(store.value))
+    _finish(block, store.buffer, loads)
+
+
+def can_compute_inline(block: tir.BlockOp) -> bool:
+    """Whether `compute_inline` would not refuse."""
+    try:
+        _inlined(block)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue], list[tir.LoadOp]]:
+    """The store of a block that can be inlined, the iterators that index it, and the reads of what it stores."""
     checks.require_not_output(block)
     checks.require_complete(block)
     if block.predicate is not None:
@@ -41,12 +60,8 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
         fail("the block does not store at its own iterators", block)
     if {v for v in iters if v not in indices} & set(_used(store)):
         fail("the block stores the same element several times", block)
-    loads = _element_loads(block, store.buffer)
-    for load in loads:
-        mapping = dict(zip((cast(Var, e).value for e in indices), load.indices, strict=True))
-        copy = copier(before(load), {cast(SSAValue, k): v for k, v in mapping.items()})
-        load.result.replace_all_uses_with(copy(store.value))
-    _finish(block, store.buffer, loads)
+    values = [cast(SSAValue, cast(Var, e).value) for e in indices]
+    return store, values, _element_loads(block, store.buffer)
 
 
 @primitive

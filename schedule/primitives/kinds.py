@@ -134,3 +134,8 @@ def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
     root = tir.BlockOp("root", [], Region(body))
     func.body.block.add_op(root)
     return root
+
+
+@primitive
+def enter_postproc(state: State) -> None:
+    """Mark the place in the trace from which on steps are postprocessing; nothing is changed."""

@@ -16,7 +16,17 @@ from ...ir.affine import Materializer
 from ...transforms.tir.walk import remove_dead
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import Insert, before, joined, replace_op, set_predicate, simplify_bindings
+from ..rewrite import (
+    Insert,
+    before,
+    empty_block,
+    iters_of,
+    joined,
+    new_loop,
+    replace_op,
+    set_predicate,
+    simplify_bindings,
+)
 from ..state import State, fail
 
 
@@ -270,3 +280,46 @@ def _move_tree(value: SSAValue, movable: Sequence[Operation], target: Block) -> 
         for operand in op.operands:
             _move_tree(operand, movable, target)
         target.add_op(op)
+
+
+@primitive
+def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.ForOp:
+    """Put a loop that runs once directly around a block or a loop.
+
+    block B  ->  for u in range(1): block B
+    """
+    if isinstance(block_or_loop, tir.ForOp):
+        dtype = cast(IntegerType, block_or_loop.loop_var.type)
+    else:
+        types = [v.type for v in block_or_loop.iter_vars]
+        dtype = cast(IntegerType, types[0]) if types else i64
+    loop = new_loop("u", 1, dtype)
+    before(block_or_loop)(loop)
+    block_or_loop.detach()
+    loop.body.block.add_op(block_or_loop)
+    return loop
+
+
+@primitive
+def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int]) -> None:
+    """Change the order of a block's iterators: `new_order` are their positions.
+
+    block B(vi, vj), new_order [1, 0]  ->  block B(vj, vi)
+
+    Refused where `new_order` does not name each iterator once.
+    """
+    count = len(block.iter_vars)
+    if sorted(new_order) != list(range(count)):
+        fail("new_order names each iterator once", block, expected=list(range(count)), found=list(new_order))
+    every, names = iters_of(block), [name_of(v) for v in block.iter_vars]
+    made = empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
+    for old, new in zip([block.iter_vars[k] for k in new_order], made.iter_vars, strict=True):
+        old.replace_all_uses_with(new)
+    for op in list(block.body.block.ops):
+        op.detach()
+        made.body.block.add_op(op)
+    set_predicate(made, block.predicate)
+    if block.annotations is not None:
+        made.properties["annotations"] = block.annotations
+    state.replaced[block] = made
+    replace_op(block, made)

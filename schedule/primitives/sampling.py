@@ -8,9 +8,13 @@ from itertools import groupby
 from typing import Any
 
 from ...dialects import tir
+from ...dialects.tir import IterKind
+from ...ir.affine import expr_of
 from .. import state as st
+from ..handles import Location
 from ..registry import primitive
 from ..state import State, fail
+from .inline import can_compute_inline
 
 
 @primitive
@@ -86,6 +90,57 @@ def _tile(state: State, extent: int, n: int) -> list[int]:
         for k in range(n):
             tiles[k] *= prime ** (bars[k + 1] - bars[k] - 1)
     return tiles
+
+
+@primitive
+def sample_compute_location(
+    state: State, block: tir.BlockOp, decision: int | None = None
+) -> tuple[tir.ForOp | Location, int]:
+    """A place for `compute_at`: a loop around its consumers, `inline` where that is possible, or `root`.
+
+    The decision is the position of the loop among those of the first consumer, -1 for `root`, -2 for `inline`; one that
+    is no candidate becomes the next one that is, the last one where there is none. Loops that run once, reductions
+    behind the last spatial loop and spatial loops behind a reduction are no candidates.
+    """
+    places = _locations(block)
+    positions = sorted(places)
+    if decision is None:
+        chosen = list(places)[state.random.integer(0, len(places))]
+    else:
+        chosen = next((p for p in positions if p >= int(decision)), positions[-1])
+    return places[chosen], chosen
+
+
+def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | Location]:
+    """The candidates by their position."""
+    found: dict[int, tir.ForOp | Location] = {-2: Location.INLINE} if can_compute_inline(block) else {}
+    found[-1] = Location.ROOT
+    consumers = st.consumers(block)
+    if not consumers:
+        return found
+    nests = [st.loops_above(c) for c in consumers]
+    shared = [lp for lp in nests[0] if all(lp in nest for nest in nests)]
+    spatial = [_is_spatial(lp) for lp in shared]
+    last = max((k for k, parallel in enumerate(spatial) if parallel), default=-1)
+    reduced = False
+    for k, (lp, parallel) in enumerate(zip(shared, spatial, strict=True)):
+        if st.constant_extent(lp) == 1:
+            continue
+        reduced = reduced or not parallel
+        if (parallel and reduced) or (not parallel and k > last):
+            break
+        found[k] = lp
+    return found
+
+
+def _is_spatial(loop: tir.ForOp) -> bool:
+    """Whether a loop drives spatial iterators only."""
+    variable = st.loop_expr(loop)
+    return all(
+        kind is IterKind.SPATIAL or variable not in expr_of(binding).free_vars()
+        for block in st.blocks_below(loop)
+        for kind, binding in zip(block.kinds, block.bindings, strict=True)
+    )
 
 
 @lru_cache(maxsize=4096)
