@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -55,6 +55,11 @@ class Schedule:
         """Values of the traces that this one is a copy of -> values of this trace."""
         self._check = debug_mask in ("all", -1, 1, 3)
         self._level = error_render_level
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The primitives: `_load_primitives` makes them methods."""
 
     @classmethod
     def on(cls, module: ModuleOp, **options: Any) -> Schedule:

@@ -1,0 +1,117 @@
+"""Questions that the rules of tuning ask of blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.ir import Operation
+
+from ..dialects import tir
+from ..dialects.sym.expr import Var
+from ..dialects.tir import IterKind
+from ..ir.affine import expr_of
+from ..schedule import Schedule, checks
+from ..schedule import state as st
+from ..schedule.handles import BlockRV
+
+PARALLEL, VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
+UNROLL_EXPLICIT, UNROLL_IMPLICIT = "meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit"
+TILING_STRUCTURE = "meta_schedule.tiling_structure"
+AUTO_TENSORIZE = "meta_schedule.auto_tensorize"
+RANDOM_LOCATION = "meta_schedule.random_compute_producer"
+"""Remarks by which rules tell postprocessors what to do."""
+
+
+def annotation(op: tir.BlockOp | tir.ForOp | tir.FuncOp, key: str) -> Any:
+    """The value of a remark, None where there is none."""
+    from ..schedule.primitives.kinds import root_of
+
+    target = root_of(op) if isinstance(op, tir.FuncOp) else op
+    if isinstance(target, tir.FuncOp) or target.annotations is None or key not in target.annotations.data:
+        return None
+    from ..dialects.relax.operator import from_attr
+
+    return from_attr(target.annotations.data[key])
+
+
+def is_root(block: Operation) -> bool:
+    """Whether a block is the root of its function."""
+    return isinstance(block, tir.FuncOp) or (
+        isinstance(block, tir.BlockOp)
+        and isinstance(st.scope_of(block), tir.FuncOp)
+        and not block.iter_vars
+        and st.children(st.function_around(block).body.block) == [block]
+    )
+
+
+def has_trivial_bindings(block: tir.BlockOp) -> bool:
+    """Whether the iterators are the loops around the block, in order."""
+    loops = st.loops_above(block)
+    return list(block.bindings) == [lp.loop_var for lp in loops]
+
+
+def is_spatial(block: tir.BlockOp) -> bool:
+    """Whether all iterators are spatial."""
+    return all(kind is IterKind.SPATIAL for kind in block.kinds)
+
+
+def is_trivially_bound_spatial(block: tir.BlockOp) -> bool:
+    return is_spatial(block) and has_trivial_bindings(block)
+
+
+def is_complete(block: tir.BlockOp) -> bool:
+    return checks.why_not_complete(block) is None
+
+
+def is_reduction(block: tir.BlockOp) -> bool:
+    return checks.why_no_reduction(block) is None
+
+
+def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
+    """Whether something that the block reads is read again at other places: tiling makes that cheap.
+
+    A block with one output, trivially bound, some of whose spatial iterators are not in the index of what it reads.
+    """
+    if len(block.writes) != 1 or not block.reads or not has_trivial_bindings(block):
+        return False
+    written = block.writes[0].buffer
+    pairs = zip(block.iter_vars, block.kinds, block.extents, strict=True)
+    spatial = {v for v, kind, extent in pairs if kind is IterKind.SPATIAL and extent.constant != 1}
+    seen: set[Any] = set()
+    unused = 0
+    for read in block.reads:
+        if read.buffer is written:
+            continue
+        if read.buffer in seen or any(e.constant is None for e in read.extents):
+            return False
+        seen.add(read.buffer)
+        used = {v.value for start in read.starts for v in expr_of(start).free_vars()}
+        unused += sum(1 for v in spatial if v not in used)
+    return unused >= 1
+
+
+def is_write_cache(block: tir.BlockOp) -> bool:
+    """Whether a block copies one buffer to another, element by element."""
+    if len(block.writes) != 1 or len(block.reads) != 1 or not is_spatial(block):
+        return False
+    read, written = block.reads[0], block.writes[0]
+    return [expr_of(s) for s in read.starts] == [expr_of(s) for s in written.starts]
+
+
+def block_of(sch: Schedule, rv: BlockRV) -> Any:
+    """The operation that a handle stands for."""
+    return sch.get(rv)
+
+
+def iter_kind_of(loop: tir.ForOp) -> IterKind:
+    """What a loop drives: spatial iterators, reductions, or others (opaque) where it drives both or none."""
+    variable: Var = st.loop_expr(loop)
+    kinds = {
+        kind
+        for block in st.blocks_below(loop)
+        for kind, binding in zip(block.kinds, block.bindings, strict=True)
+        if variable in expr_of(binding).free_vars()
+    }
+    if not kinds or kinds == {IterKind.SPATIAL}:
+        return IterKind.SPATIAL
+    return IterKind.REDUCE if kinds == {IterKind.REDUCE} else IterKind.OPAQUE

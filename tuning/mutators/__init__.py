@@ -1,0 +1,1 @@
+"""Mutators: small changes of the decisions in a trace, from which evolution goes on."""

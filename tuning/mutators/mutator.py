@@ -1,0 +1,21 @@
+"""What a mutator is."""
+
+from __future__ import annotations
+
+from ...schedule import Trace
+from ...schedule.random import Random
+from ..context import TuneContext
+
+
+class Mutator:
+    """Gives a trace with one decision changed."""
+
+    def initialize(self, context: TuneContext) -> None:
+        """Get to know the task; called before the first `apply`."""
+
+    def apply(self, trace: Trace, random: Random) -> Trace | None:
+        """Another trace, None where there is nothing to change."""
+        raise NotImplementedError(type(self).__name__)
+
+    def __hash__(self) -> int:
+        return id(self)

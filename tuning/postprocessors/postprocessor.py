@@ -1,0 +1,17 @@
+"""What a postprocessor is."""
+
+from __future__ import annotations
+
+from ...schedule import Schedule
+from ..context import TuneContext
+
+
+class Postproc:
+    """Finishes a schedule."""
+
+    def initialize(self, context: TuneContext) -> None:
+        """Get to know the task; called before the first `apply`."""
+
+    def apply(self, sch: Schedule) -> bool:
+        """Change the schedule; False where it is not to be measured."""
+        raise NotImplementedError(type(self).__name__)
