@@ -129,7 +129,8 @@ def _contiguous(block: tir.BlockOp, loop: tir.ForOp, step: int) -> bool:
         moved: SymExpr | None = None
         for start, stride in zip(write.starts, strides, strict=True):
             e = expr_of(start)
-            e = e.substitute({v: bindings[v.value] for v in e.free_vars() if v.value is not None and v.value in bindings})
+            used = [(v, v.value) for v in e.free_vars()]
+            e = e.substitute({v: bindings[x] for v, x in used if x is not None and x in bindings})
             delta = (e.substitute({variable: variable + 1}) - e) * stride
             moved = delta if moved is None else moved + delta
         if moved is None or moved.constant not in (step, 0):

@@ -51,7 +51,7 @@ class AutoInline(ScheduleRule):
             return False
         if self.disallow_if_then_else and any(isinstance(op, tir.IfThenElseOp | tir.IfOp) for op in block.walk()):
             return False
-        if any(isinstance(op, tir.CallIntrinOp) and f"tir.{op.callee.data}" in self.disallow_op for op in block.walk()):
+        if any(isinstance(op, tir.CallIntrinOp) and f"tir.{op.func.data}" in self.disallow_op for op in block.walk()):
             return False
         return not (self.require_injective or self.require_ordered) or self._reads_plainly(block)
 
