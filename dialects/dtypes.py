@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float8E3M4Type,
+    Float8E4M3B11FNUZType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E4M3Type,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -30,6 +38,7 @@ from ..diagnostics import DTypeError, suggestion
 if TYPE_CHECKING:
     import numpy as np
 
+i4, ui4 = IntegerType(4), IntegerType(4, Signedness.UNSIGNED)
 ui8, ui16, ui32, ui64 = (IntegerType(n, Signedness.UNSIGNED) for n in (8, 16, 32, 64))
 
 DTYPES: dict[str, Attribute] = {
@@ -46,12 +55,51 @@ DTYPES: dict[str, Attribute] = {
     "uint32": ui32,
     "uint64": ui64,
     "bool": i1,
+    "float8_e3m4": Float8E3M4Type(),
+    "float8_e4m3": Float8E4M3Type(),
+    "float8_e4m3b11fnuz": Float8E4M3B11FNUZType(),
+    "float8_e4m3fn": Float8E4M3FNType(),
+    "float8_e4m3fnuz": Float8E4M3FNUZType(),
+    "float8_e5m2": Float8E5M2Type(),
+    "float8_e5m2fnuz": Float8E5M2FNUZType(),
+    "int4": i4,
+    "uint4": ui4,
 }
 """Name -> type of every data type that a tensor or buffer may hold."""
 
+
+@dataclass(frozen=True)
+class NarrowFloat:
+    """How an 8 bit float is stored: a sign, an exponent, and `mantissa` bits.
+
+    `infinity` is the magnitude of infinity, above which all is NaN; None where there is none and `nan` is the one
+    magnitude of NaN, or where `single_nan` the one byte of it: minus zero.
+    """
+
+    mantissa: int
+    bias: int
+    infinity: int | None = None
+    nan: int = 0x7F
+    single_nan: bool = False
+
+
+NARROW: dict[Attribute, NarrowFloat | None] = {
+    Float8E3M4Type(): NarrowFloat(4, 3, 0x70, 0x78),
+    Float8E4M3Type(): NarrowFloat(3, 7, 0x78, 0x7C),
+    Float8E4M3B11FNUZType(): NarrowFloat(3, 11, None, 0x80, True),
+    Float8E4M3FNType(): NarrowFloat(3, 7),
+    Float8E4M3FNUZType(): NarrowFloat(3, 8, None, 0x80, True),
+    Float8E5M2Type(): NarrowFloat(2, 15, 0x7C, 0x7E),
+    Float8E5M2FNUZType(): NarrowFloat(2, 16, None, 0x80, True),
+    i4: None,
+    ui4: None,
+}
+"""The data types that are stored and converted, and not computed with; None for the integers among them."""
+
 _NAMES: dict[Attribute, str] = {t: n for n, t in DTYPES.items()}
 _VECTOR = re.compile(r"(.+?)x(\d+)$")
-_FLOATS = (Float16Type, Float32Type, Float64Type, BFloat16Type)
+_NARROW_FLOATS = tuple(type(t) for t, form in NARROW.items() if form is not None)
+_FLOATS = (Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARROW_FLOATS)
 
 
 def dtype_of(name: str) -> Attribute:
@@ -91,6 +139,11 @@ def is_float(dtype: Attribute) -> bool:
     return isinstance(scalar_of(dtype), _FLOATS)
 
 
+def is_narrow(dtype: Attribute) -> bool:
+    """Whether `dtype` (or a vector's element) is an 8 bit float or a 4 bit integer."""
+    return scalar_of(dtype) in NARROW
+
+
 def is_unsigned(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is an unsigned integer or bool."""
     element = scalar_of(dtype)
@@ -104,7 +157,7 @@ def bit_width(dtype: Attribute) -> int:
     if isinstance(dtype, IntegerType):
         return cast("IntegerType[int, Signedness]", dtype).width.data
     if isinstance(dtype, _FLOATS):
-        return dtype.bitwidth
+        return cast("Float32Type", dtype).bitwidth
     raise DTypeError(f"{dtype} has no width")
 
 
@@ -114,11 +167,11 @@ def byte_size(dtype: Attribute) -> int:
 
 
 def numpy_dtype(dtype: Attribute) -> np.dtype:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    """The numpy type of `dtype` (bfloat16 from ml_dtypes)."""
+    """The numpy type of `dtype` (those that numpy lacks from ml_dtypes)."""
     import numpy as np
 
-    if dtype == bf16:
+    if dtype == bf16 or dtype in NARROW:
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(getattr(ml_dtypes, dtype_name(dtype)))
     return np.dtype(dtype_name(dtype))

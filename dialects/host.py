@@ -19,7 +19,15 @@ from typing import Self
 
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
@@ -81,6 +89,47 @@ class TensorOp(IRDLOperation):
         offset = parse_expr(parser) if parser.parse_optional_keyword("arena") is not None else None
         parser.parse_punctuation(":")
         return cls(parser.parse_type(), offset)
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """`%t = host.view %s at 64 : T`: a tensor in the memory of another, 64 bytes behind its beginning.
+
+    Without `at` it is all of the other, in another shape.
+    """
+
+    name = "host.view"
+    source = operand_def(TensorType)
+    offset = opt_prop_def(SymAttr)
+    result = result_def(TensorType)
+
+    def __init__(self, source: SSAValue, type: Attribute, offset: ExprLike | None = None):
+        attr = None if offset is None else SymAttr.of(offset)
+        super().__init__(operands=[source], properties={"offset": attr}, result_types=[type])
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """The type of the tensor; its extents and its dtype are known."""
+        return self.result.type
+
+    def verify_(self) -> None:
+        if self.tensor_type.dims is None or self.tensor_type.element is None:
+            raise VerifyException(f"host.view of unknown extents or dtype: {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        if self.offset is not None:
+            printer.print_string(" at " + expr_text(self.offset.data))
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        offset = parse_expr(parser) if parser.parse_optional_keyword("at") is not None else None
+        parser.parse_punctuation(":")
+        return cls(source, parser.parse_type(), offset)
 
 
 def _print_args(printer: Printer, args: Sequence[SSAValue]) -> None:
@@ -152,4 +201,4 @@ class CallDPSOp(IRDLOperation):
         return cls(parser.parse_str_literal(), _parse_args(parser))
 
 
-Host = Dialect("host", [ArenaOp, TensorOp, KernelOp, CallDPSOp])
+Host = Dialect("host", [ArenaOp, TensorOp, ViewOp, KernelOp, CallDPSOp])

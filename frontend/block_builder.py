@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects import relax
 from ..ir.builder import Builder, module_of
 from ..ir.expr import Call, Expr, Tuple, TupleGetItem, Var
 from ..ir.module import IRModule
@@ -65,6 +66,25 @@ class BlockBuilder(Builder):
         made = te_call(func, *given, primfunc_name_hint=primfunc_name_hint, primfunc_attrs=primfunc_attrs, **named)
         gv = self.add_func(PrimFunc.on(made.func), made.func.sym_name.data)
         return Call.on(made.call_op(gv.name_hint).result)
+
+    def call_te_with_grad(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        te_grad_name: str,
+        te_grad_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Call:
+        """As `call_te`; the gradient is what the tensor function registered as `te_grad_name` gives.
+
+        That is called with `te_grad_kwargs` besides the gradient of the result and the arguments.
+        """
+        call = cast(relax.CallTIROp, self.call_te(func, *args, **kwargs).op_handle)
+        attrs = None if te_grad_kwargs is None else dict(te_grad_kwargs)
+        with_grad = relax.CallTIROp(
+            call.callee_name, call.call_args, call.result.type, call.tir_vars, te_grad_name, attrs
+        )
+        return Call.on(with_grad.result)
 
     def emit_te(self, func: Callable[..., Any], *args: Any, name_hint: str = "", **kwargs: Any) -> Var:
         """Bind the result of `call_te` to a new variable."""

@@ -15,7 +15,7 @@ from ..dialects.relax import OPERATORS
 from ..dialects.sym import SymAttr
 from ..dialects.sym.expr import Var
 from ..ir.verify import location_of
-from . import relax_operators
+from . import relax_memory, relax_operators
 from .environment import Environment
 from .scalars import InterpreterError
 from .table import Implementation
@@ -32,6 +32,7 @@ class RelaxSemantics:
     def table(self) -> dict[type[Operation], Implementation]:
         return {
             **dict.fromkeys(OPERATORS.values(), self.operator),
+            **relax_memory.TABLE,
             relax.FuncOp: lambda _i, _op, _args: (),
             relax.ReturnOp: lambda _i, _op, args: ReturnedValues(args),
             relax.OutputOp: lambda _i, _op, args: ReturnedValues(args),
@@ -56,6 +57,7 @@ class RelaxSemantics:
             relax.CallDPSPackedOp: self.call_dps_packed,
             relax.CallPackedOp: self.call_packed,
             relax.CallPurePackedOp: self.call_packed,
+            relax.CallInplacePackedOp: self.call_packed,
             relax.CallOp: self.call_function,
             relax.CallValueOp: lambda _i, _op, args: (args[0](*args[1:]),),
         }
@@ -135,8 +137,12 @@ class RelaxSemantics:
         return (lambda *args: self.call(interpreter, func, args),)  # pyright: ignore[reportArgumentType]
 
     def call_function(self, interpreter: Interpreter, op: relax.CallOp, args: PythonValues) -> PythonValues:
-        func = interpreter.get_op_for_symbol(op.callee)
-        return (self.call(interpreter, func, args),)  # pyright: ignore[reportArgumentType]
+        func: Any = interpreter.get_op_for_symbol(op.callee)
+        if isinstance(func, tir.FuncOp):
+            scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
+            results = self.tir.call(interpreter, func, (*args, *scalars))
+            return (results[0] if results else (),)
+        return (self.call(interpreter, func, args),)
 
     def outputs(self, op: Any) -> list[Any]:
         """New arrays for the outputs of a call in destination passing style."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -81,5 +82,61 @@ def _resize2d(op: Any, data: Array, size: tuple[int, ...]) -> Array:
     return out.transpose(["NCHW".index(c) for c in layout])
 
 
-IMAGES: dict[str, Callable[..., Any]] = {"image.resize2d": _resize2d}
+def _affine_grid(op: Any, data: Array, size: tuple[int, ...]) -> Array:
+    aligned = op.attr("align_corners")
+    at = [np.arange(n) * (2 / max(n - 1, 1)) - 1 if aligned else (np.arange(n) * 2 + 1) / n - 1 for n in size]
+    grid = np.stack([*np.meshgrid(*at, indexing="ij")[::-1], np.ones(size)])
+    return np.einsum("nij,j...->ni...", data.astype(np.float64), grid)
+
+
+def _reflected(x: Array, n: int, aligned: bool) -> Array:
+    """Positions thrown back at the ends of a dimension: a wave of which each period goes there and back."""
+    first, span = (0.0, n - 1) if aligned else (-0.5, n)
+    if span <= 0:
+        return np.zeros_like(x)
+    distance = np.mod(x - first, 2 * span)
+    return first + np.minimum(distance, 2 * span - distance)
+
+
+def _in_bounds(op: Any, x: Array, n: int) -> Array:
+    mode = op.attr("padding_mode")
+    if mode == "zeros":
+        return x
+    x = _reflected(x, n, op.attr("align_corners")) if mode == "reflection" else x
+    return np.clip(np.nan_to_num(x), 0, n - 1)
+
+
+def _sampled(op: Any, x: Array, n: int) -> list[tuple[Array, Array]]:
+    """The positions along a dimension of n elements that make the values at x, with their weights."""
+    method = op.attr("method")
+    if method == "nearest":
+        return [(_ROUNDINGS["round"](_in_bounds(op, x, n)), np.ones_like(x))]
+    if method == "bilinear":
+        x = _in_bounds(op, x, n)
+        return [(p, _kernel("linear", np.abs(x - p), 0)) for p in (np.floor(x), np.floor(x) + 1)]
+    points = [np.floor(x) + k for k in (-1, 0, 1, 2)]
+    return [(_in_bounds(op, p, n), _kernel("cubic", np.abs(x - p), -0.75)) for p in points]
+
+
+def _grid_sample(op: Any, data: Array, grid: Array) -> Array:
+    """One corner after the other of the cell that each position lies in."""
+    x, extents, aligned = data.astype(np.float64), data.shape[2:], op.attr("align_corners")
+    wide = np.moveaxis(grid.astype(np.float64), 1, 0)[::-1]
+    at = [(g + 1) * (n - 1) / 2 if aligned else ((g + 1) * n - 1) / 2 for g, n in zip(wide, extents, strict=True)]
+    batch = np.arange(len(x)).reshape(-1, *[1] * len(extents))
+    out = np.zeros((*grid.shape[:1], *grid.shape[2:], x.shape[1]))
+    for corner in itertools.product(*(_sampled(op, a, n) for a, n in zip(at, extents, strict=True))):
+        inside = np.all([(p >= 0) & (p < n) for (p, _), n in zip(corner, extents, strict=True)], axis=0)
+        weight = np.where(inside, np.prod([w for _, w in corner], axis=0), 0)
+        index = [np.where(inside, p, 0).astype(np.int64) for p, _ in corner]
+        if x.size:
+            out += np.moveaxis(x, 1, -1)[(batch, *index)] * weight[..., None]
+    return np.moveaxis(out, -1, 1)
+
+
+IMAGES: dict[str, Callable[..., Any]] = {
+    "image.affine_grid": _affine_grid,
+    "image.grid_sample": _grid_sample,
+    "image.resize2d": _resize2d,
+}
 """Operators by name, without the prefix `relax.`."""

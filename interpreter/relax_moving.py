@@ -10,20 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..dialects.relax.layout_transform import LayoutTransform
+from ..dialects.sym.expr import Const, Var
+from ..ir.index_map import move_elements
+
 Array = Any
-
-
-def _arange(_op: Any, start: Any, end: Any = None, step: Any = None) -> Array:
-    first, last = (0, start) if end is None else (start, end)
-    return np.arange(first, last, 1 if step is None else step)
-
-
-def _eye(op: Any, n: int, m: int | None = None, k: int | None = None) -> Array:
-    return np.eye(n, m, k or 0)
-
-
-def _eye_like(op: Any, x: Array, k: int | None = None) -> Array:
-    return np.eye(x.shape[0], x.shape[1], k or 0)
 
 
 def _hamming_window(_op: Any, size: int, periodic: Any, alpha: float, beta: float) -> Array:
@@ -54,10 +45,17 @@ def _one_hot(op: Any, indices: Array, on: float, off: float) -> Array:
     return np.where(place == np.arange(depth).reshape(shape), on, off)
 
 
-def _slice_scatter(op: Any, x: Array, src: Array, start: int, end: int, step: int | None = None) -> Array:
+def _layout_transform(op: LayoutTransform, x: Array) -> Array:
+    """Variables that are extents of x are known from it. Padding without a value is zero."""
+    dims = op.tensor("x").dims or ()
+    sizes = {d: Const(n) for d, n in zip(dims, x.shape, strict=True) if isinstance(d, Var)}
+    return move_elements(op.mapping.substitute(sizes), x, op.attr("pad_value") or 0)
+
+
+def _slice_scatter(op: Any, x: Array, src: Array, start: int, end: int, step: int) -> Array:
     out = np.array(x)
     where: list[Any] = [slice(None)] * out.ndim
-    where[op.attr("axis")] = slice(start, end, step or 1)
+    where[op.attr("axis")] = slice(start, end, step)
     out[tuple(where)] = src
     return out
 
@@ -76,12 +74,13 @@ def _tile(op: Any, data: Array) -> Array:
 
 MOVING: dict[str, Callable[..., Any]] = {
     "full_like": lambda _op, x, value: np.full(np.shape(x), value),
-    "arange": _arange,
-    "eye": _eye,
-    "eye_like": _eye_like,
-    "tril": lambda _op, x, k=None: np.tril(x, k or 0),
-    "triu": lambda _op, x, k=None: np.triu(x, k or 0),
+    "arange": lambda _op, start, end, step: np.arange(start, end, step),
+    "eye": lambda _op, n, m, k: np.eye(n, m, k),
+    "eye_like": lambda _op, x, k: np.eye(x.shape[0], x.shape[1], k),
+    "tril": lambda _op, x, k: np.tril(x, k),
+    "triu": lambda _op, x, k: np.triu(x, k),
     "hamming_window": _hamming_window,
+    "layout_transform": _layout_transform,
     "repeat": lambda op, data: np.repeat(data, op.attr("repeats"), op.attr("axis")),
     "tile": _tile,
     "flip": lambda op, data: np.flip(data, op.attr("axis")),

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dialects.sym.data_layout import DataLayout
+from ..ir.index_map import move_elements
+
 Array = Any
 
 
@@ -21,6 +24,8 @@ def _wide(x: Array) -> Array:
 
 def _arranged(x: Array, layout: str, letters: str) -> Array:
     """`x` in a layout, with its dimensions in the order `letters`."""
+    if len(layout) > len(letters):
+        return move_elements(DataLayout.parse(layout).map_to(DataLayout.parse(letters)), x)
     return x.transpose([layout.index(c) for c in letters])
 
 
@@ -59,6 +64,8 @@ def _conv(op: Any, data: Array, weight: Array) -> Array:
 
 def _laid_out(x: Array, layout: str, letters: str) -> Array:
     """`x`, whose dimensions are `letters`, in a layout."""
+    if len(layout) > len(letters):
+        return move_elements(DataLayout.parse(letters).map_to(DataLayout.parse(layout)), x)
     return x.transpose([letters.index(c) for c in layout])
 
 

@@ -18,6 +18,7 @@ from ..dialects import relax
 from ..dialects.dtypes import is_float, numpy_dtype
 from . import scalars
 from .relax_base import BASE
+from .relax_grad import GRAD
 from .relax_image import IMAGES
 from .relax_moving import MOVING
 from .relax_network import NETWORK
@@ -181,15 +182,30 @@ def _attention(op: Any, q: Array, k: Array, v: Array, bias: Array | None = None)
     scores = q @ k.swapaxes(-1, -2) * (1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
     if bias is not None:
         scores = scores + _wide(bias)
-    scores = np.where(_attention_mask(op, *scores.shape[-2:]), scores, -np.inf)
+    return _weighted(scores, _attention_mask(op, *scores.shape[-2:]), v)
+
+
+def _weighted(scores: Array, allowed: Array, v: Array) -> Array:
+    """The softmax of what is allowed of the scores, times v; zero for a row of which nothing is allowed."""
+    scores = np.where(allowed, scores, -np.inf)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.finfo(np.float64).max))
-    return (e / e.sum(axis=-1, keepdims=True) @ v).transpose(0, 2, 1, 3)
+    total = e.sum(axis=-1, keepdims=True)
+    return (e / np.where(total == 0, 1, total) @ v).transpose(0, 2, 1, 3)
+
+
+def _attention_var_len(op: Any, q: Array, k: Array, v: Array, starts_q: Array, starts_k: Array, *_: Array) -> Array:
+    """Attention of one sequence after the other; positions of none are zero."""
+    out = np.zeros((*q.shape[:3], v.shape[3]))
+    for s in range(len(starts_q) - 1):
+        mine, its = slice(*starts_q[s : s + 2]), slice(*starts_k[s : s + 2])
+        out[:, mine] = _attention(op, q[:, mine], k[:, its], v[:, its])
+    return out
 
 
 def _attention_mask(op: Any, n: int, m: int) -> Array:
     rows, columns = np.indices((n, m))
     causal = op.attr("causal_mask")
-    offset = m - n if causal == "BottomRight" else 0
+    offset = abs(m - n) if causal == "BottomRight" else 0
     allowed = np.ones((n, m), bool) if causal is None else columns <= rows + offset
     window = op.attr("window_size")
     return allowed if window is None else allowed & (columns > rows + offset - window)
@@ -286,6 +302,7 @@ OPERATORS: dict[str, Function] = {
     "matmul": lambda _op, a, b: np.matmul(_wide(a), _wide(b)),
     "nn.layer_norm": _layer_norm,
     "nn.attention": _attention,
+    "nn.attention_var_len": _attention_var_len,
     "nn.dropout": lambda _op, x: (x, np.ones_like(x)),
     "zeros": lambda _op, shape: np.zeros(shape),
     "ones": lambda _op, shape: np.ones(shape),
@@ -293,6 +310,7 @@ OPERATORS: dict[str, Function] = {
     "zeros_like": lambda _op, x: np.zeros_like(x),
     "ones_like": lambda _op, x: np.ones_like(x),
     **BASE,
+    **GRAD,
     **IMAGES,
     **MOVING,
     **NETWORK,

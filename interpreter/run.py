@@ -11,6 +11,7 @@ from xdsl.interpreter import Interpreter
 
 from ..diagnostics import unknown_name
 from ..dialects import relax, tir
+from ..dialects.relax.external import external_functions
 from .environment import Environment
 from .relax import RelaxSemantics
 from .scalars import InterpreterError
@@ -25,7 +26,7 @@ def make_interpreter(
 
     Independent iterations of loops run at once, with the same results; not so where `vectorize` is False.
     """
-    env = Environment(packed)
+    env = Environment({**external_functions(module), **(packed or {})})
     tensor_functions = TirSemantics(env, vectorize=vectorize)
     functions = RelaxSemantics(env, tensor_functions)
     interpreter = Interpreter(module)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from ..dialects import relax
-from .expr import Expr, GlobalVar, Var, is_inline
+from ..dialects.sym.expr import Var as SymVar
+from . import symbolic
+from .expr import Call, Expr, GlobalVar, Var, is_inline
+from .functions import callee_names
 from .functor import post_order_visit
 from .module import IRModule
+from .purity import first_impure_call, is_impure_call
 from .relax_function import Binding, DataflowBlock, Function, binding_of
-from .verify import check_dominance, verify_module
+from .struct_info_analysis import (
+    BaseCheckResult,
+    can_prove_shape_equal,
+    collect_non_negative_expressions,
+    definable_tir_vars_in_struct_info,
+    derive_call_ret_struct_info,
+    erase_to_well_defined,
+    get_static_type,
+    struct_info_base_check,
+    struct_info_lca,
+    tir_vars_in_struct_info,
+)
+from .well_formed import check_well_formed, well_formed, well_formed_problems
 
 _T = TypeVar("_T")
 
@@ -60,7 +74,14 @@ def _collect(expr: Any, kind: type[_T]) -> list[_T]:
 
 
 def all_vars(expr: Any) -> list[Var]:
-    """The variables in an expression, in order, each once."""
+    """The variables in an expression, in order, each once: those that it binds, and those that it uses."""
+    if not isinstance(expr, Function):
+        return used_vars(expr)
+    return list(dict.fromkeys([*bound_vars(expr), *free_vars(expr)]))
+
+
+def used_vars(expr: Any) -> list[Var]:
+    """The variables that an expression uses, in order, each once."""
     return _collect(expr, Var)
 
 
@@ -88,45 +109,206 @@ def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
     found: dict[Var, list[Var]] = {}
     for binding in _bindings(block.op):
         found.setdefault(binding.var, [])
-        for used in all_vars(binding.value):
+        for used in used_vars(binding.value):
             found.setdefault(used, []).append(binding.var)
     return found
 
 
-def contains_impure_call(expr: Function) -> bool:
-    """Whether a function calls what may have effects."""
-    return any(_is_impure(op) for op in expr.op.walk())
+def contains_impure_call(expr: Function, own_name: Var | GlobalVar | None = None) -> bool:
+    """Whether a function calls what may have effects; calls of `own_name`, the function itself, are left out.
+
+    A call in a local function counts where that is called, not where it is defined.
+    """
+
+    def is_own(op: Operation) -> bool:
+        if isinstance(op, relax.CallOp):
+            return isinstance(own_name, GlobalVar) and op.callee_name == own_name.name_hint
+        return isinstance(op, relax.CallValueOp) and isinstance(own_name, Var) and Var.on(op.func) == own_name
+
+    return first_impure_call(expr.op, is_own) is not None
 
 
-def _is_impure(op: Operation) -> bool:
-    if isinstance(op, relax.CallValueOp):
-        t = op.func.type
-        return isinstance(t, relax.CallableType) and not t.pure
-    return isinstance(op, relax.Operator | relax.CallBase) and not op.PURE
+# Symbolic variables.
 
 
-def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
-    """Whether a module or function is well formed; `verify_module` says what is wrong with one that is not."""
-    try:
-        if isinstance(obj, IRModule):
-            verify_module(obj.op)
-        else:
-            obj.op.verify()
-            check_dominance(ModuleOp([obj.op.clone()]))
-    except VerifyException:
-        return False
-    return True
+def free_symbolic_vars(func: Function) -> list[SymVar]:
+    """The symbolic variables that a function mentions and does not determine, in order, each once."""
+    return symbolic.free_vars(func.op)
+
+
+def defined_symbolic_vars(func: Function) -> list[SymVar]:
+    """The symbolic variables that the parameters and match_casts of a function determine, in order, each once."""
+    return symbolic.defined_vars(func.op)
+
+
+# Modules.
+
+
+def called_global_vars(expr: Any) -> list[GlobalVar]:
+    """The functions that an expression calls (`all_global_vars` has those besides that it mentions), each once."""
+    found: dict[GlobalVar, None] = {}
+
+    def visit(e: object) -> None:
+        if isinstance(e, Call):
+            tir = e.args[0] if isinstance(e.op_handle, relax.CallTIROp | relax.CallTIRInplaceOp) else e.op
+            found.update({tir: None} if isinstance(tir, GlobalVar) else {})
+
+    post_order_visit(expr, visit)
+    return list(found)
+
+
+def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
+    """The sets of functions that refer to themselves or to each other in a cycle, each sorted by name.
+
+    A reference counts also where it is no call. Linear: the strongly connected components of the references.
+    """
+    edges = {gv.name_hint: list(_references(f.op)) for gv, f in mod.functions.items()}
+    recursive = [group for group in components(edges) if len(group) > 1 or group[0] in edges[group[0]]]
+    return [[mod.get_global_var(name) for name in sorted(group)] for group in sorted(recursive, key=min)]
+
+
+def _references(func: Operation) -> Iterator[str]:
+    return (name for op in func.walk() for name in callee_names(op))
+
+
+def components(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """The strongly connected components of a graph given by its edges."""
+    search = _Components(edges)
+    for root in edges:
+        search.run(root)
+    return search.found
+
+
+class _Components:
+    """Tarjan's algorithm (1972), without recursion."""
+
+    def __init__(self, edges: Mapping[str, Sequence[str]]):
+        self.found: list[list[str]] = []
+        self._edges = edges
+        self._index: dict[str, int] = {}
+        self._low: dict[str, int] = {}
+        self._open: dict[str, None] = {}
+
+    def run(self, root: str) -> None:
+        """Visit what can be reached from `root` and was not visited yet."""
+        if root in self._index:
+            return
+        stack = [self._enter(root)]
+        while stack:
+            node, rest = stack[-1]
+            following = next((n for n in rest if n in self._edges and (n not in self._index or n in self._open)), None)
+            if following is None:
+                stack.pop()
+                self._leave(node, stack[-1][0] if stack else None)
+            elif following in self._index:
+                self._low[node] = min(self._low[node], self._index[following])
+            else:
+                stack.append(self._enter(following))
+
+    def _enter(self, node: str) -> tuple[str, Iterator[str]]:
+        self._index[node] = self._low[node] = len(self._index)
+        self._open[node] = None
+        return node, iter(self._edges[node])
+
+    def _leave(self, node: str, parent: str | None) -> None:
+        if parent is not None:
+            self._low[parent] = min(self._low[parent], self._low[node])
+        if self._low[node] != self._index[node]:
+            return
+        group: list[str] = []
+        while node in self._open:
+            group.append(self._open.popitem()[0])
+        self.found.append(group)
+
+
+# Functions.
+
+
+def computable_at_compile_time(func: Function) -> list[Var]:
+    """The parameters and variables that are known without the first `num_input` parameters, in order of occurrence.
+
+    Without the attribute `num_input` nothing is known.
+    """
+    count = func.attrs.get("num_input")
+    if count is None:
+        return []
+    variables = func.params[int(count) :]
+    known = {v.ssa for v in variables}
+    symbols = set(symbolic.definable_vars(v.type for v in known))
+    for op in _straight_line(func.op.body.block):
+        if isinstance(op, relax.DataflowOp):
+            pairs = zip(op.output_op.values_, op.outputs, strict=True)
+            known.update(outer for inner, outer in pairs if inner in known)
+        elif known.issuperset(_outer_operands(op)) and symbols.issuperset(_outer_symbols(op)) and not _may_act(op):
+            known.update(op.results)
+            variables += [] if is_inline(op) else [Var.on(r) for r in op.results]
+            symbols.update(symbolic.defined_in(op) if isinstance(op, relax.MatchCastOp) else ())
+    return variables
+
+
+def _straight_line(block: Block) -> Iterator[Operation]:
+    """The bindings of a block in order; a dataflow block comes after its own."""
+    for op in block.ops:
+        if isinstance(op, relax.DataflowOp):
+            yield from _straight_line(op.body.block)
+        if op.results:
+            yield op
+
+
+def _outer_operands(op: Operation) -> set[SSAValue]:
+    """What an op, or the ops in its regions, use from outside of it."""
+    inside = set(op.walk())
+    return {v for inner in inside for v in inner.operands if _owner(v) not in inside}
+
+
+def _outer_symbols(op: Operation) -> set[SymVar]:
+    if isinstance(op, relax.MatchCastOp):
+        return set()
+    return set(symbolic.free_vars(op))
+
+
+def _may_act(op: Operation) -> bool:
+    return any(is_impure_call(inner, {}) for inner in op.walk())
+
+
+def remove_all_unused(func: Function) -> Function:
+    """A copy of the function without unused bindings of pure values, and without dataflow blocks that nothing needs."""
+    from ..transforms.bindings.dead_code_elimination import remove_dead_bindings
+
+    new = func.copy()
+    remove_dead_bindings(new.op)
+    return new
 
 
 __all__ = [
+    "BaseCheckResult",
     "all_global_vars",
     "all_vars",
     "bound_vars",
+    "called_global_vars",
+    "can_prove_shape_equal",
+    "check_well_formed",
+    "collect_non_negative_expressions",
+    "components",
+    "computable_at_compile_time",
     "contains_impure_call",
+    "definable_tir_vars_in_struct_info",
+    "defined_symbolic_vars",
+    "derive_call_ret_struct_info",
+    "detect_recursion",
+    "erase_to_well_defined",
+    "free_symbolic_vars",
     "free_vars",
+    "get_static_type",
     "get_var2val",
     "name_to_binding",
     "post_order_visit",
+    "remove_all_unused",
+    "struct_info_base_check",
+    "struct_info_lca",
+    "tir_vars_in_struct_info",
     "udchain",
+    "used_vars",
     "well_formed",
+    "well_formed_problems",
 ]

@@ -19,11 +19,11 @@ from ..dialects import relax
 from ..dialects.names import name_of, set_name
 from ..dialects.relax.operator import PyValue
 from .equality import structural_equal, structural_hash
-from .expr import DataflowVar, Expr, GlobalVar, Var, bound_expr, canonical, expr_of, is_inline
+from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of, is_inline
 from .module import IRModule
 from .relax_function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
 from .relax_ops import to_expr
-from .struct_info import tuple_type, type_of
+from .struct_info import ShapeStructInfo, tuple_type, type_of
 from .substitute import set_type
 from .verify import check_dominance
 
@@ -62,6 +62,28 @@ class Scope:
     """The op before the binding block that was begun; None at the start of the block."""
 
 
+class OpenScope:
+    """A scope that `Builder.begin_scope` began; as a context it gives its block, and ends."""
+
+    def __init__(self, scopes: list[Scope], block: Block):
+        self._scopes = scopes
+        self._depth = len(scopes)
+        self.block = block
+        self.is_open = True
+        scopes.append(Scope(block))
+
+    def close(self) -> None:
+        """End the scope, and those that were begun in it."""
+        self.is_open = False
+        del self._scopes[self._depth :]
+
+    def __enter__(self) -> Block:
+        return self.block
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 @dataclass
 class _Frame:
     """A function that is being built."""
@@ -82,6 +104,7 @@ class Builder:
         self._shared = mod is not None
         self._names = NameSupply(self._mod.names)
         self._scopes: list[Scope] = []
+        self._open: list[OpenScope] = []
         self._frames: list[_Frame] = []
         self._remap: dict[SSAValue, Expr] = {}
         self._exported: dict[SSAValue, SSAValue] = {}
@@ -148,7 +171,7 @@ class Builder:
         private: bool = False,
     ) -> Iterator[None]:
         """Build a function; `emit_func_output` ends it. Raises `TiraxError` where that is missing."""
-        given = [params] if isinstance(params, Var) else params
+        given = None if params is None else _params(params)
         frame = _Frame(name, dict(attrs or {}), pure, private, given is not None)
         self._frames.append(frame)
         depth = len(self._scopes)
@@ -159,52 +182,44 @@ class Builder:
             yield
             if frame.func is None:
                 raise TiraxError(f"the function {name} has no result", hint="emit_func_output must be called in it")
-            gv = self._declare(name)
-            self._own_module().update_func(gv, frame.func)
-            self._by_hash = None
         finally:
             self._frames.pop()
             del self._scopes[depth:]
 
     def _take_params(self, params: Sequence[Var]) -> None:
         """Make the variables arguments of the function: the handles stand for these from now on."""
-        block = self._scopes[-1].block
-        olds: dict[SSAValue, SSAValue] = {}
-        for var in params:
-            if not isinstance(var, Var):
-                raise TiraxError("a parameter is a variable", expected="relax.Var", found=type(var).__name__)
-            old = var.ssa
-            if old in olds:
-                raise TiraxError(f"the parameter {var.name_hint} is given twice")
-            new = block.insert_arg(old.type, len(block.args))
-            set_name(new, name_of(old))
-            olds[old] = new
+        for old, new in take_params(self._scopes[-1].block, params).items():
             self._remap[old] = Var.on(new)
-        for op in block.walk():
-            for i, operand in enumerate(op.operands):
-                if operand in olds:
-                    op.operands[i] = olds[operand]
-        for var in params:
-            var.point_at(olds[var.ssa])
 
-    def emit_func_output(self, output: Any, params: Sequence[Var] | Var | None = None) -> None:
-        """End the function with its result; here the parameters are given if they were not before."""
+    def emit_func_output(self, output: Any, params: Sequence[Var] | Var | None = None) -> GlobalVar:
+        """End the function with its result; here the parameters are given if they were not before.
+
+        The function joins the module; what names it there is returned. Raises `TiraxError` where the parameters are
+        missing or given twice, in a dataflow block and for a second result; `VerifyError` where a variable is used that
+        is not visible at its place.
+        """
         if not self._frames:
             raise TiraxError("emit_func_output stands in a function", hint="with bb.function(…):")
         frame, scope = self._frames[-1], self._scopes[-1]
         if scope.dataflow is not None:
             raise TiraxError("emit_func_output stands outside of the dataflow block")
+        if frame.func is not None:
+            raise TiraxError(f"the function {frame.name} has a result already")
         if params is not None and frame.has_params:
             raise TiraxError("the parameters of the function were given already")
         if params is None and not frame.has_params:
             raise TiraxError("the parameters of the function were never given", hint="emit_func_output(…, params=[…])")
         value = self.place(to_expr(output))
         if params is not None:
-            self._take_params([params] if isinstance(params, Var) else params)
+            self._take_params(_params(params))
             value = self._resolve(value)
         op = finish_function(frame.name, scope.block, value, None, frame.pure, frame.attrs, frame.private)
         check_dominance(op)
         frame.func = Function.on(op)
+        gv = self._declare(frame.name)
+        self._own_module().update_func(gv, frame.func)
+        self._by_hash = None
+        return self._mod.get_global_var(gv.name_hint)
 
     # Scopes.
 
@@ -215,17 +230,38 @@ class Builder:
             raise TiraxError("there is no function to build in", hint="with bb.function(…):")
         return self._scopes[-1]
 
-    @contextmanager
-    def begin_scope(self, params: Sequence[Var] | None = None) -> Iterator[Block]:
-        """Build into a block of its own, with `params` as its arguments."""
-        block = Block()
-        depth = len(self._scopes)
-        self._scopes.append(Scope(block))
+    def begin_scope(self, params: Sequence[Var] | None = None) -> OpenScope:
+        """Build into a block of its own, with `params` as its arguments, until `end_scope`.
+
+        `with bb.begin_scope() as block:` ends it by itself.
+        """
+        opened = OpenScope(self._scopes, Block())
         try:
             self._take_params(params or ())
-            yield block
-        finally:
-            del self._scopes[depth:]
+        except TiraxError:
+            opened.close()
+            raise
+        self._open.append(opened)
+        return opened
+
+    def end_scope(self) -> None:
+        """End the scope that `begin_scope` began last. Raises `TiraxError` where there is none."""
+        while self._open:
+            opened = self._open.pop()
+            if opened.is_open:
+                opened.close()
+                return
+        raise TiraxError("end_scope ends no scope", hint="begin_scope begins one")
+
+    @contextmanager
+    def testing_scope(self, def_vars: Sequence[Any]) -> Iterator[None]:
+        """Build outside of a function, to try things out; the symbolic variables `def_vars` are determined."""
+        with self.begin_scope([Var("shape_var", ShapeStructInfo(def_vars))]):
+            yield
+
+    def current_block_is_dataflow(self) -> bool:
+        """Whether bindings go into a dataflow block now."""
+        return bool(self._scopes) and self._scopes[-1].dataflow is not None
 
     @contextmanager
     def dataflow(self) -> Iterator[None]:
@@ -305,6 +341,16 @@ class Builder:
         made = self.emit_binding(binding, binding.value)
         self._remap[var.ssa] = made
         return made
+
+    def emit_block(self, block: BindingBlock) -> BindingBlock:
+        """Emit the bindings of a block, with its variables standing for what was emitted."""
+        if isinstance(block, DataflowBlock):
+            self._begin_dataflow_block()
+        else:
+            self._begin_binding_block()
+        for binding in block.bindings:
+            self.emit_normalized(cast("VarBinding | MatchCast", binding))
+        return self._end_block()
 
     def emit_binding(self, binding: VarBinding | MatchCast, value: Expr) -> Var:
         """Emit a binding like `binding` with `value`, under the same name."""
@@ -431,7 +477,7 @@ class Builder:
             last = stack[-1]
             pending = [d for v in last.operands if (d := self._detached(v)) is not None]
             if pending:
-                stack.extend(pending)
+                stack.extend(reversed(pending))
                 continue
             stack.pop()
             if last.parent is None:
@@ -465,6 +511,37 @@ class _Output(Var):
 
     def __repr__(self) -> str:
         return self._name
+
+
+def _params(params: Any) -> Sequence[Var]:
+    """Parameters given as one variable, as a sequence or as a `Tuple` of them."""
+    if isinstance(params, Var):
+        return [params]
+    return cast("Sequence[Var]", params.fields if isinstance(params, Tuple) else params)
+
+
+def take_params(block: Block, params: Sequence[Var]) -> dict[SSAValue, SSAValue]:
+    """Make variables arguments of a block, for which their handles stand from now on: what was -> what is.
+
+    Raises `TiraxError` for what is no variable and for one that is given twice.
+    """
+    olds: dict[SSAValue, SSAValue] = {}
+    for var in params:
+        if not isinstance(var, Var):
+            raise TiraxError("a parameter is a variable", expected="relax.Var", found=type(var).__name__)
+        old = var.ssa
+        if old in olds:
+            raise TiraxError(f"the parameter {var.name_hint} is given twice")
+        new = block.insert_arg(old.type, len(block.args))
+        set_name(new, name_of(old))
+        olds[old] = new
+    for op in block.walk():
+        for i, operand in enumerate(op.operands):
+            if operand in olds:
+                op.operands[i] = olds[operand]
+    for var in params:
+        var.point_at(olds[var.ssa])
+    return olds
 
 
 def _ops_from(op: Operation | None) -> Iterator[Operation]:
@@ -523,6 +600,8 @@ def build_function(
 ) -> relax.FuncOp:
     """A function that belongs to no module, of `params` and a body: an expression, or a block that has been built."""
     if isinstance(body, SeqExpr) and body.block.parent is None:
+        if not body.block.args:
+            take_params(body.block, params)
         last = body.block.last_op
         value = body.ssa
         if isinstance(last, relax.YieldOp | relax.ReturnOp):
@@ -549,6 +628,20 @@ def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue
         if op is not seq.block.last_op:
             block.add_op(op.clone(copies))
     return block, copies.get(seq.ssa, seq.ssa)
+
+
+def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
+    """A block of bindings that belongs to no function yet, with the value of `body` at its end."""
+    builder = Builder()
+    with builder.begin_scope() as block:
+        for each in blocks:
+            builder.emit_block(each)
+        block.add_op(relax.YieldOp(builder.place(to_expr(body))))
+    for var in (b.var for each in blocks if each.detached for b in each.bindings):
+        made = builder.get_remap(var.ssa)
+        if made is not None:
+            var.point_at(made.ssa)
+    return block
 
 
 def build_branch(body: Expr) -> Block:

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute
 from ..diagnostics import TiraxError
 from ..dialects import relax, tir
 from ..dialects.names import name_of
-from ..dialects.sym import SymAttr, ValueOp
+from ..dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ..dialects.sym.expr import SymExpr, Var
 from .affine import expr_of
 
@@ -159,6 +159,8 @@ class _Reader:
     def _attribute(self, attr: Attribute) -> Hashable:
         if isinstance(attr, SymAttr):
             return self.expr(attr.data)
+        if isinstance(attr, IndexMapAttr):
+            return self.index_map(attr.data)
         if isinstance(attr, ArrayAttr):
             return tuple(self.attribute(a) for a in attr)
         if isinstance(attr, DictionaryAttr):
@@ -166,6 +168,11 @@ class _Reader:
         if isinstance(attr, TupleType | relax.TensorType | relax.ShapeType | relax.PrimType | tir.BufferType):
             return (attr.name, *(self.attribute(p) for p in _parameters(attr)))
         return attr
+
+    def index_map(self, mapping: IndexMapping) -> Hashable:
+        for var in mapping.free_vars():
+            self.expr(var)
+        return mapping.substitute(self.symbols)  # pyright: ignore[reportArgumentType]
 
     def expr(self, expr: SymExpr) -> Hashable:
         for var in expr.free_vars():

@@ -10,9 +10,10 @@ handle on something that a rewrite has removed raises `StaleHandleError` when it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from xdsl.dialects.builtin import FloatAttr, TupleType
+from xdsl.dialects.builtin import FloatAttr, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ..diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
@@ -21,6 +22,7 @@ from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.relax.operator import Kind
 from ..dialects.sym import SymAttr
+from ..dialects.sym.expr import Const
 from .operators import Operators
 from .struct_info import (
     Dim,
@@ -237,10 +239,10 @@ class Var(Expr):
 
     __slots__ = ()
 
-    def __init__(self, name_hint: str, struct_info: Any = None, span: object = None):
+    def __init__(self, name_hint: str | Id, struct_info: Any = None, span: object = None):
         t = relax.OBJECT if struct_info is None else type_of(struct_info)
         self.point_at(Block(arg_types=[t]).args[0])
-        set_name(self.ssa, name_hint)
+        set_name(self.ssa, name_hint.name_hint if isinstance(name_hint, Id) else name_hint)
 
     @property
     def name_hint(self) -> str:
@@ -359,8 +361,12 @@ class PrimValue(Expr):
     __slots__ = ()
 
     def __init__(self, value: Any, span: object = None):
-        if isinstance(value, float):
-            self.point_at(relax.PrimValueOp(FloatAttr(value, cast(Any, dtype_of("float64")))).result)
+        kind = getattr(getattr(value, "dtype", None), "kind", "f" if type(value) is float else "")
+        if kind == "f":  # a float, or numpy's of any precision
+            dtype = "float64" if isinstance(value, float) else str(cast(Any, value).dtype.name)
+            self.point_at(relax.PrimValueOp(FloatAttr(float(value), cast(Any, dtype_of(dtype)))).result)
+        elif kind == "b" or isinstance(value, bool):
+            self.point_at(relax.PrimValueOp(Const(int(value), i1)).result)
         else:
             self.point_at(relax.PrimValueOp(dim_of(value)).result)
 
@@ -558,6 +564,7 @@ _CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
     relax.CallTIRInplaceOp: _tir_args,
     relax.CallDPSPackedOp: _dps_args,
     relax.CallPurePackedOp: lambda op: [ExternFunc(cast(relax.CallPurePackedOp, op).func.data), *_plain_args(op)],
+    relax.CallInplacePackedOp: lambda op: [ExternFunc(cast(relax.CallInplacePackedOp, op).func.data), *_plain_args(op)],
     relax.CallPackedOp: _plain_args,
     relax.CallOp: _plain_args,
     relax.CallValueOp: _plain_args,
@@ -566,12 +573,15 @@ _CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
 CALLS_BY_NAME: dict[str, type[Operation]] = {cls.name: cls for cls in _CALL_ARGS}
 
 
+_PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
+
+
 def _call_attrs(op: Operation) -> Attrs | None:
     if isinstance(op, relax.Operator):
         return Attrs({n: _attr_value(op, n) for n in op.ATTR_SPECS}) if op.ATTR_SPECS else None
     if isinstance(op, relax.CallTIRInplaceOp):
         return Attrs({"inplace_indices": op.indices})
-    if isinstance(op, relax.CallPackedOp | relax.CallPurePackedOp) and op.call_attrs is not None:
+    if isinstance(op, _PACKED) and op.call_attrs is not None:
         return Attrs({k: relax.from_attr(v) for k, v in op.call_attrs.data.items()})
     return None
 
@@ -597,16 +607,17 @@ _VIEWS: dict[type[Operation], type[Expr]] = {
 }
 INLINE_OPS: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp)
 """Ops that are operands where they have no name, and bindings where they have one."""
+_INLINE = frozenset(INLINE_OPS)
 
 
 def is_inline(op: Operation) -> bool:
     """Whether an op stands for an operand: a leaf or tuple without a name."""
-    return isinstance(op, INLINE_OPS) and op.results[0].name_hint is None
+    return type(op) in _INLINE and op.results[0].name_hint is None
 
 
 def expr_of(value: SSAValue) -> Expr:
     """The handle on a value where it is used: a variable, or a leaf or tuple that has no name."""
-    if not isinstance(value, OpResult):
+    if type(value) is not OpResult:  # isinstance takes long for xDSL's classes, and this is asked very often
         return Var.on(value)
     op = value.op
     if op.parent is None or is_inline(op):
@@ -619,19 +630,24 @@ def expr_of(value: SSAValue) -> Expr:
 
 def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
     """Whether an output of the dataflow block has the name of this inner value."""
-    last = dataflow.body.block.last_op
-    if not isinstance(last, relax.OutputOp):
+    last = cast(Block, value.op.parent).last_op
+    if type(last) is not relax.OutputOp:
         return False
     # A block has few outputs, a value may have thousands of uses.
-    pairs = zip(last.values_, dataflow.outputs, strict=True)
-    return any(inner is value and name_of(outer) == name_of(value) for inner, outer in pairs)
+    return any(
+        inner is value and name_of(dataflow.results[i]) == name_of(value) for i, inner in enumerate(last.operands)
+    )
+
+
+@cache
+def _view_of(kind: type[Operation]) -> type[Expr] | None:
+    """The kind of handle on ops of a class, None where that depends on more."""
+    return Call if issubclass(kind, relax.Operator | relax.CallBase) else _VIEWS.get(kind)
 
 
 def bound_expr(op: Operation) -> Expr:
     """The handle on an op where it is bound to a variable: a `Call`, `Tuple`, `If`, `Function`, …"""
-    if isinstance(op, relax.Operator | relax.CallBase):
-        return Call.on(op.results[0])
-    view = _VIEWS.get(type(op))
+    view = _view_of(type(op))
     if view is not None:
         return view.on(op.results[0])
     if isinstance(op, relax.BindOp | relax.MatchCastOp):
@@ -645,11 +661,8 @@ def bound_expr(op: Operation) -> Expr:
     raise TiraxError(f"{op.name} is no Relax expression")
 
 
-_KINDS: dict[type[Expr], type[Expr]] = {DataflowVar: Var}
-
-
 def _kind(expr: Expr) -> type[Expr]:
-    return _KINDS.get(type(expr), type(expr))
+    return Var if isinstance(expr, Var) else type(expr)
 
 
 _DEFAULT_DTYPES = {"int64": "int32", "float64": "float32"}

@@ -52,6 +52,7 @@ _BY_NAME = (
     relax.CallDPSPackedOp,
     relax.CallPackedOp,
     relax.CallPurePackedOp,
+    relax.CallInplacePackedOp,
     tir.CallExternOp,
     tir.CallPackedOp,
 )

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, Region, SSAValue
 
-from ..diagnostics import TiraxError
+from ..diagnostics import TiraxError, UnsupportedError
 from ..dialects import relax
 from .builder import infer_again
 from .expr import (
@@ -25,6 +25,7 @@ from .expr import (
     ExternFunc,
     GlobalVar,
     Id,
+    NullValue,
     Op,
     PrimValue,
     ShapeExpr,
@@ -37,6 +38,7 @@ from .expr import (
 from .module import IRModule
 from .relax_function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 from .struct_info import StructInfo, type_of
+from .substitute import set_type
 
 _T = TypeVar("_T")
 
@@ -49,6 +51,7 @@ _METHODS: dict[type[Expr] | type[Op], str] = {
     Function: "visit_function_",
     GlobalVar: "visit_global_var_",
     If: "visit_if_",
+    NullValue: "visit_null_value_",
     Op: "visit_op_",
     PrimValue: "visit_prim_value_",
     SeqExpr: "visit_seq_expr_",
@@ -73,15 +76,44 @@ def _ignore(self: Any, expr: Any) -> None:
     """Nothing is inside of it."""
 
 
+def _refuse(self: Any, expr: Any, *args: Any) -> Any:
+    """Raise `UnsupportedError`: a subclass says what is to be done here."""
+    raise UnsupportedError(
+        f"{type(self).__name__} says nothing about a {type(expr).__name__}",
+        hint=f"define {next(n for c in type(expr).__mro__ if (n := _METHODS.get(c)) is not None)}",
+    )
+
+
+class ExprFunctor:
+    """Calls a method by the class of an expression: `visit_expr(expr, …)` calls `visit_call_(expr, …)` and so on.
+
+    A subclass defines the methods that it needs; for another expression `UnsupportedError` is raised.
+    """
+
+    def visit_expr(self, expr: Any, *args: Any) -> Any:
+        """What the method for the class of `expr` gives. Raises `TiraxError` for what is no Relax expression."""
+        return _dispatch(self, expr, *args)
+
+    visit_call_ = visit_constant_ = visit_data_type_imm_ = visit_dataflow_var_ = visit_extern_func_ = _refuse
+    visit_function_ = visit_global_var_ = visit_if_ = visit_null_value_ = visit_op_ = visit_prim_value_ = _refuse
+    visit_seq_expr_ = visit_shape_expr_ = visit_string_imm_ = visit_tuple_ = visit_tuple_getitem_ = _refuse
+    visit_var_ = _refuse
+
+
 class PyExprVisitor:
-    """Walks over Relax expressions; each method visits what is inside of its argument."""
+    """Walks over Relax expressions; each method visits what is inside of its argument.
+
+    `visit_struct_info` is called with the struct info that is declared: of parameters and results of functions, of
+    calls that declare it, and of match_casts.
+    """
 
     def visit_expr(self, expr: Any) -> None:
         """Visit an expression or a function by its class."""
         _dispatch(self, expr)
 
-    visit_constant_ = visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = _ignore
-    visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_var_ = _ignore
+    visit_constant_ = visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = visit_null_value_ = _ignore
+    visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_var_ = visit_span = _ignore
+    visit_struct_info = _ignore
 
     def visit_dataflow_var_(self, var: DataflowVar) -> None:
         """By default as other variables."""
@@ -98,6 +130,8 @@ class PyExprVisitor:
         self.visit_expr(call.op)
         for arg in call.args:
             self.visit_expr(arg)
+        for sinfo in call.sinfo_args:
+            self.visit_struct_info(sinfo)
 
     def visit_if_(self, branch: If) -> None:
         self.visit_expr(branch.cond)
@@ -107,7 +141,9 @@ class PyExprVisitor:
     def visit_function_(self, func: Function) -> None:
         for p in func.params:
             self.visit_var_def(p)
+            self.visit_struct_info(p.struct_info)
         self.visit_expr(func.body)
+        self.visit_struct_info(func.ret_struct_info)
 
     def visit_seq_expr_(self, seq: SeqExpr) -> None:
         for block in seq.blocks:
@@ -142,6 +178,7 @@ class PyExprVisitor:
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
         self.visit_expr(binding.value)
+        self.visit_struct_info(binding.struct_info)
         self.visit_var_def(binding.var)
 
     def visit_var_def(self, var: Var) -> None:
@@ -163,6 +200,8 @@ class PyExprMutator:
     """Builds a function anew; each method returns what its argument becomes: by default the same, its parts visited.
 
     `mod` is the module that `builder_` starts from; it is not changed, `self.builder_.get()` is the new one.
+    `visit_struct_info` says what the struct info becomes that is declared: of parameters and results of functions, of
+    calls that declare it, and of match_casts; the rest is inferred.
     """
 
     def __init__(self, mod: IRModule | None = None):
@@ -175,7 +214,11 @@ class PyExprMutator:
         return _dispatch(self, expr)
 
     visit_constant_ = visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = _same
-    visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = _same
+    visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_null_value_ = visit_span = _same
+
+    def visit_struct_info(self, struct_info: StructInfo) -> StructInfo:
+        """What struct info that is declared becomes: by default the same."""
+        return struct_info
 
     def visit_var_(self, var: Var) -> Expr:
         """The variable that stands for `var` now."""
@@ -205,11 +248,11 @@ class PyExprMutator:
 
     def visit_function_(self, func: Function) -> Function:
         new_params = [self.visit_var_def(p) for p in func.params]
-        params = [Var(p.name_hint, p.struct_info) for p in new_params]
+        params = [Var(p.name_hint, self.visit_struct_info(p.struct_info)) for p in new_params]
         for old, new in zip(func.params, params, strict=True):
             self.builder_.set_remap(old.ssa, new)
         body = self.visit_with_new_scope(func.body, params)
-        ret = func.ret_struct_info
+        ret = self.visit_struct_info(func.ret_struct_info)
         keeps = relax.is_base_of(ret.type, body.ssa.type)
         if func.is_local:
             return Function.on(_closure(func, body, ret.type if keeps else body.ssa.type))
@@ -238,6 +281,8 @@ class PyExprMutator:
             new = self.visit_binding_block(block)
             if new is block:
                 self._reemit_block(block)
+            elif new.detached:
+                self.builder_.emit_block(new)
         return self.builder_.place(self.visit_expr(seq.body))
 
     def visit_binding_block(self, block: BindingBlock) -> BindingBlock:
@@ -279,7 +324,7 @@ class PyExprMutator:
     def visit_match_cast_(self, binding: MatchCast) -> None:
         new_var = self.visit_var_def(binding.var)
         value = self.visit_expr(binding.value)
-        cast_to = MatchCast(new_var, value, new_var.struct_info)
+        cast_to = MatchCast(new_var, value, self.visit_struct_info(new_var.struct_info))
         self.set_var_remap(binding.var.vid, self.builder_.emit_binding(cast_to, value))
 
     def reemit_binding(self, binding: VarBinding, new_value: Expr) -> None:
@@ -329,9 +374,15 @@ class PyExprMutator:
             return Tuple([self.visit_expr(f) for f in expr.fields])
         op = expr.op_handle
         replaced = {v: new for v in op.operands if (new := self._operand(v)) is not v}
-        if not replaced:
+        declared = op.results[0].type
+        if isinstance(op, relax.CallBase):
+            declared = self.visit_struct_info(StructInfo.of(declared)).type
+        if not replaced and declared == op.results[0].type:
             return expr
-        return type(expr).on(_with_operands(op, replaced))
+        new = _with_operands(op, replaced)
+        if isinstance(op, relax.CallBase):
+            set_type(new, declared)
+        return type(expr).on(new)
 
     def _operand(self, value: SSAValue) -> SSAValue:
         """What an operand becomes. One that only has a successor stays: the builder replaces it."""
@@ -388,4 +439,4 @@ def post_order_visit(expr: Any, fvisit: Callable[[Expr], None]) -> None:
     Post().visit_expr(expr)
 
 
-__all__ = ["PyExprMutator", "PyExprVisitor", "mutator", "post_order_visit", "visitor"]
+__all__ = ["ExprFunctor", "PyExprMutator", "PyExprVisitor", "mutator", "post_order_visit", "visitor"]

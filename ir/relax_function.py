@@ -249,12 +249,17 @@ class Function(BaseFunc, Expr):
 
 
 class SeqExpr(Expr):
-    """Blocks of bindings and the expression that they end with: the body of a function or of a branch."""
+    """Blocks of bindings and the expression that they end with: the body of a function or of a branch.
+
+    `SeqExpr([block, …], body)` builds one of blocks that belong to no function yet; `SeqExpr(block)` is a handle.
+    """
 
     __slots__ = ("block",)
 
-    def __init__(self, block: Block):
-        self.block = block
+    def __init__(self, blocks: Block | Sequence[BindingBlock], body: Any = None, span: object = None):
+        from .builder import build_sequence
+
+        self.block = blocks if isinstance(blocks, Block) else build_sequence(blocks, body)
         self._value = None
         self._placed = False
 
@@ -284,31 +289,61 @@ class SeqExpr(Expr):
 
 
 class BindingBlock:
-    """Consecutive bindings that are in no dataflow block."""
+    """Consecutive bindings that are in no dataflow block: those of ops, or such that belong to no function yet."""
 
-    __slots__ = ("_ops",)
+    __slots__ = ("_given", "_ops")
 
-    def __init__(self, ops: Iterable[Operation]):
-        self._ops = list(ops)
+    def __init__(self, bindings: Iterable[Operation | Binding] = (), span: object = None):
+        parts = list(bindings)
+        self._given = [b for b in parts if isinstance(b, Binding)]
+        self._ops = [op for op in parts if isinstance(op, Operation)]
+        if self._given and self._ops or len(self._given) + len(self._ops) < len(parts):
+            raise TiraxError("a block consists of bindings", expected="VarBinding or MatchCast", found=parts)
+
+    @property
+    def detached(self) -> bool:
+        """Whether the block belongs to no function yet."""
+        return bool(self._given)
 
     @property
     def bindings(self) -> list[Binding]:
-        return [binding_of(op) for op in self._ops if not is_inline(op)]
+        """The bindings in order."""
+        return list(self._given) or [binding_of(op) for op in self._ops if not is_inline(op)]
 
 
 class DataflowBlock(BindingBlock):
-    """A dataflow block; its last bindings are of outputs whose name differs from the inner value's."""
+    """A dataflow block; its last bindings are of outputs whose name differs from the inner value's.
 
-    __slots__ = ("op",)
+    `DataflowBlock([VarBinding(…), …])` is one that belongs to no function yet: what is bound to a `DataflowVar` is
+    local to it, what is bound to a `Var` it outputs.
+    """
 
-    def __init__(self, op: relax.DataflowOp):
-        self.op = op
-        super().__init__([o for o in op.body.block.ops if not isinstance(o, relax.OutputOp)])
+    __slots__ = ("_op",)
+
+    def __init__(self, bindings: relax.DataflowOp | Iterable[Binding], span: object = None):
+        self._op = bindings if isinstance(bindings, relax.DataflowOp) else None
+        if isinstance(bindings, relax.DataflowOp):
+            super().__init__([o for o in bindings.body.block.ops if not isinstance(o, relax.OutputOp)])
+        else:
+            super().__init__(bindings)
+
+    @property
+    def op(self) -> relax.DataflowOp:
+        """The xDSL operation. Raises `TiraxError` for a block that belongs to no function yet."""
+        if self._op is None:
+            raise TiraxError("the dataflow block belongs to no function yet", hint="make a SeqExpr of it")
+        return self._op
+
+    @property
+    def detached(self) -> bool:
+        return self._op is None
 
     @property
     def bindings(self) -> list[Binding]:
         found = super().bindings
-        for outer, inner in zip(self.op.outputs, self.op.output_op.values_, strict=True):
+        if self._op is None:
+            return found
+        for outer, inner in zip(self._op.outputs, self._op.output_op.values_, strict=True):
             if canonical(outer) is outer:
                 found.append(VarBinding(Var.on(outer), expr_of(inner)))
         return found

@@ -14,10 +14,15 @@ from xdsl.ir import Attribute, SSAValue
 
 from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
 from ..dialects import relax
-from ..dialects.relax.operator import Arg, Kind, as_dtype
+from ..dialects.names import name_of
+from ..dialects.relax.composite import COMPOSITES, composite_parameters, expand
+from ..dialects.relax.manipulate import kept_extents
+from ..dialects.relax.operator import NOTHING, Arg, Kind, as_dtype
+from ..dialects.sym import IndexMapAttr
 from ..dialects.sym.expr import Const, SymExpr, product
 from .expr import (
     Call,
+    DataTypeImm,
     Expr,
     ExternFunc,
     GlobalVar,
@@ -29,7 +34,10 @@ from .expr import (
     TupleGetItem,
     const,
 )
+from .index_map import index_mapping
+from .prim_expr import PrimExpr
 from .struct_info import dim_of, tuple_type, type_of
+from .struct_info_analysis import derive_result
 
 _SHAPE_ARGS = frozenset({"shape", "size"})
 _PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
@@ -78,10 +86,12 @@ def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature, and what
     the inference of its struct info raises.
     """
+    if name in COMPOSITES:
+        return expand(name, call_operator, args, kwargs)
     cls = relax.OPERATORS.get(name)
     if cls is None:
-        raise unknown_name("operator", name, relax.OPERATORS)
-    given = _bind(cls, args, kwargs)
+        raise unknown_name("operator", name, [*relax.OPERATORS, *COMPOSITES])
+    given = cls.completed(_bind(cls, args, kwargs))
     operands = [_operand(cls, n, given.get(n.rstrip("*?"))) for n in cls.ARG_NAMES]
     if cls.name == "relax.reshape":
         operands[1] = _reshape_target(cast(SSAValue, operands[0]), given["shape"])
@@ -90,24 +100,22 @@ def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
 
 
 def signature_names(cls: type[relax.Operator]) -> list[str]:
-    """The parameters of an operator in order: its operands, then its attributes."""
-    return [*(n.rstrip("*?") for n in cls.ARG_NAMES), *cls.ATTR_SPECS]
+    """The parameters of an operator in order."""
+    return list(cls.parameters())
 
 
 def _bind(cls: type[relax.Operator], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     names = signature_names(cls)
     if len(args) > len(names) and not cls.SPREAD:
         raise TiraxError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
-    given = dict(zip(names, cls.gathered(args), strict=False))
+    fields = cls.parameters()
+    given = {fields[n]: a for n, a in zip(names, cls.gathered(args), strict=False)}
     for name, value in kwargs.items():
-        if name not in names:
+        if name not in fields:
             raise unknown_name(f"argument of {cls.name}", name, names)
-        if name in given:
+        if fields[name] in given:
             raise TiraxError(f"{cls.name}: argument {name} is given twice")
-        given[name] = value
-    missing = [n for n in cls.ARG_NAMES if n[-1] not in "*?" and n not in given]
-    if missing:
-        raise TiraxError(f"{cls.name}: argument {missing[0]} is missing", expected=", ".join(names))
+        given[fields[name]] = value
     return given
 
 
@@ -115,12 +123,16 @@ def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
     plain = name.rstrip("*?")
     if value is None:
         return None
+    if value is NOTHING:
+        return Tuple(()).ssa
     if "*" in name:
         return _variadic(value)
     if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
         return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
     if (plain in cls.PRIM_ARGS or plain in _PRIM_ARGS.get(cls.name, ())) and not isinstance(value, Expr):
         return PrimValue(value).ssa
+    if plain == "dtype" and isinstance(value, str):
+        return DataTypeImm(value).ssa
     if isinstance(value, int | float):
         return const(value).ssa
     return to_expr(value).ssa
@@ -135,8 +147,23 @@ def _variadic(value: Any) -> Sequence[SSAValue]:
 
 def _attr(cls: type[relax.Operator], name: str, value: Any) -> Any:
     if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
-        return as_dtype(None if value is None else value if isinstance(value, Attribute) else str(value))
+        return as_dtype(_dtype_text(value))
+    if cls.ATTR_SPECS[name].types == (IndexMapAttr,) and value is not None:
+        return IndexMapAttr(index_mapping(value))
+    if cls.ATTR_SPECS[name].kind is Kind.DEVICE:
+        return str(value)
     return _plain(value)
+
+
+def _dtype_text(value: Any) -> Attribute | str | None:
+    """A data type given as a type, by name, or as numpy has it."""
+    if value is None or isinstance(value, Attribute):
+        return value
+    if isinstance(value, type) or type(value).__module__.startswith("numpy"):
+        import numpy as np
+
+        return np.dtype(value).name
+    return str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -145,6 +172,8 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in cast(Iterable[Any], value)]
     if isinstance(value, PrimValue | StringImm):
         return value.value
+    if isinstance(value, PrimExpr):
+        return value if value.constant is None else value.constant
     if isinstance(value, Const):
         return value.value
     return value.item() if hasattr(value, "item") else value
@@ -154,8 +183,8 @@ def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
     """The shape of a reshape; one extent may be -1 (what is left), and 0 keeps the extent of x there."""
     if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
         return shape.ssa
-    dims = [dim_of(d) for d in shape]
     source = x.type.dims if isinstance(x.type, relax.TensorType) else None
+    dims = [dim_of(d) for d in (shape if isinstance(shape, ShapeExpr) else kept_extents(source, shape))]
     wild = [i for i, d in enumerate(dims) if d.constant == -1]
     if len(wild) > 1:
         raise ShapeError("relax.reshape: at most one extent may be -1", found=[str(d) for d in dims])
@@ -194,23 +223,25 @@ def _call_op(op: Op, args: Sequence[Any], attrs: Any, sinfo_args: Sequence[Any])
 def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -> Call:
     """A call of a Relax function of the module (`GlobalVar`) or of a callable value.
 
-    The result's struct info is `sinfo_args[0]`, else what the callee's says, else object.
+    The result's struct info is `sinfo_args[0]`, else what the callee's says of these arguments, else object. Raises
+    `ShapeError` and `DTypeError` for arguments that cannot fit.
     """
     values = [to_expr(a).ssa for a in args]
     if isinstance(func, GlobalVar):
-        result = type_of(sinfo_args[0]) if sinfo_args else _declared_result(func.ssa.type)
+        result = type_of(sinfo_args[0]) if sinfo_args else _derived_result(func.name_hint, func.ssa.type, values)
         return Call.on(relax.CallOp(func.name_hint, values, result).result)
     if not isinstance(func, Expr):
         raise TiraxError(
             "not callable", expected="a GlobalVar, ExternFunc or callable value", found=type(func).__name__
         )
-    result = type_of(sinfo_args[0]) if sinfo_args else _declared_result(func.ssa.type)
+    name = name_of(func.ssa) or "a function"
+    result = type_of(sinfo_args[0]) if sinfo_args else _derived_result(name, func.ssa.type, values)
     return Call.on(relax.CallValueOp(func.ssa, values, result).result)
 
 
-def _declared_result(t: Attribute) -> Attribute:
+def _derived_result(name: str, t: Attribute, args: Sequence[SSAValue]) -> Attribute:
     if isinstance(t, relax.CallableType):
-        return t.ret
+        return derive_result(f"the call of {name}", t, [a.type for a in args])
     if t == relax.OBJECT:
         return relax.OBJECT
     raise DTypeError("only functions can be called", expected="a callable", found=t)
@@ -288,8 +319,14 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) 
     return _packed(relax.CallPurePackedOp, func, args, sinfo_args, attrs)
 
 
+def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
+    """A call of a packed function that changes the arguments `inplace_indices` and returns them."""
+    indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    return _packed(relax.CallInplacePackedOp, func, args, sinfo_args, {"inplace_indices": indices, **attrs})
+
+
 def _packed(
-    cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp],
+    cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp] | type[relax.CallInplacePackedOp],
     func: Any,
     args: Sequence[Any],
     sinfo_args: Any,
@@ -318,28 +355,30 @@ _SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]
     "relax.call_dps_packed": lambda a, _, s: call_dps_packed(a[0], a[1], _one_output(s)),
     "relax.call_packed": lambda a, k, s: call_packed(a[0], *a[1:], sinfo_args=s, **k),
     "relax.call_pure_packed": lambda a, k, s: call_pure_packed(a[0], *a[1:], sinfo_args=s, **k),
+    "relax.call_inplace_packed": lambda a, k, s: call_inplace_packed(a[0], *a[1:], sinfo_args=s, **k),
 }
 
 
 def operator_function(name: str) -> Callable[..., Call]:
     """A function that builds calls of an operator, for `relax.op.add` and `R.add`. Raises `NameLookupError`."""
     cls = relax.OPERATORS.get(name)
-    if cls is None:
-        raise unknown_name("operator", name, relax.OPERATORS)
+    described = cls or COMPOSITES.get(name)
+    if described is None:
+        raise unknown_name("operator", name, [*relax.OPERATORS, *COMPOSITES])
+    names = composite_parameters(name) if cls is None else signature_names(cls)
 
     def build(*args: Any, **kwargs: Any) -> Call:
         return call_operator(name, *args, **kwargs)
 
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
-    build.__doc__ = f"{cls.__doc__}\n\nArguments: {', '.join(signature_names(cls)) or 'none'}."
+    build.__doc__ = f"{described.__doc__}\n\nArguments: {', '.join(names) or 'none'}."
     return build
 
 
 def operators_in(prefix: str) -> list[str]:
     """The names of the operators directly in a namespace such as `relax.nn.`, without it."""
-    return sorted(
-        n.removeprefix(prefix) for n in relax.OPERATORS if n.startswith(prefix) and "." not in n[len(prefix) :]
-    )
+    known = [*relax.OPERATORS, *COMPOSITES]
+    return sorted(n.removeprefix(prefix) for n in known if n.startswith(prefix) and "." not in n[len(prefix) :])
 
 
 @dataclass(frozen=True)
@@ -372,6 +411,7 @@ __all__ = [
     "TupleGetItem",
     "binary",
     "call_dps_packed",
+    "call_inplace_packed",
     "call_operator",
     "call_packed",
     "call_pure_packed",

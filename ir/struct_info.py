@@ -124,6 +124,29 @@ class StructInfo:
         return relax.is_base_of(self.type, derived.type)
 
 
+class VDevice:
+    """A virtual device: a target, a number and a kind of memory; struct info holds it as a text such as `llvm:0`."""
+
+    __slots__ = ("memory_scope", "target", "vdevice_id")
+
+    def __init__(self, target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global"):
+        self.target = str(target).split(" ")[0]
+        self.vdevice_id = vdevice_id
+        self.memory_scope = memory_scope
+
+    def __str__(self) -> str:
+        scope = "" if self.memory_scope == "global" else f":{self.memory_scope}"
+        return f"{self.target}:{self.vdevice_id}{scope}"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VDevice | str) and str(other) == str(self)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
 class ObjectStructInfo(StructInfo):
     """Any value."""
 
@@ -152,8 +175,8 @@ class TensorStructInfo(_Shaped):
         shape: Iterable[Any] | Any = None,
         dtype: str | Attribute | None = "float32",
         vdevice: Any = None,
-        span: object = None,
         ndim: int = -1,
+        span: object = None,
     ):
         dims = None if shape is None else dims_of(shape)
         self.type = relax.TensorType.of(

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects import relax, tir
 from ..dialects.relax.types import PrimType, ShapeType, TensorType, substitute_type, tuple_type
-from ..dialects.sym import SymAttr
+from ..dialects.sym import IndexMapAttr, SymAttr
 from ..dialects.sym.expr import SymExpr, Var
 
 
@@ -30,6 +30,8 @@ class SymbolSubstitution:
     def _replace(self, attr: Attribute) -> Attribute:
         if isinstance(attr, SymAttr):
             return SymAttr(attr.data.substitute(self.mapping))
+        if isinstance(attr, IndexMapAttr):
+            return IndexMapAttr(attr.data.substitute(self.mapping))
         if isinstance(attr, tir.BufferType):
             return attr.substitute(self.mapping)
         if isinstance(attr, TensorType | ShapeType | PrimType):
@@ -85,6 +87,7 @@ _UNUSED_IS_DEAD: tuple[type[Operation], ...] = (
     relax.CallTIRInplaceOp,
     relax.CallDPSPackedOp,
     relax.CallPurePackedOp,
+    relax.CallInplacePackedOp,
 )
 
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from xdsl.context import Context
@@ -56,6 +57,14 @@ class PassInfo:
     name: str
     opt_level: int = 0
     required: tuple[str, ...] = ()
+
+    def is_called(self, name: str) -> bool:
+        """Whether `name` is the pass's name, also as TVM writes it: `LegalizeOps`, `relax.LegalizeOps`."""
+        return name == self.name or _plain_name(name) == _plain_name(self.name)
+
+
+def _plain_name(name: str) -> str:
+    return name.rpartition(".")[2].replace("-", "").replace("_", "").lower()
 
 
 class PassInstrument(Protocol):
@@ -110,9 +119,15 @@ class PassContext:
 
     def enabled(self, info: PassInfo) -> bool:
         """Whether a pass of a sequence runs here."""
-        if info.name in (self.disabled_pass or ()):
+        if any(map(info.is_called, self.disabled_pass or ())):
             return False
-        return info.opt_level <= self.opt_level or info.name in (self.required_pass or ())
+        return info.opt_level <= self.opt_level or any(map(info.is_called, self.required_pass or ()))
+
+    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
+        """Watch with other instruments from here on: the old ones are told that they leave, the new that they enter."""
+        self.notify("exit_pass_ctx")
+        self.instruments = instruments
+        self.notify("enter_pass_ctx")
 
     def wanted(self, mod: Any, info: PassInfo) -> bool:
         """Whether every instrument lets the pass run."""
@@ -185,11 +200,15 @@ class Sequential(Pass):
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] | None = None,
+        traceable: bool = False,
     ):
         object.__setattr__(self, "passes", tuple(passes))
         object.__setattr__(self, "opt_level", opt_level)
         object.__setattr__(self, "title", name)
         object.__setattr__(self, "required", tuple(required or ()))
+
+    def __str__(self) -> str:
+        return f"{self.title}[{', '.join(map(str, self.passes))}]"
 
     @property
     def info(self) -> PassInfo:
@@ -199,10 +218,11 @@ class Sequential(Pass):
         where = PassContext.current()
         for p in self.passes:
             if where.enabled(getattr(p, "info", PassInfo(type(p).__name__))):
-                _run_one(p, ctx, op)
+                run_pass(p, ctx, op)
 
 
-def _run_one(p: Any, ctx: Context, op: ModuleOp) -> None:
+def run_pass(p: Any, ctx: Context, op: ModuleOp) -> None:
+    """Run a pass in place: one of tirax, one of xDSL (verified afterwards), or a function from module to module."""
     if isinstance(p, Pass):
         p.run(ctx, op)
     elif isinstance(p, ModulePass):
@@ -234,6 +254,9 @@ class PythonPass(Pass):
     name = "python"
     function: Callable[[Any, PassContext], Any] = field(default=lambda mod, _ctx: mod)
     pass_info: PassInfo = PassInfo("python")
+
+    def __str__(self) -> str:
+        return self.pass_info.name
 
     @property
     def info(self) -> PassInfo:
@@ -268,7 +291,11 @@ def _pass_decorator(
 
 
 def module_pass(
-    pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: Sequence[str] | None = None
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
 ) -> Any:
     """Make a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(mod, ctx)`."""
 
@@ -281,8 +308,60 @@ def module_pass(
     return decorate if pass_func is None else decorate(pass_func)
 
 
+def dataflowblock_pass(
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Make a pass of a function `(block, mod, ctx) -> block`, or of a class with a method `transform_dataflowblock`.
+
+    It runs on every dataflow block of the Relax functions; what a block outputs it must bind again, to the same
+    variables.
+    """
+
+    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
+        return partial(_on_dataflow_blocks, getattr(inner, "transform_dataflowblock", inner))
+
+    def decorate(what: Any) -> Any:
+        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
+
+    return decorate if pass_func is None else decorate(pass_func)
+
+
+def _on_dataflow_blocks(function: Callable[[Any, Any, PassContext], Any], mod: Any, ctx: PassContext) -> Any:
+    from ..dialects.names import name_of
+    from ..dialects.relax import DataflowOp
+    from .binding_rewrite import replace_dataflow
+    from .relax_function import DataflowBlock, Function
+
+    for _, func in mod.functions_items():
+        if not isinstance(func, Function):
+            continue
+        for op in [op for op in func.op.walk() if isinstance(op, DataflowOp)]:
+            block = DataflowBlock(op)
+            new = function(block, mod, ctx)
+            if not isinstance(new, DataflowBlock):
+                found = type(new).__name__
+                raise TiraxError("a pass on dataflow blocks gives one", expected="a DataflowBlock", found=found)
+            if not new.detached and not func.op.is_ancestor(new.op):
+                raise TiraxError(
+                    "a pass on dataflow blocks gave a block of another function",
+                    hint="relax.DataflowBlock([…]) makes one that belongs to no function",
+                )
+            if new.detached:
+                names = (n for inner in func.op.walk() for v in inner.results if (n := name_of(v)) is not None)
+                replace_dataflow(op, new, names)
+    return mod
+
+
 def function_pass(
-    pass_func: Any = None, opt_level: int = 0, name: str | None = None, required: Sequence[str] | None = None
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
 ) -> Any:
     """Make a pass of a function `(func, mod, ctx) -> func`, or of a class with a method `transform_function`.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, TupleType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
@@ -218,14 +218,35 @@ def _check_tir_call(op: Operation, symbols: dict[str, Operation]) -> None:
 
 def _check_relax_call(op: Operation, symbols: dict[str, Operation]) -> None:
     assert isinstance(op, relax.CallOp)
-    callee = _callee(op, op.callee_name, symbols, relax.FuncOp, "relax.func")
-    if callee is not None and len(callee.params) != len(op.call_args):
+    callee: Operation | None = symbols.get(op.callee_name)
+    if isinstance(callee, tir.FuncOp):
+        _check_effect(op, callee)
+    else:
+        callee = _callee(op, op.callee_name, symbols, relax.FuncOp, "relax.func")
+    given = len(op.call_args) + len(op.tir_vars or ())
+    if callee is not None and len(callee.params) != given:
         raise VerifyError(
             f"the call of @{op.callee_name} has the wrong number of arguments",
             location=location_of(op),
             expected=len(callee.params),
-            found=len(op.call_args),
+            found=given,
         )
+
+
+def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:
+    """A tensor function writes into its arguments: it gives a scalar or nothing, and no dataflow block has it."""
+    wanted = TupleType(()) if callee.ret_type is None else relax.PrimType.of(callee.ret_type)
+    if not relax.is_base_of(wanted, op.result.type):
+        raise VerifyError(
+            f"the call of the tensor function @{op.callee_name} gives something else",
+            location=location_of(op),
+            expected=wanted,
+            found=op.result.type,
+            hint="relax.call_tir gives the outputs",
+        )
+    if callee.buffer_params and isinstance(op.parent_op(), relax.DataflowOp):
+        message = f"a call of the tensor function @{op.callee_name} must not stand in a dataflow block: it has effects"
+        raise VerifyError(message, location=location_of(op))
 
 
 _OpT = TypeVar("_OpT", bound=Operation)

@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
+from ..dialects.relax.external import external_functions
 from ..ir.transform import PassContext, Sequential, module_op, new_context, no_gc
 from ..ir.verify import verify_module
 from ..runtime import abi
@@ -197,7 +198,14 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3) -> 
         code = _object(text, target, opt_level)
     info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
     with stage("executable"):
-        return Executable(code, data.functions, slots=data.slots, constants=data.constants, target=info)
+        return Executable(
+            code,
+            data.functions,
+            slots=data.slots,
+            constants=data.constants,
+            target=info,
+            external=external_functions(op),
+        )
 
 
 @cache

@@ -21,11 +21,12 @@ OPTIMIZE = (
     "dead-code-elimination",
 )
 """relax -> relax: what is constant is computed, operators become tir functions, which are fused."""
-SCHEDULE = ("default-schedule",)
+SCHEDULE = ("lower-narrow-types", "default-schedule")
 """tir -> tir: every function gets a schedule for the target."""
 HOST = ("lift-closures", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-llvm")
 """relax functions -> entry points."""
 KERNELS = (
+    "lower-narrow-types",
     "lower-init-block",
     "lower-blocks",
     "guard-indices",
@@ -42,6 +43,24 @@ BACKEND = ("convert-to-llvm",)
 LOWERING = (*HOST, *SCHEDULE, *KERNELS, *BACKEND)
 """From relax and tir down to the llvm dialect."""
 
+TVM_ZERO = ("legalize-ops", "annotate-tir-op-pattern", "fold-constant", "fuse-ops", "fuse-tir")
+"""TVM's `relax.get_pipeline("zero")`."""
+TVM_BUILD = (
+    "legalize-ops",
+    "rewrite-dataflow-reshape",
+    "to-non-dataflow",
+    "remove-purity-checking",
+    "call-tir-rewrite",
+    "static-plan-block-memory",
+    "lower-alloc-tensor",
+    "kill-after-last-use",
+    "lower-runtime-builtin",
+    "compute-prim-value",
+    "attach-global-symbol",
+)
+"""TVM's `relax.get_pipeline("default_build")`, without what is particular to its virtual machine and to other devices:
+memory is planned in Relax. `lower-cpu` goes on from there."""
+
 PIPELINES: dict[str, tuple[str, ...]] = {
     "default-cpu": (*OPTIMIZE, *LOWERING),
     "optimize": OPTIMIZE,
@@ -49,6 +68,8 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     "lower-cpu-unscheduled": (*HOST, *KERNELS, *BACKEND),
     "host": HOST,
     "kernels": (*SCHEDULE, *KERNELS),
+    "tvm-zero": TVM_ZERO,
+    "tvm-build": TVM_BUILD,
 }
 
 

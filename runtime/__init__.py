@@ -1,6 +1,6 @@
 """The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
 
-from . import builtins  # registers its functions
+from . import builtins, kv_cache  # registers their functions
 from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device
 from .dtypes import dtype_name, to_dtype

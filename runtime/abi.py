@@ -55,7 +55,7 @@ from .dtypes import DTYPES
 from .errors import AbiError, ArgumentError, DTypeError, LoadError, ShapeError
 from .ndarray import NDArray
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 TABLE_SYMBOL = "tirax_table"
 ABI_SYMBOL = "tirax_abi"
 
@@ -122,6 +122,8 @@ class Slot(_CountFromZero):
     DTYPE_FLOAT8_E4M3FNUZ = auto()
     DTYPE_FLOAT8_E5M2FNUZ = auto()
     DTYPE_FLOAT8_E8M0FNU = auto()
+    DTYPE_INT4 = auto()
+    DTYPE_UINT4 = auto()
 
 
 FIXED_SLOTS = len(Slot)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from .dtypes import to_dtype
 from .errors import ArgumentError, AssertionFailedError
 from .ndarray import NDArray, ShapeTuple, array
 from .registry import register_func
@@ -15,6 +17,12 @@ from .registry import register_func
 def shape_of(x: np.ndarray) -> ShapeTuple:
     """The shape of an array."""
     return ShapeTuple(x.shape)
+
+
+@register_func("vm.builtin.reshape")
+def reshape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The elements of an array in another shape, without a copy where they lie in order."""
+    return x.reshape(shape)
 
 
 @register_func("vm.builtin.tensor_to_shape")
@@ -29,6 +37,45 @@ def tensor_to_shape(x: np.ndarray) -> ShapeTuple:
 def shape_to_tensor(shape: tuple[int, ...]) -> NDArray:
     """A shape as an array of int64."""
     return array(np.array(shape, np.int64))
+
+
+@register_func("runtime.TVMArrayCreateView")
+def create_view(x: np.ndarray, shape: tuple[int, ...], dtype: str, offset: int) -> NDArray:
+    """The bytes of an array from `offset` on as another shape and dtype.
+
+    Raises `ArgumentError` where it is too short.
+    """
+    kind = to_dtype(dtype)
+    end = offset + math.prod(shape) * kind.itemsize
+    if offset < 0 or end > x.nbytes:
+        raise ArgumentError("a view is longer than its array", expected=f"at most {x.nbytes} bytes", found=end)
+    return array(np.frombuffer(x.tobytes()[offset:end], kind).reshape(shape))
+
+
+@register_func("relax.run.unique")
+def unique(
+    x: np.ndarray,
+    sorted: bool = True,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> NDArray | tuple[NDArray, ...]:
+    """The distinct elements, or slices along `axis`; not `sorted`, in the order in which they come first."""
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    order = np.arange(len(first)) if sorted else np.argsort(first)
+    found = [np.take(values, order, axis=axis or 0)]
+    found += [first[order]] * bool(return_index)
+    found += [np.argsort(order)[inverse.reshape(-1)]] * bool(return_inverse)
+    found += [counts[order]] * bool(return_counts)
+    distinct, *more = [array(v if i == 0 else v.astype(np.int64)) for i, v in enumerate(found)]
+    return (distinct, *more) if more else distinct
+
+
+@register_func("relax.run.nonzero")
+def nonzero(x: np.ndarray) -> NDArray:
+    """The positions of what is not zero: a row for each dimension, one of a scalar."""
+    return array(np.stack(np.atleast_1d(x).nonzero()).astype(np.int64))
 
 
 @register_func("relax.run.print")

@@ -24,6 +24,8 @@ _ML_NAMES = (
     "float8_e5m2",
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
+    "int4",
+    "uint4",
 )
 
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in _NUMPY_NAMES} | {

@@ -18,6 +18,7 @@ from .errors import DamagedFileError, ExecutableFileError, IncompatibleFileError
 from .metadata import FunctionInfo, MetadataError
 from .module import Module
 from .ndarray import empty
+from .registry import PackedFunction
 from .slots import SLOT_KINDS, SlotSpec
 
 
@@ -42,16 +43,19 @@ class Executable:
         slots: Sequence[SlotSpec] = (),
         constants: Sequence[np.ndarray] = (),
         target: TargetInfo | None = None,
+        external: Mapping[str, PackedFunction] | None = None,
     ):
         """`code` is an object as `abi.py` describes it, `slots` its own slots (`slots.py`), in the order of its table.
 
-        `constants` are copied (aligned, C-contiguous). Raises `MetadataError` for a malformed slot.
+        `constants` are copied (aligned, C-contiguous). `external` are packed functions that belong to this executable:
+        they are found before those that are registered, and are not saved. Raises `MetadataError` for a malformed slot.
         """
         self.code = code
         self.functions: Mapping[str, FunctionInfo] = {function.name: function for function in functions}
         self.slots = tuple(_checked_slot(slot) for slot in slots)
         self.constants = tuple(_frozen_copy(constant) for constant in constants)
         self.target = target or TargetInfo()
+        self.external = dict(external or {})
         self._module: Module | None = None
         self._lock = threading.Lock()
 
@@ -67,19 +71,22 @@ class Executable:
         """
         with self._lock:
             if self._module is None:
-                self._module = Module(self.code, self.functions, self.slots, self.constants)
+                self._module = self.fresh_module()
             return self._module
 
     def fresh_module(self) -> Module:
         """Loaded once more, with the packed functions that are registered now."""
-        return Module(self.code, self.functions, self.slots, self.constants)
+        return Module(self.code, self.functions, self.slots, self.constants, self.external)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """A function by name. Raises `NameLookupError` with a suggestion."""
         return self.jit()[name]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file (format: `container.py`), replacing it at once. Raises `OSError`."""
+        """Write everything to one file (format: `container.py`), replacing it at once. Raises `OSError`.
+
+        Packed functions, `external` ones too, are not in it: they have to be registered where the file is loaded.
+        """
         header = {
             "tirax": _version(),
             "abi": abi.fingerprint(),

@@ -1,7 +1,8 @@
 """What an executable knows about its functions: plain data, written as JSON.
 
-A dimension is an integer, `("var", name)`, or `(op, a, b)` with op among + - * // % min max, in 64-bit arithmetic; //
-and % round down. Struct info as JSON:
+A dimension is an integer, `("var", name)`, or `(op, a, b)` with op among + - * // % min max < <= == != and `truncdiv`,
+in 64-bit arithmetic; // and % round down, truncdiv towards zero, and a comparison is 1 or 0. `("select", c, a, b)` is a
+where c is not 0, else b. Struct info as JSON:
 
     {"kind": "tensor", "shape": [dim, …] | null, "ndim": int (-1: unknown), "dtype": "float32" | null}
     {"kind": "shape",  "values": [dim, …] | null, "ndim": int}
@@ -25,7 +26,7 @@ Dim: TypeAlias = "int | tuple[Any, ...]"
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+_OPERATIONS: dict[str, Callable[..., int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -33,8 +34,14 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "%": lambda a, b: a % b,
     "min": min,
     "max": max,
+    "<": lambda a, b: int(a < b),
+    "<=": lambda a, b: int(a <= b),
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "truncdiv": lambda a, b: -(-a // b) if (a < 0) != (b < 0) else a // b,
+    "select": lambda c, a, b: a if c else b,
 }
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
+_PRECEDENCE = {"<": 0, "<=": 0, "==": 0, "!=": 0, "+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
 _ACCESS = ("read", "write", "readwrite")
 
 
@@ -51,8 +58,8 @@ def dim_from_json(data: Any) -> Dim:
             return data
         case ["var", str() as name] | ("var", str() as name):
             return ("var", name)
-        case [str() as op, a, b] | (str() as op, a, b) if op in _OPERATIONS:
-            return (op, dim_from_json(a), dim_from_json(b))
+        case [str() as op, *args] | (str() as op, *args) if op in _OPERATIONS and len(args) == 2 + (op == "select"):
+            return (op, *map(dim_from_json, args))
         case _:
             pass
     raise MetadataError("malformed dimension", expected="an int, ['var', name] or [op, a, b]", found=repr(data)[:80])
@@ -62,7 +69,7 @@ def dim_vars(dim: Dim) -> set[str]:
     """The names of the variables in a dimension."""
     if isinstance(dim, int):
         return set()
-    return {dim[1]} if dim[0] == "var" else dim_vars(dim[1]) | dim_vars(dim[2])
+    return {dim[1]} if dim[0] == "var" else set().union(*map(dim_vars, dim[1:]))
 
 
 def dim_text(dim: Dim, parent: int = 0) -> str:
@@ -73,7 +80,7 @@ def dim_text(dim: Dim, parent: int = 0) -> str:
     if op == "var":
         return rest[0]
     if op not in _PRECEDENCE:
-        return f"{op}({dim_text(rest[0])}, {dim_text(rest[1])})"
+        return f"{op}({', '.join(map(dim_text, rest))})"
     level = _PRECEDENCE[op]
     text = f"{dim_text(rest[0], level)} {op} {dim_text(rest[1], level + 1)}"
     return f"({text})" if level < parent else text
@@ -88,10 +95,10 @@ def dim_value(dim: Dim, env: dict[str, int]) -> int | None:
         return dim
     if dim[0] == "var":
         return env.get(dim[1])
-    a, b = dim_value(dim[1], env), dim_value(dim[2], env)
-    if a is None or b is None:
+    args = [dim_value(d, env) for d in dim[1:]]
+    if None in args:
         return None
-    result = _OPERATIONS[dim[0]](a, b)
+    result = _OPERATIONS[dim[0]](*args)
     if not INT64_MIN <= result <= INT64_MAX:
         raise OverflowError(f"{dim_text(dim)} does not fit 64 bits")
     return result

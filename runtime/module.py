@@ -11,6 +11,7 @@ from .abi import fastcall
 from .devices import Device, require_cpu
 from .errors import unknown_name
 from .metadata import FunctionInfo
+from .registry import PackedFunction
 from .slots import SlotContext, SlotSpec, resolve
 from .timing import Evaluator
 
@@ -24,11 +25,12 @@ class Module:
         functions: Mapping[str, FunctionInfo],
         slots: Sequence[SlotSpec],
         constants: Sequence[np.ndarray],
+        external: Mapping[str, PackedFunction] | None = None,
     ):
         """Raises `LoadError`, `AbiError`, `NameLookupError` (packed functions), `MetadataError`."""
         from .engine import load_object
 
-        addresses, references = resolve(slots, SlotContext(functions, constants))
+        addresses, references = resolve(slots, SlotContext(functions, constants, external or {}))
         loaded = load_object(code, [f.entry for f in functions.values()], addresses, references)
         self.functions = functions
         self._callables = {

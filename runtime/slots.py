@@ -4,7 +4,7 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
 
     ("constant", i)           data pointer of constant i
     ("constant_object", i)    constant i as a read-only NDArray
-    ("packed", name)          the registered Python function, as registered when the executable is loaded
+    ("packed", name)          the external function, else the registered one, as registered when it is loaded
     ("explain", function)     callable(*args) -> tuple of normalised arguments, or raises (see `abi.py`)
     ("value", json)           a str, int, float, bool, None or a tuple of such
     ("cast", {"name", "info", "vars": [n, …]})
@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,7 +27,7 @@ from .arguments import normalize_arguments, normalize_value
 from .errors import ArgumentError, DTypeError, LoadError, NameLookupError, ShapeError, TiraxError
 from .metadata import FunctionInfo, MetadataError, info_from_json
 from .ndarray import NDArray
-from .registry import get_global_func
+from .registry import PackedFunction, get_global_func
 
 SlotSpec = tuple[str, Any]
 
@@ -45,6 +45,7 @@ class SlotContext:
 
     functions: Mapping[str, FunctionInfo]
     constants: Sequence[np.ndarray]
+    external: Mapping[str, PackedFunction] = field(default_factory=dict)
 
 
 def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int], list[object]]:
@@ -52,7 +53,7 @@ def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int],
 
     Raises `NameLookupError` for packed functions that are not registered (all at once), `MetadataError`.
     """
-    _check_packed(slots)
+    _check_packed(slots, context.external)
     addresses: list[int] = []
     references: list[object] = []
     for kind, payload in slots:
@@ -65,10 +66,10 @@ def resolve(slots: Sequence[SlotSpec], context: SlotContext) -> tuple[list[int],
     return addresses, references
 
 
-def _check_packed(slots: Sequence[SlotSpec]) -> None:
+def _check_packed(slots: Sequence[SlotSpec], external: Mapping[str, PackedFunction]) -> None:
     missing: list[NameLookupError] = []
     for kind, payload in slots:
-        if kind == "packed" and get_global_func(payload, allow_missing=True) is None:
+        if kind == "packed" and payload not in external and get_global_func(payload, allow_missing=True) is None:
             try:
                 get_global_func(payload)
             except NameLookupError as error:
@@ -121,7 +122,7 @@ def _fill(text: str, values: Sequence[int]) -> str:
 _RESOLVERS: dict[str, Callable[[SlotContext, Any], Any]] = {
     "constant": lambda context, index: context.constants[index],
     "constant_object": _constant_object,
-    "packed": lambda context, name: get_global_func(name),
+    "packed": lambda context, name: context.external.get(name) or get_global_func(name),
     "explain": lambda context, name: functools.partial(normalize_arguments, context.functions[name]),
     "value": lambda context, data: _frozen(data),
     "cast": _cast,

@@ -137,7 +137,11 @@ class _Inputs:
         if isinstance(owner, relax.PrimValueOp) and isinstance(owner.value, FloatAttr):
             return const(owner.value.value.data, owner.value.type)
         if t.expr is None:
-            raise TiraxError("the value of a scalar argument is not known", found=_describe(value))
+            raise TiraxError(
+                "the value of a scalar argument is not known",
+                expected='a scalar with a name, such as R.Prim(value="i")',
+                found=_describe(value),
+            )
         return from_sym(t.expr)
 
 

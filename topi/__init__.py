@@ -6,6 +6,7 @@ from . import nn
 from .broadcast import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .fast_math import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .rearrange import *  # noqa: F403
 from .reduction import *  # noqa: F403

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from ..dialects.dtypes import dtype_of, is_float
+from ..dialects.dtypes import dtype_of, is_float, is_unsigned
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import ExprLike, PrimExpr
 from ..te.tensor import Tensor, compute
@@ -58,6 +58,8 @@ bitwise_not = _unary_over_axes("bitwise_not", tx.bitwise_not)
 
 def negative(x: Tensor) -> Tensor:
     """-x"""
+    if is_unsigned(x.type):
+        return compute(x.dims, lambda *i: tx.const(0, x.type) - x(*i), "compute", "elemwise")
     return compute(x.dims, lambda *i: -x(*i), "compute", "elemwise")
 
 

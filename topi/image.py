@@ -70,9 +70,8 @@ def _clamped(index: PrimExpr, extent: SymExpr) -> PrimExpr:
     return tx.maximum(tx.minimum(index.astype(extent.dtype), from_sym(extent - 1)), 0)
 
 
-def _cubic(t: PrimExpr, alpha: float) -> list[PrimExpr]:
+def cubic_weights(t: PrimExpr, a: PrimExpr) -> list[PrimExpr]:
     """Keys' weights of the four neighbours of a point at the fraction `t` between the middle two."""
-    a = _number(alpha)
     near = [((a + 2.0) * d - (a + 3.0)) * d * d + 1.0 for d in (t, 1.0 - t)]
     far = [((a * d - a * 5.0) * d + a * 8.0) * d - a * 4.0 for d in (t + 1.0, 2.0 - t)]
     return [far[0], near[0], near[1], far[1]]
@@ -86,7 +85,7 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
     t = at - low
     if how.method == "linear":
         return [(_clamped(low, extent), 1.0 - t), (_clamped(low + 1.0, extent), t)]
-    points, weights = [low + float(k) for k in (-1, 0, 1, 2)], _cubic(t, how.alpha)
+    points, weights = [low + float(k) for k in (-1, 0, 1, 2)], cubic_weights(t, _number(how.alpha))
     if how.exclude:
         last = from_sym(extent - 1).astype(f64)
         inside = [tx.logical_and(tx.less_equal(_number(0), p), tx.less_equal(p, last)) for p in points]

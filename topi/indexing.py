@@ -8,7 +8,7 @@ from ..dialects.relax.indexing import Slice
 from ..dialects.sym.expr import Const, SymExpr
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import ExprLike, PrimExpr, from_sym
-from ..te.tensor import Tensor
+from ..te.tensor import Tensor, compute
 from .broadcast import broadcast_indices, broadcast_shapes
 from .util import Indices, normalize_axis, over_axes, unit_like
 
@@ -24,6 +24,47 @@ def strided_slice(x: Tensor, slices: Mapping[int, Slice]) -> Tensor:
         return i if part is None else from_sym(part.begin) + i * tx.const(part.stride, i.type)
 
     return over_axes(dims, lambda i: x(*(own(n, v) for n, v in enumerate(i))), name, "injective")
+
+
+def _dynamic_end(index: PrimExpr, stride: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    """An end of a slice, counted from the front and limited to the dimension."""
+    at = tx.if_then_else(index < 0, index + extent, index)
+    low = tx.if_then_else(stride < 0, tx.const(-1, index.type), tx.const(0, index.type))
+    return tx.minimum(tx.maximum(at, low), tx.if_then_else(stride < 0, extent - 1, extent))
+
+
+def dynamic_strided_slice(
+    x: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[SymExpr]
+) -> Tensor:
+    """x[begin:end:strides], whose extents are `output_shape`."""
+
+    def element(i: Indices) -> PrimExpr:
+        at = [_dynamic_end(begin(n), strides(n), from_sym(d)) + i[n] * strides(n) for n, d in enumerate(x.dims)]
+        return x(*at)
+
+    return over_axes(output_shape, element, "T_strided_slice_dynamic", "injective")
+
+
+def shape_func_dynamic_strided_slice(x: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
+    """The extents of x[begin:end:strides]; -1, which no shape has, where a stride is zero."""
+
+    def element(i: PrimExpr) -> PrimExpr:
+        extent: PrimExpr = tx.const(-1, i.type)
+        for n, d in enumerate(x.dims):
+            extent = tx.select(tx.equal(i, n), from_sym(d), extent)
+        first, last, stride = begin(i), end(i), strides(i)
+
+        def bounded(index: PrimExpr, low: int, high: PrimExpr) -> PrimExpr:
+            at = tx.select(index < 0, index + extent, index)
+            return tx.minimum(tx.maximum(at, tx.const(low, index.type)), high)
+
+        step = tx.select(tx.equal(stride, 0), tx.const(1, stride.type), stride)
+        back = tx.floordiv(bounded(first, -1, extent - 1) - bounded(last, -1, extent - 1) - step - 1, step * -1)
+        on = tx.floordiv(bounded(last, 0, extent) + step - bounded(first, 0, extent) - 1, step)
+        count = tx.maximum(tx.select(step < 0, back, on), tx.const(0, stride.type))
+        return tx.select(tx.equal(stride, 0), tx.const(-1, stride.type), count)
+
+    return compute([x.ndim], element, "T_shape_func_strided_slice_dynamic")
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
@@ -92,4 +133,13 @@ def slice_scatter(x: Tensor, src: Tensor, part: Slice, axis: int) -> Tensor:
     return over_axes(x.dims, element, "T_slice_scatter", "injective")
 
 
-__all__ = ["gather", "gather_nd", "index_tensor", "one_hot", "slice_scatter", "strided_slice"]
+__all__ = [
+    "dynamic_strided_slice",
+    "gather",
+    "gather_nd",
+    "index_tensor",
+    "one_hot",
+    "shape_func_dynamic_strided_slice",
+    "slice_scatter",
+    "strided_slice",
+]

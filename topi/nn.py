@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import f16, f32
+from xdsl.dialects.builtin import f16, f32, i64
 from xdsl.ir import Attribute
 
-from ..dialects.sym.expr import Const, SymExpr, mul, product
+from ..dialects.sym.expr import Const, SymExpr, maximum, mul, product
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -20,6 +20,9 @@ from . import elementwise as ew
 from . import reduction as rd
 from . import transform as tf
 from .util import Indices, normalize_axes, normalize_axis, over_axes
+
+Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
+"""From a row to the first column that it looks at, and the first after these."""
 
 
 def relu(x: Tensor) -> Tensor:
@@ -201,6 +204,45 @@ def lower_triangle(x: Tensor, shift: SymExpr) -> Tensor:
     return compute(x.dims, element, "trilu")
 
 
+def _band(scores: Tensor, causal_mask: str | None, window_size: int | None) -> Band:
+    """Which columns a row may look at: not after its own where causal, and none `window_size` or more before it."""
+    rows, columns = scores.dims[1:]
+    shift = _shift(columns - rows) if causal_mask == "BottomRight" else Const(0)
+
+    def bounds(i: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        own = i + from_sym(shift)
+        return own - ((window_size or 0) - 1), from_sym(columns) if causal_mask is None else own + 1
+
+    return bounds
+
+
+def _shift(longer: SymExpr) -> SymExpr:
+    """How far the diagonal of a causal mask that ends in the corner is moved."""
+    return maximum(longer, -longer)
+
+
+def _banded_softmax(scores: Tensor, band: Band) -> Tensor:
+    """The softmax of the columns of each row that `band` allows, and 0 for the others."""
+
+    def allowed(i: Indices) -> PrimExpr:
+        low, high = band(i[1])
+        return tx.logical_and(low <= i[2], i[2] < high)
+
+    least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
+    masked = compute(scores.dims, lambda *i: tx.select(allowed(i), scores(*i), least), "masked")
+    top = rd.max(masked, 2, keepdims=True)
+    powers = compute(
+        scores.dims, lambda *i: tx.select(allowed(i), tx.exp(masked(*i) - top(i[0], i[1], 0)), zero), "powers"
+    )
+    total = rd.sum(powers, 2, keepdims=True)
+
+    def weight(*i: PrimExpr) -> PrimExpr:
+        whole = total(i[0], i[1], 0)
+        return tx.div(powers(*i), tx.select(tx.equal(whole, zero), tx.const(1, whole.type), whole))
+
+    return compute(scores.dims, weight, "weights")
+
+
 def attention(
     query: Tensor,
     key: Tensor,
@@ -208,11 +250,31 @@ def attention(
     bias: Tensor | None = None,
     scale: float | None = None,
     causal_mask: str | None = None,
+    window_size: int | None = None,
 ) -> Tensor:
     """softmax(query · keyᵀ * scale + bias) · value for each head; tensors are (batch, length, heads, size).
 
-    `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`.
+    `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`; in a window each position looks
+    at `window_size` ones at most before and with its own.
     """
+
+    def weights(scores: Tensor) -> Tensor:
+        if window_size is not None:
+            return _banded_softmax(scores, _band(scores, causal_mask, window_size))
+        return softmax(scores, 2) if causal_mask is None else _masked_softmax(scores, causal_mask)
+
+    return _attend(query, key, value, bias, scale, weights)
+
+
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    scale: float | None,
+    normalized: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """normalized(query · keyᵀ * scale + bias) · value for each head."""
     batch, length, heads, size = query.dims
     other, size_v = key.dims[1], value.dims[3]
     merged = mul(batch, heads)
@@ -228,13 +290,50 @@ def attention(
     if bias is not None:
         split = tf.reshape(scores, [batch, heads, length, other])
         scores = tf.reshape(bc.add(split, bias), [merged, length, other])
-    weights = softmax(scores, 2) if causal_mask is None else _masked_softmax(scores, causal_mask)
-    out = batch_matmul(weights, by_head(value), transpose_b=False)
+    out = batch_matmul(normalized(scores), by_head(value), transpose_b=False)
     return tf.transpose(tf.reshape(out, [batch, heads, length, size_v]), [0, 2, 1, 3])
 
 
+def attention_var_len(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    starts_q: Tensor,
+    starts_k: Tensor,
+    scale: float | None = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Tensor:
+    """Attention within each of several sequences that stand one after the other.
+
+    Sequence s of the queries begins at starts_q[s] and ends before starts_q[s + 1]; keys and values likewise.
+    """
+    count = starts_q.dims[0] - 1
+    s = IterVar("s", Const(0, count.dtype), count, is_reduction=True)
+    ended = compute(
+        [query.dims[1]],
+        lambda i: red.sum(tx.less_equal(starts_q(s + 1).astype(i64), i).astype(i64), axis=s),
+        "ended_sequences",
+    )
+
+    def bounds(i: PrimExpr, upper: bool) -> PrimExpr:
+        own = tx.minimum(ended(i), from_sym(count - 1))
+        first_q, end_q, first_k, end_k = (t(at).astype(i64) for t in (starts_q, starts_k) for at in (own, own + 1))
+        longer = (end_k - first_k) - (end_q - first_q)
+        shift = tx.maximum(longer, longer * -1) if causal_mask == "BottomRight" else tx.const(0, i64)
+        last = first_k + (i - first_q) + shift
+        if not upper:
+            return first_k if window_size is None else tx.maximum(first_k, last - (window_size - 1))
+        end = end_k if causal_mask is None else tx.minimum(end_k, last + 1)
+        return tx.select(tx.logical_and(first_q <= i, i < end_q), end, first_k)
+
+    low = compute([query.dims[1]], lambda i: bounds(i, False), "first_key")
+    high = compute([query.dims[1]], lambda i: bounds(i, True), "end_of_keys")
+    return _attend(query, key, value, None, scale, lambda t: _banded_softmax(t, lambda i: (low(i), high(i))))
+
+
 def _masked_softmax(scores: Tensor, causal_mask: str) -> Tensor:
-    shift = Const(0) if causal_mask == "TopLeft" else scores.dims[2] - scores.dims[1]
+    shift = Const(0) if causal_mask == "TopLeft" else _shift(scores.dims[2] - scores.dims[1])
     masked = lower_triangle(scores, shift)
     top = rd.max(masked, 2, keepdims=True)
     powers = lower_triangle(ew.exp(bc.subtract(masked, top)), shift)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
 
+from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, product
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
@@ -91,7 +93,16 @@ def _arg_combiner(better: Callable[[Any, Any], PrimExpr], worst: Callable[[Any],
         first = tx.logical_and(tx.equal(a[1], b[1]), tx.less(a[0], b[0]))
         return tx.select(tx.logical_or(wins, first), a[0], b[0]), tx.select(wins, a[1], b[1])
 
-    return Combiner(combine, lambda types: (tx.const(-1, types[0]), worst(types[1])), name)
+    return Combiner(combine, lambda types: (_no_position(*types), worst(types[1])), name)
+
+
+def _no_position(index: Attribute, value: Attribute) -> PrimExpr:
+    """The position that goes with the worst value before any element was seen.
+
+    TVM's is -1, which comes before that of an element equal to the worst value. Among integers there are such elements:
+    0 of an unsigned type, say.
+    """
+    return tx.const(-1, index) if is_float(value) else tx.max_value(index)
 
 
 _ARGMAX = _arg_combiner(tx.greater, tx.min_value, "argmax")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+from ..diagnostics import TiraxError
 from ..ir.module import IRModule
 from ..ir.relax_function import BaseFunc
 from ..ir.transform import Sequential
@@ -14,6 +15,11 @@ from ..runtime import Executable, Module
 
 _PIPELINES = {"default": "default-cpu", "default_build": "default-cpu", "zero": "optimize"}
 """TVM's names of pipelines -> ours."""
+_PASSES = {"zero": "tvm-zero", "default_build": "tvm-build"}
+"""What `get_pipeline` gives by TVM's names: the passes that TVM runs, in its order."""
+_Maker = TypeVar("_Maker", bound=Callable[..., Any])
+_REGISTERED: dict[str, Callable[..., Any]] = {}
+"""Pipelines of users."""
 
 
 def _module(mod: Any) -> Any:
@@ -21,7 +27,9 @@ def _module(mod: Any) -> Any:
 
 
 def _pipeline(given: Any) -> Any:
-    return _PIPELINES.get(given, given) if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    return _REGISTERED[given]() if given in _REGISTERED else _PIPELINES.get(given, given)
 
 
 def build_relax(
@@ -54,6 +62,29 @@ def build(mod: Any, target: Any = None, name: str = "default_function", **option
     return build_relax(mod, target, **options).jit()
 
 
-def get_pipeline(name: str = "zero") -> Sequential:
-    """A named pipeline as one pass. Raises `NameLookupError`."""
-    return Sequential(pipeline_passes(_PIPELINES.get(name, name)))
+def get_pipeline(name: str = "zero", **options: Any) -> Any:
+    """A named pipeline as one pass; `options` go to one that `register_pipeline` added. Raises `NameLookupError`."""
+    registered = _REGISTERED.get(name)
+    if registered is not None:
+        return registered(**options)
+    return Sequential(pipeline_passes(_PASSES.get(name, _PIPELINES.get(name, name))))
+
+
+def get_default_pipeline(target: Any = None) -> Any:
+    """The pipeline that `relax.build` runs; it is the same for all targets."""
+    return get_pipeline("default")
+
+
+def register_pipeline(name: str) -> Callable[[_Maker], _Maker]:
+    """The decorator of a function that makes a pass: `get_pipeline(name, …)` calls it.
+
+    Raises `TiraxError` for a name that is taken.
+    """
+
+    def register(make: _Maker) -> _Maker:
+        if name in _REGISTERED or name in _PIPELINES:
+            raise TiraxError(f"there is a pipeline '{name}' already")
+        _REGISTERED[name] = make
+        return make
+
+    return register

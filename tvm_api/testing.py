@@ -1,11 +1,29 @@
-"""`tvm.testing`: comparing results."""
+"""`tvm.testing`: comparing results and modules, parameters of tests, what a test needs of the machine."""
 
 from __future__ import annotations
 
+import copy
+import functools
+import importlib.util
+import inspect
+import os
+import platform
 import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+from ..diagnostics import TiraxError
+from ..ir.equality import assert_structural_equal
+from ..ir.module import IRModule
+from ..ir.prim_expr import PrimExpr, as_sym
+from ..ir.relax_function import BaseFunc
+from ..runtime import Device, cpu
+
+# Comparing.
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
@@ -15,6 +33,268 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float =
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
 
 
+def assert_prim_expr_equal(lhs: PrimExpr, rhs: PrimExpr) -> None:
+    """Raise `AssertionError` where two scalar expressions are not equal for certain."""
+    a, b = as_sym(lhs), as_sym(rhs)
+    if (a - b).constant != 0:
+        raise AssertionError(f"{a} and {b} are not equal for certain")
+
+
+def check_numerical_grads(
+    function: Callable[..., float],
+    input_values: Sequence[Any],
+    grad_values: Sequence[Any],
+    function_value: float | None = None,
+    delta: float = 1e-3,
+    atol: float = 1e-2,
+    rtol: float = 0.1,
+) -> None:
+    """Compare the gradients of a scalar function, one for each argument, with central differences.
+
+    Raises `AssertionError`, which names the argument. `function_value` is accepted for TVM's sake.
+    """
+    inputs = [np.array(v, dtype="float64") for v in input_values]
+    for number, (value, given) in enumerate(zip(inputs, grad_values, strict=True)):
+        wanted = np.zeros_like(value)
+        for index in np.ndindex(value.shape):
+            before = value[index]
+            sides: list[float] = []
+            for step in (delta, -delta):
+                value[index] = before + step
+                sides.append(float(function(*inputs)))
+            value[index] = before
+            wanted[index] = (sides[0] - sides[1]) / (2 * delta)
+        np.testing.assert_allclose(
+            np.asarray(given), wanted, rtol=rtol, atol=atol, err_msg=f"the gradient of argument {number}"
+        )
+
+
+class CompareBeforeAfter:
+    """A test of a pass by what it makes of a module: a subclass says `transform`, `before` and `expected`.
+
+        class TestFold(CompareBeforeAfter):
+            transform = relax.transform.FoldConstant()
+
+            @I.ir_module
+            class Before: ...
+
+            before, expected = Before, After
+
+    `before` and `expected` are modules, functions of TVMScript, or methods that give one (and may ask for fixtures);
+    `transform` is a pass or a method that gives one. Where `expected` is a class of exceptions the pass must raise it.
+    """
+
+    def __init_subclass__(cls) -> None:
+        for name in ("before", "expected", "transform"):
+            given = cls.__dict__.get(name)
+            if given is not None:
+                setattr(cls, name, _as_fixture(given))
+
+    def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
+        """Run the pass and compare. Raises a diagnostic that shows both sides."""
+        import pytest
+
+        module = _as_module(before)
+        if isinstance(expected, type) and issubclass(expected, Exception):
+            with pytest.raises(expected):
+                transform(module)
+        else:
+            assert_structural_equal(transform(module).op, _as_module(expected).op)
+
+
+def _as_module(given: Any) -> IRModule:
+    if not isinstance(given, BaseFunc):
+        return given
+    return IRModule({"main": given.with_attr("global_symbol", "main")})
+
+
+def _as_fixture(given: Any) -> Any:
+    """A fixture that gives a module, function, pass or exception; methods are evaluated for each test."""
+    import pytest
+
+    if not isinstance(given, FunctionType):
+        return given if type(given).__name__ == "FixtureFunctionDefinition" else pytest.fixture(lambda self: given)
+    if next(iter(inspect.signature(given).parameters), None) == "self":
+        return pytest.fixture(given)
+    return pytest.fixture(lambda self: _parsed(given))
+
+
+def _parsed(function: FunctionType) -> BaseFunc:
+    """The function of TVMScript that stands in the class of a test; without a decorator it is a tensor function."""
+    from .. import script
+
+    source = textwrap.dedent(inspect.getsource(function))
+    decorated = source.startswith("@")
+    op = script.parse_decorated(function) if decorated else script.parse_source(f"@T.prim_func\n{source}")
+    module = IRModule(op)
+    return module[module.names[0]]
+
+
+# Parameters.
+
+
+def parameter(*values: Any, ids: Iterable[str] | None = None, by_dict: dict[str, Any] | None = None) -> Any:
+    """A fixture with one value for each test: `size = parameter(1, 16)`, or by name `by_dict={"small": 1}`."""
+    import pytest
+
+    if by_dict is not None:
+        if values or ids is not None:
+            raise TiraxError("parameter takes values with ids, or by_dict")
+        values, ids = tuple(by_dict.values()), list(by_dict)
+
+    @pytest.fixture(params=values, ids=None if ids is None else list(ids))
+    def given(request: Any) -> Any:
+        return request.param
+
+    return given
+
+
+_groups = 0
+
+
+def parameters(*value_sets: Sequence[Any], ids: Iterable[str] | None = None) -> list[Any]:
+    """Fixtures that change together: `a, b = parameters((1, 2), (3, 4))` gives (1, 2) and (3, 4).
+
+    They must be assigned to names of the module that calls. Raises `TiraxError` for sets of different sizes.
+    """
+    import pytest
+
+    global _groups
+    if len({len(values) for values in value_sets}) != 1:
+        raise TiraxError("each set holds a value for each parameter", found=[len(v) for v in value_sets])
+    _groups += 1
+    group = f"_parameters_{_groups}"
+
+    @pytest.fixture(params=list(value_sets), ids=None if ids is None else list(ids))
+    def chosen(request: Any) -> Any:
+        return request.param
+
+    sys._getframe(1).f_globals[group] = chosen
+
+    def one(index: int) -> Any:
+        def given(**found: Any) -> Any:
+            return found[group][index]
+
+        # pytest asks a fixture by its signature for what it depends on.
+        given.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
+            [inspect.Parameter(group, inspect.Parameter.KEYWORD_ONLY)]
+        )
+        return pytest.fixture(given)
+
+    return [one(i) for i in range(len(value_sets[0]))]
+
+
+def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
+    """`pytest.fixture`; with `cache_return_value` it runs once for equal arguments, and each test gets a copy."""
+    import pytest
+
+    if func is None:
+        return functools.partial(fixture, cache_return_value=cache_return_value)
+    return pytest.fixture(_cached(func) if cache_return_value else func)
+
+
+def _cached(func: Callable[..., Any]) -> Callable[..., Any]:
+    known: list[tuple[dict[str, Any], Any]] = []
+
+    @functools.wraps(func)
+    def wrapper(**given: Any) -> Any:
+        found = next((value for key, value in known if key == given), None)
+        if found is None:
+            found = func(**given)
+            known.append((given, found))
+        return copy.deepcopy(found)
+
+    return wrapper
+
+
+# Targets and features.
+
+
+def enabled_targets() -> list[tuple[str, Device]]:
+    """The targets that code is generated for here, each with a device."""
+    return [("llvm", cpu())]
+
+
+def device_enabled(target: Any) -> bool:
+    """Whether code is generated for a target here: only for CPUs, by LLVM."""
+    return str(target).split(" ")[0] in ("llvm", "cpu")
+
+
+def parametrize_targets(*targets: Any) -> Any:
+    """The decorator of a test with the arguments `target` and `dev`: it runs for those targets that are there."""
+    import pytest
+
+    if len(targets) == 1 and callable(targets[0]):
+        return parametrize_targets("llvm")(targets[0])
+    values = [
+        pytest.param(t, cpu(), marks=() if device_enabled(t) else pytest.mark.skip(reason=f"{t} is not there"))
+        for t in targets or ("llvm",)
+    ]
+    return pytest.mark.parametrize(("target", "dev"), values, ids=[str(t) for t in targets or ("llvm",)])
+
+
+class Feature:
+    """Something that a test needs: `@requires_cuda` skips it where that is not there, and says why."""
+
+    def __init__(self, name: str, is_there: bool, why_not: str):
+        self.name = name
+        self.is_there = is_there
+        self.why_not = why_not
+
+    def marks(self) -> list[Any]:
+        """The marks of pytest that skip a test where the feature is not there."""
+        import pytest
+
+        return [pytest.mark.skipif(not self.is_there, reason=f"needs {self.name}: {self.why_not}")]
+
+    def __call__(self, test: Any = None) -> Any:
+        if test is None:
+            return self
+        for mark in self.marks():
+            test = mark(test)
+        return test
+
+
+def _device(name: str) -> Feature:
+    return Feature(name, False, "code is generated for CPUs only")
+
+
+_MACHINE = platform.machine().lower()
+requires_llvm = Feature("llvm", True, "")
+requires_x86 = Feature("x86", _MACHINE in ("x86_64", "amd64"), f"this machine is {_MACHINE}")
+requires_aarch64 = Feature("aarch64", _MACHINE in ("aarch64", "arm64"), f"this machine is {_MACHINE}")
+requires_gpu, requires_cuda, requires_cudnn, requires_cublas = map(_device, ("gpu", "cuda", "cudnn", "cublas"))
+requires_rocm, requires_vulkan, requires_opencl = map(_device, ("rocm", "vulkan", "opencl"))
+requires_metal, requires_hexagon, requires_tensorcore = map(_device, ("metal", "hexagon", "tensorcore"))
+
+
+def requires_package(*packages: str) -> Feature:
+    """A feature that is there where all these packages can be imported."""
+    missing = [p for p in packages if importlib.util.find_spec(p) is None]
+    return Feature(", ".join(packages), not missing, f"not installed: {', '.join(missing)}")
+
+
+def skip_if_32bit(reason: str = "not for 32 bits") -> Feature:
+    """The decorator of a test that a machine of 32 bits skips."""
+    return Feature("64 bits", sys.maxsize > 2**32, reason)
+
+
+def strtobool(value: str) -> bool:
+    """The truth that a text such as `yes`, `on` or `0` stands for. Raises `TiraxError` for another."""
+    lowered = value.lower()
+    if lowered not in _TRUTHS:
+        raise TiraxError(f"'{value}' is no truth value", expected=", ".join(_TRUTHS))
+    return _TRUTHS[lowered]
+
+
+_TRUTHS = {
+    **dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True),
+    **dict.fromkeys(("n", "no", "f", "false", "off", "0"), False),
+}
+
+slow = Feature("slow tests", not strtobool(os.environ.get("SKIP_SLOW_TESTS") or "0"), "SKIP_SLOW_TESTS is set")
+
+
 def main() -> None:
     """Run the tests of the calling file with pytest."""
     import pytest
@@ -22,4 +302,34 @@ def main() -> None:
     sys.exit(pytest.main([sys._getframe(1).f_code.co_filename, *sys.argv[1:]]))
 
 
-__all__ = ["assert_allclose", "main"]
+__all__ = [
+    "CompareBeforeAfter",
+    "Feature",
+    "assert_allclose",
+    "assert_prim_expr_equal",
+    "check_numerical_grads",
+    "device_enabled",
+    "enabled_targets",
+    "fixture",
+    "main",
+    "parameter",
+    "parameters",
+    "parametrize_targets",
+    "requires_aarch64",
+    "requires_cublas",
+    "requires_cuda",
+    "requires_cudnn",
+    "requires_gpu",
+    "requires_hexagon",
+    "requires_llvm",
+    "requires_metal",
+    "requires_opencl",
+    "requires_package",
+    "requires_rocm",
+    "requires_tensorcore",
+    "requires_vulkan",
+    "requires_x86",
+    "skip_if_32bit",
+    "slow",
+    "strtobool",
+]

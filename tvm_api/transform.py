@@ -1,5 +1,25 @@
 """`tvm.transform`: passes and sequences of them."""
 
-from ..ir.transform import Pass, PassContext, PassInfo, Sequential, module_pass
+from .ir.transform import (
+    ApplyPassToFunction,
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    PassInstrument,
+    PrintIR,
+    Sequential,
+    module_pass,
+)
 
-__all__ = ["Pass", "PassContext", "PassInfo", "Sequential", "module_pass"]
+__all__ = [
+    "ApplyPassToFunction",
+    "ModulePass",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "PrintIR",
+    "Sequential",
+    "module_pass",
+]

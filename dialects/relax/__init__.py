@@ -15,11 +15,14 @@ from . import (
     convolution,
     create,
     elementwise,
+    grad,
     image,
     indexing,
+    layout_transform,
     linear_algebra,
     loss,
     manipulate,
+    memory,
     nn,
     normalization,
     pooling,
@@ -28,11 +31,13 @@ from . import (
     reduce,
     scan,
     scatter,
+    sets,
 )
 from .calls import (
     CALL_OPS,
     CallBase,
     CallDPSPackedOp,
+    CallInplacePackedOp,
     CallOp,
     CallPackedOp,
     CallPurePackedOp,
@@ -41,6 +46,7 @@ from .calls import (
     CallValueOp,
 )
 from .data import TensorData, TensorDataAttr
+from .external import ExternalModsAttr
 from .operator import DTYPE, OPERATORS, Attr, Kind, Operator, from_attr, operator, to_attr
 from .structure import (
     LEAVES,
@@ -81,7 +87,15 @@ from .types import (
     substitute_type,
 )
 
-TYPES: list[type[Attribute]] = [TensorType, ShapeType, PrimType, ObjectType, CallableType, TensorDataAttr]
+TYPES: list[type[Attribute]] = [
+    TensorType,
+    ShapeType,
+    PrimType,
+    ObjectType,
+    CallableType,
+    TensorDataAttr,
+    ExternalModsAttr,
+]
 
 
 class _RelaxDialect(Dialect):
@@ -104,6 +118,7 @@ __all__ = [
     "BindOp",
     "CallBase",
     "CallDPSPackedOp",
+    "CallInplacePackedOp",
     "CallOp",
     "CallPackedOp",
     "CallPurePackedOp",
@@ -146,13 +161,16 @@ __all__ = [
     "erase_unbound",
     "free_symbolic_vars",
     "from_attr",
+    "grad",
     "image",
     "indexing",
     "is_base_of",
     "least_common_ancestor",
+    "layout_transform",
     "linear_algebra",
     "loss",
     "manipulate",
+    "memory",
     "nn",
     "normalization",
     "operator",
@@ -162,6 +180,7 @@ __all__ = [
     "reduce",
     "scan",
     "scatter",
+    "sets",
     "substitute_type",
     "to_attr",
 ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import StringAttr, TupleType, i1, i64
+from xdsl.dialects.builtin import StringAttr, TupleType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from .operator import Attr, Kind, Operator, operator
+from ..dtypes import byte_size
+from ..sym.expr import SymExpr, product
+from .create import extent_operand
+from .operator import NOTHING, Attr, Kind, Nothing, Operator, as_dtype, operator
+from .structure import DataTypeOp
 from .types import PrimType, ShapeType, TensorType
 
 
@@ -81,9 +86,9 @@ class ToVDevice(Operator):
         return TensorType(t.shape, t.ndim, t.dtype, StringAttr(cast(str, self.attr("dst_vdevice"))))
 
 
-@operator("relax.hint_on_device", "data", dst_vdevice="")
+@operator("relax.hint_on_device", "data", dst_vdevice=Attr(Kind.DEVICE, "cpu:0"))
 class HintOnDevice(Operator):
-    """The tensor itself, which is wanted on the device `dst_vdevice`."""
+    """The tensor itself, which is wanted on the device `dst_vdevice`, such as `cpu:0`."""
 
     def infer(self) -> Attribute:
         return self.tensor("data")
@@ -95,3 +100,68 @@ class EnsureZeroOffset(Operator):
 
     def infer(self) -> Attribute:
         return self.tensor("data")
+
+
+@operator("relax.wrap_param", "data", dtype=Attr(Kind.DTYPE, f32))
+class WrapParam(Operator):
+    """data, which is a parameter of a model, as `dtype`."""
+
+    def infer(self) -> Attribute:
+        data = self.tensor("data")
+        return TensorType(data.shape, data.ndim, as_dtype(self.attr("dtype")) or data.dtype, data.vdevice)
+
+
+@operator("relax.memory.view", "data shape dtype relative_byte_offset")
+class View(Operator):
+    """The memory of data from `relative_byte_offset` on, as another shape and dtype; an empty tuple keeps what is."""
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"relative_byte_offset"})
+    ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {
+        "shape": NOTHING,
+        "dtype": NOTHING,
+        "relative_byte_offset": NOTHING,
+    }
+
+    def infer(self) -> Attribute:
+        data, dtype, offset = self.tensor("data"), self.element(), self.offset()
+        if self._given("shape"):
+            shape = self.shape_arg("shape")
+            out = TensorType.of(shape.dims, dtype, shape.rank)
+        else:
+            out = TensorType.of(data.dims, dtype, data.rank)
+            if dtype is None or data.element is None or byte_size(dtype) != byte_size(data.element):
+                self.fail_shape("argument shape must be given with a dtype of another size", "a shape", dtype)
+        have, wanted = _bytes(data), _bytes(out)
+        if have is not None and wanted is not None and offset is not None:
+            self._check(have, wanted + offset)
+        return out
+
+    def _check(self, have: SymExpr, wanted: SymExpr) -> None:
+        missing = (wanted - have).constant
+        if missing is not None and missing > 0:
+            self.fail_shape("the view is longer than data", f"at most {have} bytes", wanted)
+
+    def _given(self, arg: str) -> bool:
+        return not isinstance(cast(SSAValue, getattr(self, arg)).type, TupleType)
+
+    def element(self) -> Attribute | None:
+        """The dtype of the view. Raises `DTypeError` where it is no literal."""
+        if not self._given("dtype"):
+            return self.tensor("data").element
+        owner = cast(SSAValue, getattr(self, "dtype")).owner  # noqa: B009 (`operator` adds it)
+        if not isinstance(owner, DataTypeOp):
+            self.fail_dtype("argument dtype must be a data type", "R.dtype(…)", owner)
+        return owner.value
+
+    def offset(self) -> SymExpr | int | None:
+        """Where the view begins, in bytes; None where that is not known. Raises as `extent_operand`."""
+        if not self._given("relative_byte_offset"):
+            return 0
+        at = extent_operand(self, "relative_byte_offset")
+        if at is not None and at.constant is not None and at.constant < 0:
+            self.fail_shape("argument relative_byte_offset must not be negative", "0 or more", at)
+        return at
+
+
+def _bytes(t: TensorType) -> SymExpr | None:
+    return None if t.dims is None or t.element is None else product(t.dims) * byte_size(t.element)

@@ -36,6 +36,17 @@ from .structure import function_attrs, parse_attr_dict, print_attr_dict
 from .types import OBJECT, CallableType, Dims, TensorType, dims_attr
 
 
+def _print_tir_vars(printer: Printer, tir_vars: Dims | None) -> None:
+    if tir_vars is not None:
+        printer.print_string(" tir_vars [" + ", ".join(expr_text(d.data) for d in tir_vars) + "]")
+
+
+def _parse_tir_vars(parser: Parser) -> Dims | None:
+    if parser.parse_optional_keyword("tir_vars") is None:
+        return None
+    return dims_attr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
+
+
 class CallBase(IRDLOperation):
     """What calls share: `args`, one result and how they print."""
 
@@ -92,16 +103,6 @@ class _TIRCall(_DestinationPassing):
     def callee_name(self) -> str:
         return self.callee.root_reference.data
 
-    def _print_tail(self, printer: Printer) -> None:
-        if self.tir_vars is not None:
-            printer.print_string(" tir_vars [" + ", ".join(expr_text(d.data) for d in self.tir_vars) + "]")
-
-    @staticmethod
-    def _parse_tir_vars(parser: Parser) -> Dims | None:
-        if parser.parse_optional_keyword("tir_vars") is None:
-            return None
-        return dims_attr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
-
     def verify_(self) -> None:
         self._verify_outputs()
 
@@ -149,7 +150,7 @@ class CallTIROp(_TIRCall):
         printer.print_string(" ")
         printer.print_attribute(self.callee)
         self._print_call(printer)
-        self._print_tail(printer)
+        _print_tir_vars(printer, self.tir_vars)
         if self.te_grad_name is not None:
             printer.print_string(" grad ")
             printer.print_attribute(self.te_grad_name)
@@ -160,7 +161,7 @@ class CallTIROp(_TIRCall):
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name().data
         args = cls._parse_args(parser)
-        tir_vars = cls._parse_tir_vars(parser)
+        tir_vars = _parse_tir_vars(parser)
         grad = parser.parse_str_literal() if parser.parse_optional_keyword("grad") is not None else None
         kwargs = parse_attr_dict(parser) if grad is not None else None
         return cls(callee, args, cls._parse_result(parser), tir_vars, grad, kwargs)
@@ -210,7 +211,7 @@ class CallTIRInplaceOp(_TIRCall):
         printer.print_attribute(self.callee)
         self._print_call(printer)
         printer.print_string(f" inplace {self.indices}")
-        self._print_tail(printer)
+        _print_tir_vars(printer, self.tir_vars)
         self._print_result(printer)
 
     @classmethod
@@ -219,7 +220,7 @@ class CallTIRInplaceOp(_TIRCall):
         args = cls._parse_args(parser)
         parser.parse_keyword("inplace")
         indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        tir_vars = cls._parse_tir_vars(parser)
+        tir_vars = _parse_tir_vars(parser)
         return cls(callee, args, indices, cls._parse_result(parser), tir_vars)
 
 
@@ -299,14 +300,44 @@ class CallPurePackedOp(_PackedCall):
 
 
 @irdl_op_definition
+class CallInplacePackedOp(_PackedCall):
+    """Call a packed function that changes the arguments `inplace_indices` and returns them. Pure to all who use the
+    result in place of these arguments from then on, as with `call_tir_inplace`."""
+
+    name = "relax.call_inplace_packed"
+    traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        given = None if self.call_attrs is None else self.call_attrs.data.get("inplace_indices")
+        indices = None if given is None else from_attr(given)
+        if not isinstance(indices, list) or not indices:
+            raise VerifyException("relax.call_inplace_packed needs inplace_indices, a list of positions of arguments")
+        for i in indices:
+            if not isinstance(i, int) or not -1 <= i < len(self.call_args):
+                raise VerifyException(f"inplace index {i} of a call with {len(self.call_args)} arguments")
+
+
+@irdl_op_definition
 class CallOp(CallBase):
-    """Call a Relax function of the module: `relax.call @f(%x) : T`. As pure as the callee is."""
+    """Call a function of the module: `relax.call @f(%x) : T`. As pure as the callee is.
+
+    A tensor function is called with inputs, outputs and `tir_vars`, writes into its arguments and gives `tuple<>`.
+    """
 
     name = "relax.call"
     callee = prop_def(SymbolRefAttr)
+    tir_vars = opt_prop_def(Dims)
 
-    def __init__(self, callee: str, args: Sequence[SSAValue], result_type: Attribute):
-        super().__init__(operands=[args], properties={"callee": SymbolRefAttr(callee)}, result_types=[result_type])
+    def __init__(self, callee: str, args: Sequence[SSAValue], result_type: Attribute, tir_vars: Dims | None = None):
+        super().__init__(
+            operands=[args],
+            properties={"callee": SymbolRefAttr(callee), "tir_vars": tir_vars},
+            result_types=[result_type],
+        )
+
+    def verify_(self) -> None:
+        if self.tir_vars is not None and self.result.type != TupleType(()):
+            raise VerifyException("tir_vars of a call that is none of a tensor function: that gives tuple<>")
 
     @property
     def callee_name(self) -> str:
@@ -316,13 +347,15 @@ class CallOp(CallBase):
         printer.print_string(" ")
         printer.print_attribute(self.callee)
         self._print_call(printer)
+        _print_tir_vars(printer, self.tir_vars)
         self._print_result(printer)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name().data
         args = cls._parse_args(parser)
-        return cls(callee, args, cls._parse_result(parser))
+        tir_vars = _parse_tir_vars(parser)
+        return cls(callee, args, cls._parse_result(parser), tir_vars)
 
 
 @irdl_op_definition
@@ -358,6 +391,7 @@ CALL_OPS: list[type[Operation]] = [
     CallDPSPackedOp,
     CallPackedOp,
     CallPurePackedOp,
+    CallInplacePackedOp,
     CallOp,
     CallValueOp,
 ]

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr
+from .domains import NUMBERS, Domain
 from .indexing import same_dtype
-from .layout import SPATIAL, arranged, check_rank, integers, of_rank, positions, spread, spread_padding
+from .layout import (
+    SPATIAL,
+    Windowed,
+    dims_of_letters,
+    integers,
+    laid_out,
+    layout_of,
+    of_rank,
+    positions,
+    spread,
+    spread_padding,
+)
 from .operator import DTYPE, Arg, Operator, PyValue, as_dtype, operator
 from .types import TensorType
 
 _LISTS = ("strides", "dilation", "output_padding")
 
 
-class Convolution(Operator):
+class Convolution(Windowed):
     """What convolutions share: `strides`, `dilation`, `padding` and layouts, and how their shapes come about."""
 
-    RANK: ClassVar[int] = 2
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
+
+    LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("data_layout", "NC"),
+        ("kernel_layout", "OI"),
+        ("out_layout", "NC"),
+    )
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
@@ -28,10 +47,6 @@ class Convolution(Operator):
         given["padding"] = spread_padding(given["padding"], cls.RANK)
         given["out_layout"] = attrs.get("out_layout") or given["data_layout"]
         return super().make(*args, **given)
-
-    @property
-    def letters(self) -> str:
-        return SPATIAL[self.RANK]
 
     def data_places(self) -> list[int]:
         """Where batch, channels and the spatial dimensions stand in the data."""
@@ -46,20 +61,21 @@ class Convolution(Operator):
         return positions(self, "kernel_layout", "OI" + self.letters)
 
     def infer(self) -> Attribute:
-        data, weight = check_rank(self, "data", self.RANK + 2), check_rank(self, "weight", self.RANK + 2)
+        out_layout = "out_layout" if self.attr("out_layout") else "data_layout"
+        data, dims = dims_of_letters(self, "data", "data_layout", "NC" + self.letters)
+        weight, kernel = dims_of_letters(self, "weight", "kernel_layout", "OI" + self.letters)
+        rank = len(layout_of(self, out_layout, "NC" + self.letters))
         same_dtype(self, "data", "weight")
         dtype = as_dtype(self.attr("out_dtype")) or (data.element if weight.element is not None else None)
-        places, kernel_places, out_places = self.data_places(), self.kernel_places(), self.out_places()
         if self.attr("groups") < 1:
             self.fail_shape("attribute groups must be positive", "1 or more", self.attr("groups"))
         integers(self, "padding", 2 * self.RANK, 0)
-        if data.dims is None or weight.dims is None:
-            return TensorType.of(None, dtype, self.RANK + 2)
-        batch, channels, *extents = (data.dims[p] for p in places)
-        kernel = [weight.dims[p] for p in kernel_places]
+        if dims is None or kernel is None:
+            return TensorType.of(None, dtype, rank)
+        batch, channels, *extents = dims
         made = self.out_channels(channels, kernel[0], kernel[1])
         spatial = [self.out_extent(i, e, k) for i, (e, k) in enumerate(zip(extents, kernel[2:], strict=True))]
-        return TensorType.of(arranged(out_places, [batch, made, *spatial]), dtype)
+        return TensorType.of(laid_out(self, out_layout, "NC" + self.letters, [batch, made, *spatial]), dtype)
 
     def out_channels(self, channels: SymExpr, outer: SymExpr, inner: SymExpr) -> SymExpr:
         groups = self.attr("groups")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import FloatAttr, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.expr import Const, SymExpr
-from .operator import DTYPE, Arg, Attr, Kind, Operator, PyValue, as_dtype, operator
+from .operator import DTYPE, Arg, Attr, Kind, Nothing, Operator, PyValue, as_dtype, operator
 from .structure import PrimValueOp
 from .types import PrimType, TensorType
 
@@ -115,11 +116,20 @@ class _WithDefaultDType(Operator):
         return super().make(*args, **attrs)
 
 
-@operator("relax.arange", "start end? step?", dtype=DTYPE)
+@operator("relax.arange", "start end step", dtype=DTYPE)
 class Arange(_WithDefaultDType):
-    """start, start + step, … before `end`; from 0 to `start` where `end` is absent. int64 of integers, else float32."""
+    """start, start + step, … before `end`. int64 of integers, else float32."""
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
+    ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {"step": 1}
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"end"})
+
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """`arange(end)` begins at 0."""
+        out = super().completed(given)
+        return out if out.get("end") is not None else out | {"start": 0, "end": out["start"]}
 
     def infer(self) -> Attribute:
         types = [t for a in ("start", "end", "step") if (t := prim_operand(self, a)) is not None]
@@ -133,11 +143,9 @@ class Arange(_WithDefaultDType):
         return TensorType.of([max(0, math.ceil((end - start) / self._checked(step)))], dtype)
 
     def literals(self) -> tuple[float, float, float] | None:
-        """start, end and step where all that are given are literals."""
+        """start, end and step where all are literals."""
         first, end, step = (number_operand(self, a) for a in ("start", "end", "step"))
-        if first is None or (end is None and given(self, "end")) or (step is None and given(self, "step")):
-            return None
-        return (0 if end is None else first, first if end is None else end, 1 if step is None else step)
+        return None if first is None or end is None or step is None else (first, end, step)
 
     def _checked(self, step: float) -> float:
         if step == 0:
@@ -145,10 +153,7 @@ class Arange(_WithDefaultDType):
         return step
 
     def _integer_extent(self) -> list[SymExpr] | None:
-        start, step = extent_operand(self, "start"), extent_operand(self, "step", 1)
-        end = extent_operand(self, "end")
-        if not given(self, "end"):
-            start, end = Const(0), start
+        start, end, step = (extent_operand(self, a) for a in ("start", "end", "step"))
         if start is None or end is None or step is None or step.constant is None:
             return None
         width = int(self._checked(step.constant))
@@ -158,21 +163,29 @@ class Arange(_WithDefaultDType):
 
 class _Diagonal(Operator):
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"k", "n", "m"})
+    ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {"k": 0}
 
 
-@operator("relax.eye", "n m? k?", dtype=Attr(Kind.DTYPE, f32))
+@operator("relax.eye", "n m k", dtype=Attr(Kind.DTYPE, f32))
 class Eye(_Diagonal):
-    """n rows and m (n where absent) columns, ones at column - row == k and zeros elsewhere."""
+    """n rows and m columns, ones at column - row == k and zeros elsewhere."""
+
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"m"})
+
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """`eye(n)` is square."""
+        out = super().completed(given)
+        return out if out.get("m") is not None else out | {"m": out["n"]}
 
     def infer(self) -> Attribute:
         dtype = as_dtype(self.attr("dtype")) or f32
         n, m = extent_operand(self, "n"), extent_operand(self, "m")
-        extent_operand(self, "k", 0)
-        m = m if given(self, "m") else n
+        extent_operand(self, "k")
         return TensorType.of(None if n is None or m is None else [n, m], dtype, 2)
 
 
-@operator("relax.eye_like", "x k?", dtype=DTYPE)
+@operator("relax.eye_like", "x k", dtype=DTYPE)
 class EyeLike(_Diagonal):
     """Ones at column - row == k and zeros elsewhere, in the shape of the matrix x."""
 
@@ -180,7 +193,7 @@ class EyeLike(_Diagonal):
         x = self.tensor("x")
         if x.rank not in (None, 2):
             self.fail_shape("argument x must be a matrix", "rank 2", x.rank)
-        extent_operand(self, "k", 0)
+        extent_operand(self, "k")
         return TensorType.of(x.dims, as_dtype(self.attr("dtype")) or x.element, 2)
 
 
@@ -189,16 +202,16 @@ class _Triangle(_Diagonal):
         x = self.tensor("x")
         if x.rank is not None and x.rank < 2:
             self.fail_shape("argument x must have two dimensions", "rank 2 or more", x.rank)
-        extent_operand(self, "k", 0)
+        extent_operand(self, "k")
         return x
 
 
-@operator("relax.tril", "x k?")
+@operator("relax.tril", "x k")
 class Tril(_Triangle):
     """x where column - row <= k in its last two dimensions, 0 elsewhere."""
 
 
-@operator("relax.triu", "x k?")
+@operator("relax.triu", "x k")
 class Triu(_Triangle):
     """x where column - row >= k in its last two dimensions, 0 elsewhere."""
 

@@ -5,14 +5,14 @@ A family is a table: a row is an operator. Binary operators broadcast as numpy d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
-from ..dtypes import is_float
 from ..sym.expr import SymExpr
+from .domains import BOOL, FLOATS, INTEGERS, INTEGERS_AND_BOOL, NUMBERS, Domain
 from .operator import DTYPE, Operator, as_dtype, operator
 from .types import TensorType
 
@@ -25,14 +25,28 @@ class UnaryOp(Operator):
         return TensorType(x.shape, x.ndim, x.dtype, x.vdevice)
 
 
+class NumericUnaryOp(UnaryOp):
+    """Element by element, defined for numbers."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
+
+
 class FloatUnaryOp(UnaryOp):
     """Element by element, defined for floating point only."""
 
-    def infer(self) -> Attribute:
-        x = self.tensor("x")
-        if x.element is not None and not is_float(x.element):
-            self.fail_dtype("argument x must be of a floating point type", "float16, float32, …", x.element)
-        return super().infer()
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
+
+
+class LogicalUnaryOp(UnaryOp):
+    """Element by element, of truth values."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": BOOL}
+
+
+class BitwiseUnaryOp(UnaryOp):
+    """Element by element, of the bits of integers."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": INTEGERS_AND_BOOL}
 
 
 class PredicateOp(Operator):
@@ -94,6 +108,30 @@ class BinaryOp(Operator):
         return TensorType.of(None, dtype, max(a.rank or 0, b.rank or 0) if known else None)
 
 
+class ArithmeticOp(BinaryOp):
+    """A binary operator on numbers."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
+
+
+class LogicalOp(BinaryOp):
+    """A binary operator on truth values."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": BOOL}
+
+
+class BitwiseOp(BinaryOp):
+    """A binary operator on the bits of integers; truth values are one bit."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": INTEGERS_AND_BOOL}
+
+
+class ShiftOp(BinaryOp):
+    """A binary operator on integers."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": INTEGERS}
+
+
 class CompareOp(BinaryOp):
     """A binary operator whose result is bool."""
 
@@ -102,17 +140,19 @@ class CompareOp(BinaryOp):
 
 _UNARY: dict[str, str] = {
     "abs": "|x|",
-    "bitwise_not": "~x",
     "ceil": "The least integer that is not below x.",
     "floor": "The greatest integer that is not above x.",
-    "logical_not": "not x",
-    "negative": "-x",
     "round": "The nearest integer, halves to even.",
-    "sign": "-1, 0 or 1 as x is negative, zero or positive.",
     "square": "x * x",
     "trunc": "x without its fraction.",
     "nn.relu": "max(x, 0)",
 }
+_NUMERIC_UNARY: dict[str, str] = {
+    "negative": "-x",
+    "sign": "-1, 0 or 1 as x is negative, zero or positive.",
+}
+_LOGICAL_UNARY: dict[str, str] = {"logical_not": "not x"}
+_BITWISE_UNARY: dict[str, str] = {"bitwise_not": "~x"}
 _FLOAT_UNARY: dict[str, str] = {
     "acos": "The angle whose cosine is x.",
     "acosh": "The inverse of cosh.",
@@ -142,7 +182,7 @@ _PREDICATES: dict[str, str] = {
     "isinf": "Whether x is infinite.",
     "isnan": "Whether x is NaN.",
 }
-_BINARY: dict[str, str] = {
+_ARITHMETIC: dict[str, str] = {
     "add": "x1 + x2",
     "subtract": "x1 - x2",
     "multiply": "x1 * x2",
@@ -151,14 +191,22 @@ _BINARY: dict[str, str] = {
     "power": "x1 to the x2",
     "mod": "x1 - trunc(x1 / x2) * x2",
     "floor_mod": "x1 - floor(x1 / x2) * x2",
+}
+_BINARY: dict[str, str] = {
     "maximum": "The greater of x1 and x2.",
     "minimum": "The lesser of x1 and x2.",
+}
+_LOGICAL: dict[str, str] = {
     "logical_and": "x1 and x2",
     "logical_or": "x1 or x2",
     "logical_xor": "x1 != x2 of truth values",
+}
+_BITWISE: dict[str, str] = {
     "bitwise_and": "x1 & x2",
     "bitwise_or": "x1 | x2",
     "bitwise_xor": "x1 ^ x2",
+}
+_SHIFTS: dict[str, str] = {
     "left_shift": "x1 << x2",
     "right_shift": "x1 >> x2",
 }
@@ -182,15 +230,27 @@ def _family(rows: dict[str, str], base: type[Operator], args: str) -> dict[str, 
 
 UNARY = {
     **_family(_UNARY, UnaryOp, "x"),
+    **_family(_NUMERIC_UNARY, NumericUnaryOp, "x"),
+    **_family(_LOGICAL_UNARY, LogicalUnaryOp, "x"),
+    **_family(_BITWISE_UNARY, BitwiseUnaryOp, "x"),
     **_family(_FLOAT_UNARY, FloatUnaryOp, "x"),
     **_family(_PREDICATES, PredicateOp, "x"),
 }
-BINARY = {**_family(_BINARY, BinaryOp, "x1 x2"), **_family(_COMPARE, CompareOp, "x1 x2")}
+BINARY = {
+    **_family(_ARITHMETIC, ArithmeticOp, "x1 x2"),
+    **_family(_BINARY, BinaryOp, "x1 x2"),
+    **_family(_LOGICAL, LogicalOp, "x1 x2"),
+    **_family(_BITWISE, BitwiseOp, "x1 x2"),
+    **_family(_SHIFTS, ShiftOp, "x1 x2"),
+    **_family(_COMPARE, CompareOp, "x1 x2"),
+}
 
 
 @operator("relax.clip", "x min max")
 class Clip(Operator):
     """x limited to [min, max]; both are prim values."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"x": NUMBERS}
 
     def infer(self) -> Attribute:
         return self.tensor("x")
@@ -239,6 +299,8 @@ class Where(Operator):
 @operator("relax.ewise_fma", "x1 x2 x3")
 class EwiseFMA(Operator):
     """x1 * x2 + x3 of tensors of one shape."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
     def infer(self) -> Attribute:
         types = [self.tensor(n) for n in ("x1", "x2", "x3")]

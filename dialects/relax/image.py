@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
 
+from ..sym.expr import Const, SymExpr
+from .domains import FLOATS, Domain
 from .layout import arranged, check_rank, positions
-from .operator import DTYPE, Arg, Operator, PyValue, as_dtype, operator
+from .operator import DTYPE, Arg, Attr, Kind, Operator, PyValue, as_dtype, operator
 from .types import TensorType
 
 
-class _Resize(Operator):
+class _Sized(Operator):
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """One extent stands for height and width."""
+        out = super().completed(given)
+        size = out["size"]
+        return out | {"size": (size, size)} if isinstance(size, int | SymExpr) else out
+
+
+class _Resize(_Sized):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
         """The region of interest is [0, 0, 0, 0] where none is given."""
@@ -21,7 +33,7 @@ class _Resize(Operator):
 @operator(
     "relax.image.resize2d",
     "data size",
-    roi=None,
+    roi=Attr(Kind.FLOAT),
     layout="NCHW",
     method="linear",
     coordinate_transformation_mode="half_pixel",
@@ -58,9 +70,7 @@ class Resize2d(_Resize):
 
     def infer(self) -> Attribute:
         data, size, places = check_rank(self, "data", 4), self.shape_arg("size"), self.places()
-        for name, choices in self.CHOICES.items():
-            if self.attr(name) not in choices:
-                self.fail_shape(f"attribute {name} is unknown", ", ".join(choices), self.attr(name))
+        check_choices(self, self.CHOICES)
         if size.rank not in (None, 2):
             self.fail_shape("argument size must be height and width", "2 extents", size.rank)
         roi = self.attr("roi")
@@ -70,3 +80,76 @@ class Resize2d(_Resize):
         if data.dims is None or size.dims is None:
             return TensorType.of(None, dtype, 4)
         return TensorType.of(arranged(places, [data.dims[places[0]], data.dims[places[1]], *size.dims]), dtype)
+
+
+@operator("relax.image.affine_grid", "data size", align_corners=True)
+class AffineGrid(_Sized):
+    """The positions to which the affine maps `data` move those of an image of `size` (Jaderberg et al., 2015).
+
+    data is (batch, 2, 3), or (batch, 3, 4) for three dimensions; the result is (batch, 2, height, width), the position
+    in the width first. Positions are from -1 to 1: those of the outermost elements where `align_corners`, else of their
+    borders.
+    """
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": FLOATS}
+
+    def infer(self) -> Attribute:
+        data, size = check_rank(self, "data", 3), self.shape_arg("size")
+        if size.rank not in (None, 2, 3):
+            self.fail_shape("argument size must be height and width", "2 or 3 extents", size.rank)
+        rank = size.rank
+        if data.dims is not None and rank is not None:
+            what = f"argument data must be of {rank} by {rank + 1} matrices"
+            for have, wanted in zip(data.dims[1:], (rank, rank + 1), strict=True):
+                self.require_equal(have, Const(wanted), what, wanted, have)
+        if self.attr("align_corners") and any(d.constant == 1 for d in size.dims or ()):
+            self.fail_shape("argument size must be greater than 1 where align_corners", "2 or more", size)
+        if data.dims is None or size.dims is None:
+            return TensorType.of(None, data.element, None if rank is None else rank + 2)
+        return TensorType.of([data.dims[0], Const(len(size.dims)), *size.dims], data.element)
+
+
+@operator(
+    "relax.image.grid_sample",
+    "data grid",
+    method="bilinear",
+    layout="NCHW",
+    padding_mode="zeros",
+    align_corners=False,
+)
+class GridSample(Operator):
+    """The values of data at the positions of grid: PyTorch's grid_sample, with the coordinates before the extents.
+
+    data is (batch, channels, height, width), grid (batch, 2, h, w) with the position in the width first; both have a
+    depth in the layout `NCDHW`. `method` is `nearest`, `bilinear` or `bicubic` (of two dimensions). Outside of data are
+    `zeros`, the value of the `border`, or the image once more: `reflection`.
+    """
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "method": ("nearest", "bilinear", "bicubic"),
+        "layout": ("NCHW", "NCDHW"),
+        "padding_mode": ("zeros", "border", "reflection"),
+    }
+
+    def infer(self) -> Attribute:
+        check_choices(self, self.CHOICES)
+        rank = len(self.attr("layout"))
+        if rank > 4 and self.attr("method") == "bicubic":
+            self.fail_shape("attribute method must be of three dimensions", "nearest or bilinear", "bicubic")
+        data, grid = check_rank(self, "data", rank), check_rank(self, "grid", rank)
+        if grid.dims is not None:
+            what = "argument grid must have a coordinate for each dimension"
+            self.require_equal(grid.dims[1], Const(rank - 2), what, rank - 2, grid.dims[1])
+        if data.dims is None or grid.dims is None:
+            return TensorType.of(None, data.element, rank)
+        what = "data and grid must agree in batch"
+        self.require_equal(data.dims[0], grid.dims[0], what, data.dims[0], grid.dims[0])
+        return TensorType.of([*data.dims[:2], *grid.dims[2:]], data.element)
+
+
+def check_choices(op: Operator, choices: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise `ShapeError` where an attribute has another value than those listed."""
+    for name, allowed in choices.items():
+        if op.attr(name) not in allowed:
+            op.fail_shape(f"attribute {name} is unknown", ", ".join(allowed), op.attr(name))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerType, TupleType
+from xdsl.dialects.builtin import IntegerType, TupleType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.analyzer import Analyzer
@@ -109,6 +109,24 @@ class StridedSlice(Operator):
         return out
 
 
+@operator("relax.dynamic_strided_slice", "x begin end strides")
+class DynamicStridedSlice(Operator):
+    """x[begin:end:strides]; what is given for all dimensions of x is a tensor of int64."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        for arg in ("begin", "end", "strides"):
+            t = self.tensor(arg)
+            if t.rank not in (None, 1):
+                self.fail_shape(f"argument {arg} must be a vector", "rank 1", t.rank)
+            if t.element not in (None, i64):
+                self.fail_dtype(f"argument {arg} must be of int64", i64, t.element)
+            if t.dims is not None and x.rank is not None:
+                what = f"argument {arg} must have an element for each dimension of x"
+                self.require_equal(t.dims[0], Const(x.rank), what, x.rank, t.dims[0])
+        return TensorType.of(None, x.element, x.rank)
+
+
 def integer_tensor(op: Operator, arg: str) -> TensorType:
     """The operand `arg`, which is a tensor of integers. Raises `DTypeError` for other ones."""
     t = op.tensor(arg)
@@ -206,7 +224,7 @@ class OneHot(Operator):
         return TensorType.of([*indices.dims[:place], Const(depth), *indices.dims[place:]], on.dtype)
 
 
-@operator("relax.slice_scatter", "input_tensor src start end step?", axis=0)
+@operator("relax.slice_scatter", "input_tensor src start end step", axis=0)
 class SliceScatter(Operator):
     """input_tensor with src written into start:end:step of the dimension `axis`."""
 
@@ -229,7 +247,7 @@ class SliceScatter(Operator):
         """The slice that is written, None where not all of it is known."""
         x = self.tensor("input_tensor")
         start, end = extent_operand(self, "start"), extent_operand(self, "end")
-        step = extent_operand(self, "step", 1)
+        step = extent_operand(self, "step")
         if start is None or end is None or step is None or step.constant is None or x.dims is None:
             return None
         if step.constant < 1:

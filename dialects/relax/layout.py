@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
-from ..sym.expr import SymExpr
+from xdsl.ir import Block, SSAValue
+
+from ...diagnostics import ShapeError
+from ..sym.data_layout import DataLayout
+from ..sym.expr import Const, SymExpr
 from .operator import Operator
 from .types import TensorType
 
@@ -22,6 +26,82 @@ def positions(op: Operator, name: str, letters: str) -> list[int]:
     if not isinstance(layout, str) or sorted(layout) != sorted(letters):
         op.fail_shape(f"attribute {name} is no layout of this operator", f"a permutation of {letters}", layout)
     return [layout.index(c) for c in letters]
+
+
+def layout_of(op: Operator, name: str, letters: str) -> DataLayout:
+    """The layout that the attribute `name` gives, perhaps in blocks.
+
+    Raises `ShapeError` for one that is not of the dimensions `letters`.
+    """
+    text = op.attr(name)
+    try:
+        layout = DataLayout.parse(text) if isinstance(text, str) else None
+    except ShapeError as error:
+        op.fail_shape(f"attribute {name}: {error.message}", f"a layout of {letters}", text)
+    if layout is None or sorted(layout.dims) != sorted(letters):
+        op.fail_shape(f"attribute {name} is no layout of this operator", f"a permutation of {letters}", text)
+    return layout
+
+
+def dims_of_letters(op: Operator, arg: str, name: str, letters: str) -> tuple[TensorType, list[SymExpr] | None]:
+    """The operand `arg`, in the layout of the attribute `name`, and its extents in the order of `letters`.
+
+    The extents are None where unknown. Raises `ShapeError` for an operand of another rank or with other blocks.
+    """
+    layout = layout_of(op, name, letters)
+    t = check_rank(op, arg, len(layout))
+    if t.dims is None:
+        return t, None
+    for axis, extent in zip(layout.axes, t.dims, strict=True):
+        if axis.factor is not None:
+            op.require_equal(extent, Const(axis.factor), f"argument {arg} has other blocks", axis.factor, extent)
+    return t, [t.dims[layout.index(c)] * (layout.block(c) or 1) for c in letters]
+
+
+def laid_out(op: Operator, name: str, letters: str, dims: Sequence[SymExpr]) -> list[SymExpr]:
+    """Extents in the order of `letters` as a shape in the layout of the attribute `name`.
+
+    Raises `ShapeError` where blocks do not divide them.
+    """
+    layout = layout_of(op, name, letters)
+    out: list[SymExpr] = []
+    for axis in layout.axes:
+        extent, block = dims[letters.index(axis.primal)], layout.block(axis.primal)
+        if axis.factor is not None:
+            out.append(Const(axis.factor))
+        elif block is None:
+            out.append(extent)
+        else:
+            rest = extent % block
+            op.require_equal(rest, Const(0), f"attribute {name}: blocks of {axis.primal}", f"{extent} / {block}", rest)
+            out.append(extent // block)
+    return out
+
+
+class Windowed(Operator):
+    """What operators on spatial dimensions share, whose tensors stand in the layouts that attributes name."""
+
+    RANK: ClassVar[int] = 2
+    LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """The attribute, and its letters but for the spatial ones: of each operand in order, then of the result."""
+
+    @property
+    def letters(self) -> str:
+        """The letters of the spatial dimensions."""
+        return SPATIAL[self.RANK]
+
+    def is_blocked(self) -> bool:
+        """Whether a layout cuts dimensions into blocks."""
+        return any(not DataLayout.parse(self.attr(n) or "").is_plain for n, _ in self.LAYOUTS)
+
+    def unblocked(self) -> Self:
+        """The same on stand-ins for tensors in layouts without blocks."""
+        args: list[SSAValue] = []
+        for arg, (name, letters) in zip(self.ARG_NAMES, self.LAYOUTS, strict=False):
+            t, dims = dims_of_letters(self, arg, name, letters + self.letters)
+            args.append(Block(arg_types=[TensorType.of(dims, t.element, self.RANK + 2)]).args[0])
+        plain = {name: letters + self.letters for name, letters in self.LAYOUTS}
+        return type(self).make(*args, **{n: self.attr(n) for n in self.ATTR_SPECS} | plain)
 
 
 def spread(value: Any, count: int) -> list[Any]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from xdsl.ir import Attribute
 
 from ..sym.expr import SymExpr
+from .domains import NUMBERS, Domain
 from .elementwise import broadcast_dims
 from .operator import DTYPE, Operator, as_dtype, operator
 from .types import TensorType
@@ -16,6 +20,8 @@ class Matmul(Operator):
 
     The result is of `out_dtype` where that is given, and accumulates in it.
     """
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
     def infer(self) -> Attribute:
         a, b = self.tensor("x1"), self.tensor("x2")
@@ -50,6 +56,8 @@ class Matmul(Operator):
 class Outer(Operator):
     """The products of each element of x1 with each of x2; both are vectors."""
 
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
+
     def infer(self) -> Attribute:
         a, b = self.tensor("x1"), self.tensor("x2")
         if a.element is not None and b.element is not None and a.element != b.element:
@@ -68,6 +76,8 @@ class Einsum(Operator):
     As numpy's: `ij,jk->ik`; without `->` the result has the letters that stand once, in alphabetical order; `...`
     stands for dimensions that broadcast.
     """
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
     def infer(self) -> Attribute:
         xs = self.tensors("xs")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
@@ -37,6 +40,16 @@ class Reshape(Operator):
                 before, after, "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
             )
         return TensorType.of(shape.dims, x.element, shape.rank)
+
+
+def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> list[Any]:
+    """The target of a reshape as Python gives it, 0 replaced by the extent of the source at its place.
+
+    It stays where the source may not have that dimension, and where it has no elements, for then 0 is meant.
+    """
+    if source is None or product(source).constant == 0:
+        return list(extents)
+    return [source[i] if e == 0 and i < len(source) else e for i, e in enumerate(extents)]
 
 
 @operator("relax.flatten", "x")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
 from ..sym.expr import Const
+from .domains import FLOATS, Domain
 from .normalization import check_vector, float_data
-from .operator import AXES, Attr, Operator, operator
+from .operator import AXES, Attr, Kind, Operator, operator
 from .reduce import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 
@@ -50,7 +53,7 @@ class LayerNorm(Operator):
 @operator(
     "relax.nn.attention",
     "query key value bias?",
-    scale=Attr(types=(float,)),
+    scale=Attr(Kind.FLOAT, types=(float,)),
     causal_mask=Attr(types=(str,)),
     window_size=Attr(types=(int,)),
 )
@@ -58,23 +61,88 @@ class Attention(Operator):
     """softmax(query · keyᵀ * scale + bias) · value for each head (Vaswani et al., 2017).
 
     query is (batch, n, heads, size), key (batch, m, heads, size), value (batch, m, heads, size_v); the result is
-    (batch, n, heads, size_v). `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`.
+    (batch, n, heads, size_v). `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`. In a
+    window each position looks at `window_size` ones at most before and with its own.
     """
 
+    @property
+    def script_name(self) -> str:
+        """TVM calls attention with a bias by another name."""
+        return "nn.attention" if self.args[3] is None else "nn.attention_bias"
+
     def infer(self) -> Attribute:
-        q, k, v = self.tensor("query"), self.tensor("key"), self.tensor("value")
-        for name, t in (("query", q), ("key", k), ("value", v)):
-            if t.rank not in (None, 4):
-                self.fail_shape(f"argument {name} must have 4 dimensions", 4, t.rank)
-            if t.element is not None and q.element is not None and t.element != q.element:
-                self.fail_dtype(f"argument {name} must have the dtype of query", q.element, t.element)
-        if q.dims is None or k.dims is None or v.dims is None:
-            return TensorType.of(None, q.element, 4)
-        pairs = [("batch", q, k, 0), ("heads", q, k, 2), ("size", q, k, 3), ("batch", q, v, 0), ("length", k, v, 1)]
-        for what, a, b, i in pairs:
-            left, right = (a.dims or ())[i], (b.dims or ())[i]
-            self.require_equal(left, right, f"query, key and value must agree in {what}", left, right)
-        return TensorType.of([q.dims[0], q.dims[1], q.dims[2], v.dims[3]], q.element)
+        return attention_result(self, ("query", "key", "value"))
+
+
+def attention_result(op: Operator, names: tuple[str, str, str]) -> TensorType:
+    """What attention of the operands `names` gives. Raises `ShapeError` or `DTypeError` where they do not agree."""
+    q, k, v = (op.tensor(name) for name in names)
+    if op.attr("causal_mask") not in (None, "TopLeft", "BottomRight"):
+        op.fail_shape("attribute causal_mask is unknown", "TopLeft or BottomRight", op.attr("causal_mask"))
+    if op.attr("window_size") is not None and op.attr("window_size") < 1:
+        op.fail_shape("attribute window_size must be positive", "1 or more", op.attr("window_size"))
+    for name, t in zip(names, (q, k, v), strict=True):
+        if t.rank not in (None, 4):
+            op.fail_shape(f"argument {name} must have 4 dimensions", 4, t.rank)
+        if t.element is not None and q.element is not None and t.element != q.element:
+            op.fail_dtype(f"argument {name} must have the dtype of {names[0]}", q.element, t.element)
+    if q.dims is None or k.dims is None or v.dims is None:
+        return TensorType.of(None, q.element, 4)
+    heads = [("heads", q, k, 2), ("heads", q, v, 2)]
+    for what, a, b, i in [("batch", q, k, 0), *heads, ("size", q, k, 3), ("batch", q, v, 0), ("length", k, v, 1)]:
+        left, right = (a.dims or ())[i], (b.dims or ())[i]
+        op.require_equal(left, right, f"{names[0]}, {names[1]} and {names[2]} must agree in {what}", left, right)
+    return TensorType.of([q.dims[0], q.dims[1], q.dims[2], v.dims[3]], q.element)
+
+
+@operator(
+    "relax.nn.attention_var_len",
+    "queries keys values seqstart_q seqstart_k max_seqlen_q max_seqlen_k",
+    scale=Attr(Kind.FLOAT, types=(float,)),
+    causal_mask=Attr(types=(str,)),
+    window_size=Attr(types=(int,)),
+)
+class AttentionVarLen(Operator):
+    """Attention within each of several sequences that stand one after the other.
+
+    The tensors are as in attention, of batch 1. Sequence s of the queries begins at seqstart_q[s] and ends before
+    seqstart_q[s + 1]; keys and values likewise. The longest of them, which are given too, change nothing.
+    """
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = dict.fromkeys(("queries", "keys", "values"), FLOATS)
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"seqstart_k", "max_seqlen_k"})
+
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Keys begin where queries do if nothing else is said. TVM prints the operands in the order of their
+        declaration, and its function takes them in another; which one it is the ranks say."""
+        out = super().completed(given)
+        if _is_vector(out["max_seqlen_q"]) and not _is_vector(out.get("seqstart_k")):
+            out["max_seqlen_q"], out["seqstart_k"] = out.get("seqstart_k"), out["max_seqlen_q"]
+        for name, default in (("seqstart_k", "seqstart_q"), ("max_seqlen_k", "max_seqlen_q")):
+            out[name] = out[default] if out.get(name) is None else out[name]
+        return out
+
+    def infer(self) -> Attribute:
+        out = attention_result(self, ("queries", "keys", "values"))
+        for name, rank in (("seqstart_q", 1), ("seqstart_k", 1), ("max_seqlen_q", 0), ("max_seqlen_k", 0)):
+            t = self.tensor(name)
+            if t.rank not in (None, rank):
+                self.fail_shape(f"argument {name} must be a {'vector' if rank else 'scalar'}", f"rank {rank}", t.rank)
+            if t.element not in (None, i32):
+                self.fail_dtype(f"argument {name} must be of int32", i32, t.element)
+        starts_q, starts_k = self.tensor("seqstart_q").dims, self.tensor("seqstart_k").dims
+        if starts_q is not None and starts_k is not None:
+            what = "seqstart_q and seqstart_k must have one length"
+            self.require_equal(starts_q[0], starts_k[0], what, starts_q[0], starts_k[0])
+        if out.dims is not None:
+            self.require_equal(out.dims[0], Const(1), "queries, keys and values must have a batch of 1", 1, out.dims[0])
+        return out
+
+
+def _is_vector(value: Any) -> bool:
+    t = getattr(getattr(value, "ssa", value), "type", None)
+    return isinstance(t, TensorType) and t.rank == 1
 
 
 @operator("relax.nn.dropout", "x", rate=0.5)

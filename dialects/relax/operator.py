@@ -20,6 +20,7 @@ plug-in (`registry`) brings them along: `reference` computes in numpy, `compute`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -47,9 +48,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ..assembly import parse_value
-from ..dtypes import dtype_of
+from ..dtypes import dtype_of, is_narrow
 from ..names import name_of
 from ..sym.expr import SymExpr
+from .devices import device_text
+from .domains import MOVES, Domain
+from .parameters import PARAMETERS, REQUIRED
 from .registry import Registry
 from .types import PrimType, ShapeType, TensorType, is_base_of
 
@@ -60,6 +64,12 @@ class Kind(StrEnum):
     VALUE = "value"
     DTYPE = "dtype"
     STRING = "string"
+    DEVICE = "device"
+    """A string such as `cpu:0`, which prints as `R.device(…)`."""
+    FLOAT = "float"
+    """A number or a list of them that prints as `T.float32(…)`."""
+    NUMBER = "number"
+    """A number of the dtype of the first operand."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +110,20 @@ class Attr:
         if self.kind is Kind.DTYPE:
             return "a data type"
         return " or ".join(
-            {"NoneType": "None", "list": "a list of ints"}.get(t.__name__, t.__name__) for t in self.allowed
+            {"NoneType": "None", "list": "a list of ints", "IndexMapAttr": "an index map"}.get(t.__name__, t.__name__)
+            for t in self.allowed
         )
 
     def stored(self, value: PyValue) -> Attribute | None:
         """A value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
+        if self.kind is Kind.DEVICE and isinstance(value, str | StringAttr):
+            return StringAttr(device_text(value if isinstance(value, str) else value.data))
         if self.kind is Kind.DTYPE and isinstance(value, str | StringAttr):
             return as_dtype(value if isinstance(value, str) else value.data)
         attr = to_attr(value)
         number = from_attr(attr)
+        if type(number) is int and float in self.allowed and int not in self.allowed:
+            return to_attr(float(number))
         return to_attr([number]) if self.listed and isinstance(number, int) else attr
 
 
@@ -193,11 +208,18 @@ def _parse_value(parser: Parser) -> PyValue:
     if number is not None:
         return number
     text = parser.parse_optional_str_literal()
-    return text if text is not None else parser.parse_type()
+    return text if text is not None else parser.parse_attribute()
 
 
 _ASSUMED: ContextVar[list[tuple[SymExpr, SymExpr]] | None] = ContextVar("assumed", default=None)
 """Where `Operator.assumptions` collects; None while struct info is only inferred."""
+
+
+class Nothing:
+    """What stands in Python for the empty tuple that an operand is where it is not given."""
+
+
+NOTHING = Nothing()
 
 
 class Operator(IRDLOperation):
@@ -208,6 +230,12 @@ class Operator(IRDLOperation):
     ATTR_SPECS: ClassVar[Mapping[str, Attr]] = {}
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
     """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
+    """Operands that `completed` finds something for where they are not given."""
+    ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {}
+    """What stands for an operand that is not given in Python and in TVMScript."""
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {}
+    """The data types of the tensors among the operands, by name; `*` is for all that have no row of their own."""
     PURE: ClassVar[bool] = True
     SPREAD: ClassVar[bool] = False
     """Whether the fields of `xs*`, the last operand, are arguments one by one in Python: attributes are named then."""
@@ -268,6 +296,32 @@ class Operator(IRDLOperation):
                 )
 
     @classmethod
+    def parameters(cls) -> dict[str, str]:
+        """The parameters in Python, in order, each with the operand or attribute that it gives."""
+        fields = (*(n.rstrip("*?") for n in cls.ARG_NAMES), *cls.ATTR_SPECS)
+        return PARAMETERS.get(cls.name) or {n: n for n in fields}
+
+    @classmethod
+    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What Python gives by the operands' and attributes' names, with what stands for the rest of the operands.
+
+        Raises `TiraxError` where an argument is missing that has to be given.
+        """
+        out = {**given, **{n: v for n, v in cls.ARG_DEFAULTS.items() if given.get(n) is None}}
+        needed = {n for n in cls.ARG_NAMES if n[-1] not in "*?"}
+        for name, field in cls.parameters().items():
+            if field not in out and (field in needed - set(cls.OPTIONAL) or name in REQUIRED.get(cls.name, ())):
+                raise TiraxError(f"{cls.name}: argument {name} is missing", expected=", ".join(cls.parameters()))
+        return out
+
+    @classmethod
+    def worded(cls, message: str) -> str:
+        """A message with the operands called as in Python."""
+        for name, field in PARAMETERS.get(cls.name, {}).items():
+            message = re.sub(rf"\b{field}\b", name, message) if name != field else message
+        return message
+
+    @classmethod
     def gathered(cls, args: Sequence[Any]) -> list[Any]:
         """The positional arguments of a call in Python, one for each operand where the operator takes them spread."""
         last = len(cls.ARG_NAMES) - 1
@@ -290,6 +344,11 @@ class Operator(IRDLOperation):
         return from_attr(self.properties.get(name))
 
     @property
+    def script_name(self) -> str:
+        """What the operator is called in TVMScript, after `R.`"""
+        return self.name.removeprefix("relax.")
+
+    @property
     def result_type(self) -> Attribute:
         return self.results[0].type
 
@@ -300,8 +359,17 @@ class Operator(IRDLOperation):
 
     def as_tensor(self, value: SSAValue, arg: str) -> TensorType:
         if not isinstance(value.type, TensorType):
-            raise DTypeError(f"{self.name}: argument {arg} must be a tensor", expected="a tensor", found=value.type)
+            self.fail_dtype(f"argument {arg} must be a tensor", "a tensor", value.type)
+        self._check_domain(value.type, arg, f"argument {arg}")
         return value.type
+
+    def _check_domain(self, t: TensorType, arg: str, place: str) -> None:
+        if t.element is not None and is_narrow(t.element) and self.name not in MOVES:
+            expected = "a type that is computed with: R.astype converts"
+            self.fail_dtype(f"{place} is of a type that is only stored and converted", expected, t.element)
+        domain = self.DOMAINS.get(arg) or self.DOMAINS.get("*")
+        if domain is not None and t.element is not None and not domain.holds(t.element):
+            self.fail_dtype(f"{place} must be of {domain.text}", domain.examples, t.element)
 
     def tensors(self, arg: str) -> list[TensorType]:
         """The struct infos of the operand `arg` that is a tuple of tensors, given as values or as one tuple value."""
@@ -312,17 +380,18 @@ class Operator(IRDLOperation):
             types = [v.type for v in values]
         for i, t in enumerate(types):
             if not isinstance(t, TensorType):
-                raise DTypeError(f"{self.name}: {arg}[{i}] must be a tensor", expected="a tensor", found=t)
+                self.fail_dtype(f"{arg}[{i}] must be a tensor", "a tensor", t)
+            self._check_domain(t, arg, f"{arg}[{i}]")
         return cast(list[TensorType], types)
 
     def shape_arg(self, arg: str) -> ShapeType:
         value = cast(SSAValue, getattr(self, arg))
         if not isinstance(value.type, ShapeType):
-            raise DTypeError(f"{self.name}: argument {arg} must be a shape", expected="a shape", found=value.type)
+            self.fail_dtype(f"argument {arg} must be a shape", "a shape", value.type)
         return value.type
 
     def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
-        raise ShapeError(f"{self.name}: {what}", expected=expected, found=found)
+        raise ShapeError(f"{self.name}: {self.worded(what)}", expected=expected, found=found)
 
     def require_equal(self, a: SymExpr, b: SymExpr, what: str, expected: object = None, found: object = None) -> None:
         """Two extents that must be equal: `ShapeError` where they certainly are not; an assumption where unknown."""
@@ -345,7 +414,7 @@ class Operator(IRDLOperation):
         return found
 
     def fail_dtype(self, what: str, expected: object = None, found: object = None) -> NoReturn:
-        raise DTypeError(f"{self.name}: {what}", expected=expected, found=found)
+        raise DTypeError(f"{self.name}: {self.worded(what)}", expected=expected, found=found)
 
     def verify_(self) -> None:
         try:
@@ -468,7 +537,8 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
 
 def _let_super_find(cls: type[Any]) -> None:
     """`super()` in the methods looks for the class that they were written in: now it is `cls`, made anew from that."""
-    for function in vars(cls).values():
+    for method in vars(cls).values():
+        function: object = cast(Any, method).__func__ if isinstance(method, classmethod) else method
         if isinstance(function, FunctionType) and "__class__" in function.__code__.co_freevars:
             cells = function.__closure__ or ()
             cells[function.__code__.co_freevars.index("__class__")].cell_contents = cls
@@ -498,10 +568,12 @@ __all__ = [
     "AXES",
     "AXIS",
     "DTYPE",
+    "NOTHING",
     "OPERATORS",
     "VALUE",
     "Attr",
     "Kind",
+    "Nothing",
     "Operator",
     "as_dtype",
     "describe",

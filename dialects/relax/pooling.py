@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
 
-from ..sym.expr import Const
-from .layout import SPATIAL, arranged, check_rank, integers, of_rank, positions, spread, spread_padding, windows
+from ..sym.expr import Const, SymExpr
+from .domains import NUMBERS, Domain
+from .layout import (
+    SPATIAL,
+    Windowed,
+    dims_of_letters,
+    integers,
+    laid_out,
+    layout_of,
+    of_rank,
+    positions,
+    spread,
+    spread_padding,
+    windows,
+)
 from .operator import Arg, Attr, Operator, PyValue, operator
 from .types import TensorType
 
 _LISTS = ("pool_size", "strides", "dilation")
+_LAYOUTS = (("layout", "NC"), ("out_layout", "NC"))
 
 
-class Pool(Operator):
+def pooled(op: Windowed) -> tuple[TensorType, list[SymExpr] | None]:
+    """The data, and its extents as batch, channels and the spatial ones, None where unknown."""
+    if op.attr("out_layout") not in (None, op.attr("layout")):
+        op.fail_shape("attribute out_layout must be that of the data", op.attr("layout"), op.attr("out_layout"))
+    return dims_of_letters(op, "data", "layout", "NC" + op.letters)
+
+
+class Pool(Windowed):
     """What windows of `pool_size` give. With `ceil_mode` a last window may stick out behind the padding."""
 
-    RANK: ClassVar[int] = 2
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": NUMBERS}
+    LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = _LAYOUTS
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
@@ -29,13 +52,8 @@ class Pool(Operator):
         return super().make(*args, **given)
 
     def places(self) -> list[int]:
-        """Where batch, channels and the spatial dimensions stand in data and result."""
-        places = positions(self, "layout", "NC" + SPATIAL[self.RANK])
-        if self.attr("out_layout") not in (None, self.attr("layout")):
-            self.fail_shape(
-                "attribute out_layout must be that of the data", self.attr("layout"), self.attr("out_layout")
-            )
-        return places
+        """Where batch, channels and the spatial dimensions stand in data and result, which are not in blocks."""
+        return positions(self, "layout", "NC" + self.letters)
 
     def widths(self) -> list[tuple[int, int]]:
         """The padding of each spatial dimension, with what `ceil_mode` adds after it."""
@@ -44,24 +62,26 @@ class Pool(Operator):
         return [(given[i], given[i + self.RANK] + more[i]) for i in range(self.RANK)]
 
     def infer(self) -> Attribute:
-        data, places = check_rank(self, "data", self.RANK + 2), self.places()
+        data, dims = pooled(self)
         size, strides = integers(self, "pool_size", self.RANK, 1), integers(self, "strides", self.RANK, 1)
         dilation, padding = integers(self, "dilation", self.RANK, 1), self.widths()
-        if data.dims is None:
-            return TensorType.of(None, data.element, self.RANK + 2)
-        batch, channels, *extents = (data.dims[p] for p in places)
+        if dims is None:
+            return TensorType.of(None, data.element, len(layout_of(self, "layout", "NC" + self.letters)))
+        batch, channels, *extents = dims
         rows = zip(extents, padding, size, strides, dilation, strict=True)
         spatial = [windows(e, sum(p), k, s, d) for e, p, k, s, d in rows]
         for extent, count in zip(extents, spatial, strict=True):
             if count.constant is not None and count.constant < 1:
                 self.fail_shape("attribute pool_size is greater than the padded data", f"at most {extent}", size)
-        return TensorType.of(arranged(places, [batch, channels, *spatial]), data.element)
+        out = laid_out(self, "layout", "NC" + self.letters, [batch, channels, *spatial])
+        return TensorType.of(out, data.element)
 
 
-class AdaptivePool(Operator):
+class AdaptivePool(Windowed):
     """The mean of windows that divide each spatial dimension into `output_size` parts, as equal as can be."""
 
-    RANK: ClassVar[int] = 2
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": NUMBERS}
+    LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = _LAYOUTS
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
@@ -76,15 +96,16 @@ class AdaptivePool(Operator):
         return Pool.places(self)  # pyright: ignore[reportArgumentType]
 
     def infer(self) -> Attribute:
-        data, places = check_rank(self, "data", self.RANK + 2), self.places()
+        data, dims = pooled(self)
         if self.attr("output_size") is not None:
             integers(self, "output_size", self.RANK, 1)
-        if data.dims is None:
-            return TensorType.of(None, data.element, self.RANK + 2)
-        batch, channels, *extents = (data.dims[p] for p in places)
+        if dims is None:
+            return TensorType.of(None, data.element, len(layout_of(self, "layout", "NC" + self.letters)))
+        batch, channels, *extents = dims
         size = self.attr("output_size")
         spatial = extents if size is None else [Const(n) for n in size]
-        return TensorType.of(arranged(places, [batch, channels, *spatial]), data.element)
+        out = laid_out(self, "layout", "NC" + self.letters, [batch, channels, *spatial])
+        return TensorType.of(out, data.element)
 
 
 def _pool(kind: str, rank: int) -> type[Operator]:

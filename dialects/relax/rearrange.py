@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, product
+from .domains import NUMBERS, Domain
 from .operator import AXIS, Attr, Operator, operator
 from .reduce import normalize_axis
 from .types import TensorType, tuple_type
@@ -32,7 +36,7 @@ class Repeat(Operator):
         return TensorType.of([d * count if i == place else d for i, d in enumerate(x.dims)], x.element)
 
 
-@operator("relax.tile", "data", repeats=Attr(default=[], types=(int, list)))
+@operator("relax.tile", "data", repeats=Attr(default=[], types=(int, list), listed=True))
 class Tile(Operator):
     """data set side by side `repeats` times in each dimension; the shorter of both is filled with 1 at the front."""
 
@@ -48,8 +52,7 @@ class Tile(Operator):
         return TensorType.of([d * c for d, c in zip(dims, counts, strict=True)], x.element)
 
     def repeats_of(self) -> list[int]:
-        given = self.attr("repeats")
-        repeats: list[int] = [given] if isinstance(given, int) else list(given)
+        repeats: list[int] = list(self.attr("repeats"))
         if any(r < 0 for r in repeats):
             self.fail_shape("attribute repeats must not be negative", "0 or more", repeats)
         return repeats
@@ -121,6 +124,8 @@ class Meshgrid(Operator):
 
 
 class _CollapseSum(Operator):
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
+
     def collapsed(self, data: TensorType, target: tuple[SymExpr, ...] | None) -> None:
         """Check that `target` broadcasts to the shape of the data."""
         if data.dims is None or target is None:

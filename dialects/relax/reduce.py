@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr
+from .domains import FLOATS, NUMBERS, Domain
 from .elementwise import FloatUnaryOp
 from .operator import AXES, AXIS, Operator, operator
 from .types import TensorType
@@ -54,24 +56,34 @@ class ReduceOp(Operator):
         return TensorType.of(reduced_dims(x.dims, axes, keepdims), dtype)
 
 
-def _reductions(rows: dict[str, str]) -> dict[str, type[Operator]]:
-    def row(name: str, doc: str) -> type[Operator]:
-        return operator(f"relax.{name}", "x", axis=AXES, keepdims=False)(type(name, (ReduceOp,), {"__doc__": doc}))
+class NumericReduceOp(ReduceOp):
+    """A reduction of numbers."""
 
-    return {name: row(name, doc) for name, doc in rows.items()}
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
 
-REDUCTIONS = _reductions(
-    {
-        "sum": "The sum.",
-        "prod": "The product.",
-        "max": "The greatest element.",
-        "min": "The least element.",
-        "mean": "The mean.",
-        "std": "The standard deviation (of the population).",
-        "variance": "The variance (of the population).",
-    }
-)
+class FloatReduceOp(ReduceOp):
+    """A reduction of floating point numbers."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
+
+
+_REDUCTIONS: dict[str, tuple[type[ReduceOp], str]] = {
+    "sum": (NumericReduceOp, "The sum."),
+    "prod": (NumericReduceOp, "The product."),
+    "max": (ReduceOp, "The greatest element."),
+    "min": (ReduceOp, "The least element."),
+    "mean": (NumericReduceOp, "The mean."),
+    "std": (FloatReduceOp, "The standard deviation (of the population)."),
+    "variance": (FloatReduceOp, "The variance (of the population)."),
+}
+
+
+def _reduction(name: str, base: type[ReduceOp], doc: str) -> type[Operator]:
+    return operator(f"relax.{name}", "x", axis=AXES, keepdims=False)(type(name, (base,), {"__doc__": doc}))
+
+
+REDUCTIONS = {name: _reduction(name, *row) for name, row in _REDUCTIONS.items()}
 
 
 class ArgReduceOp(ReduceOp):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, product
+from .domains import FLOATS, Domain
 from .indexing import integer_tensor, same_dtype
 from .operator import AXIS, DTYPE, Attr, Kind, Operator, as_dtype, operator
 from .reduce import normalize_axis
@@ -20,6 +22,8 @@ class Scan(Operator):
     def infer(self) -> Attribute:
         x, axis = self.tensor("data"), self.attr("axis")
         dtype = as_dtype(self.attr("dtype")) or x.element
+        if dtype == i1:
+            self.fail_dtype("the result must be of a numeric type", "attribute dtype, where data is bool", dtype)
         if axis is None:
             return TensorType.of(None if x.dims is None else [product(x.dims)], dtype, 1)
         if x.rank is not None:
@@ -113,6 +117,8 @@ class MultinomialFromUniform(Operator):
 
     prob is (batch, n); uniform_sample and sample_indices (the rows) are (samples, 1), and so is the result.
     """
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"prob": FLOATS}
 
     def infer(self) -> Attribute:
         prob, sample = self.tensor("prob"), self.tensor("uniform_sample")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from ..sym.expr import SymExpr
@@ -80,6 +81,8 @@ class IndexPut(Operator):
     def infer(self) -> Attribute:
         data, indices, values = self.tensor("data"), self.tensors("indices"), self.tensor("values")
         same_dtype(self, "data", "values")
+        if self.attr("accumulate") and data.element == i1:
+            self.fail_dtype("argument data must be of a numeric type to accumulate", "float32, int64, …", data.element)
         broadcast_indices(self, indices)
         if data.rank is not None and len(indices) > data.rank:
             self.fail_shape("there are more indices than dimensions of data", f"at most {data.rank}", len(indices))

@@ -17,6 +17,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .expr import Const, ExprLike, SymExpr, Var, as_expr, i32, i64
+from .index_map import IndexMapAttr, IndexMapping
 from .text import expr_text, parse_expr
 
 
@@ -73,6 +74,18 @@ class ValueOp(IRDLOperation):
         return cls(parse_expr(parser))
 
 
-Sym = Dialect("sym", [ValueOp], [SymAttr])
+Sym = Dialect("sym", [ValueOp], [SymAttr, IndexMapAttr])
 
-__all__ = ["Const", "Sym", "SymAttr", "SymExpr", "ValueOp", "Var", "as_expr", "i32", "i64"]
+__all__ = [
+    "Const",
+    "IndexMapAttr",
+    "IndexMapping",
+    "Sym",
+    "SymAttr",
+    "SymExpr",
+    "ValueOp",
+    "Var",
+    "as_expr",
+    "i32",
+    "i64",
+]

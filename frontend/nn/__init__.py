@@ -1,24 +1,76 @@
-"""Models written like torch's: modules with parameters, exported to an `IRModule` (TVM's `relax.frontend.nn`)."""
+"""Models of modules, as torch has them, exported to an `IRModule` (TVM's `relax.frontend.nn`). docs/nn.md shows how."""
 
-from . import op, spec
-from .core import Module, ModuleDict, ModuleList, Parameter, Tensor, wrap_nested
-from .modules import GELU, Embedding, Identity, LayerNorm, Linear, ReLU, RMSNorm, SiLU
+from . import core, modules, op, spec, visitor
+from .core import Module, ModuleDict, ModuleList, ParameterDict, ParameterList
+from .exporter import Exporter, add_extern
+from .extern import ExternModule, ObjectModule, SourceModule
+from .modules import (
+    GELU,
+    Attention,
+    Conv1D,
+    Conv2D,
+    Conv3D,
+    ConvTranspose1D,
+    Embedding,
+    GroupNorm,
+    Identity,
+    IOEffect,
+    KVCache,
+    LayerNorm,
+    Linear,
+    ReLU,
+    RMSNorm,
+    SiLU,
+    TimestepEmbedding,
+    Timesteps,
+)
+from .op import *  # noqa: F403
+from .subroutine import SubroutineMixin
+from .tensor import Effect, Object, Parameter, Tensor, get_default_dtype, set_default_dtype, wrap_nested
+from .visitor import Mutator
 
 __all__ = [
     "GELU",
+    "Attention",
+    "Conv1D",
+    "Conv2D",
+    "Conv3D",
+    "ConvTranspose1D",
+    "Effect",
     "Embedding",
+    "Exporter",
+    "ExternModule",
+    "GroupNorm",
+    "IOEffect",
     "Identity",
+    "KVCache",
     "LayerNorm",
     "Linear",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "Mutator",
+    "Object",
+    "ObjectModule",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "RMSNorm",
     "ReLU",
     "SiLU",
+    "SourceModule",
+    "SubroutineMixin",
     "Tensor",
+    "TimestepEmbedding",
+    "Timesteps",
+    "add_extern",
+    "core",
+    "get_default_dtype",
+    "modules",
     "op",
+    "set_default_dtype",
     "spec",
+    "visitor",
     "wrap_nested",
 ]
+__all__ += op.__all__

@@ -1,175 +1,52 @@
-"""Tensors, parameters and modules."""
+"""Modules: parts of models, with parameters, effects and methods."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Generic, TypeVar, cast
 
-from ...diagnostics import ShapeError, TiraxError, unknown_name
-from ...ir.expr import Expr, ShapeExpr, TupleGetItem, Var, const
+from ...diagnostics import unknown_name
 from ...ir.module import IRModule
-from ...ir.relax_ops import to_expr
-from ...ir.struct_info import Dim, TensorStructInfo, TupleStructInfo
-from ..block_builder import BlockBuilder
-from . import spec
+from .extern import ExternModule
+from .subroutine import SubroutineMixin
+from .tensor import (
+    Effect,
+    Object,
+    Parameter,
+    Tensor,
+    get_default_dtype,
+    set_default_dtype,
+    wrap_nested,
+)
 
-if TYPE_CHECKING:
-    from ...runtime import NDArray
-
-
-class Tensor:
-    """A value of the model that is being built. Operators emit bindings into the function that is being exported."""
-
-    def __init__(self, *, _expr: Expr):
-        self._expr: Expr = _expr
-
-    @property
-    def expr_handle(self) -> Expr:
-        """The Relax expression behind it."""
-        return self._expr
-
-    @staticmethod
-    def from_const(data: Any) -> Tensor:
-        """A constant."""
-        return Tensor(_expr=const(data))
-
-    @staticmethod
-    def from_scalar(data: int | float, dtype: str) -> Tensor:
-        """A constant of rank 0."""
-        return Tensor(_expr=const(data, dtype))
-
-    @property
-    def _info(self) -> TensorStructInfo:
-        return cast(TensorStructInfo, self._expr.struct_info)
-
-    @property
-    def shape(self) -> list[Dim]:
-        """The extents. Raises `ShapeError` where they are unknown."""
-        shape = cast("ShapeExpr | None", self._info.shape)
-        if shape is None:
-            raise ShapeError("the shape of the tensor is not known", found=self._info)
-        return shape.values
-
-    @property
-    def ndim(self) -> int:
-        return self._info.ndim
-
-    @property
-    def dtype(self) -> str:
-        return self._info.dtype
-
-    def __repr__(self) -> str:
-        return f"Tensor({self._info})"
-
-    def _binary(self, name: str, other: Any, swapped: bool = False) -> Tensor:
-        from . import op
-
-        function = getattr(op, name)
-        return function(other, self) if swapped else function(self, other)
-
-    def __add__(self, other: Any) -> Tensor:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return self._binary("add", other, True)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return self._binary("subtract", other, True)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return self._binary("multiply", other, True)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return self._binary("divide", other, True)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return self._binary("matmul", other)
-
-    def __neg__(self) -> Tensor:
-        from . import op
-
-        return op.negative(self)
-
-    def astype(self, dtype: str) -> Tensor:
-        """The tensor converted to `dtype`."""
-        from . import op
-
-        return op.astype(self, dtype)
-
-    def reshape(self, *shape: Any) -> Tensor:
-        """The elements in another shape."""
-        from . import op
-
-        return op.reshape(self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
-
-    def permute_dims(self, *axes: Any) -> Tensor:
-        """The dimensions in another order, reversed where none is given."""
-        from . import op
-
-        given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
-        return op.permute_dims(self, list(given) or None)
+_Part = TypeVar("_Part", "Module", Parameter)
 
 
-class Parameter(Tensor):
-    """A parameter of a module: `Parameter((128, 784), "float32")`; `data` holds its contents where it has some."""
+class Module(SubroutineMixin):
+    """A part of a model; attributes that are modules or parameters are its parts. Override `forward`.
 
-    def __init__(self, shape: Iterable[Any], dtype: str | None = None):
-        super().__init__(_expr=Var("param", TensorStructInfo(tuple(shape), dtype or get_default_dtype())))
-        self._data: NDArray | None = None
-
-    @property
-    def data(self) -> NDArray | None:
-        return self._data
-
-    @data.setter
-    def data(self, value: Any) -> None:
-        from ...runtime import array
-
-        contents = None if value is None else array(value)
-        if contents is not None and list(contents.shape) != self.shape:
-            raise ShapeError("contents do not fit the parameter", expected=self.shape, found=list(contents.shape))
-        self._data = contents
-
-    def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of a parameter that has no contents yet."""
-        if dtype is None:
-            return
-        if self._data is not None:
-            raise TiraxError("the parameter has contents already", hint="change the dtype before loading them")
-        self._expr = Var("param", TensorStructInfo(self.shape, dtype))
-
-
-_default_dtype = ["float32"]
-
-
-def get_default_dtype() -> str:
-    """The dtype of parameters that are given none."""
-    return _default_dtype[-1]
-
-
-class Module:
-    """A part of a model; attributes that are modules or parameters are its parts. Override `forward`."""
+    With `define_subroutine = True` in the class, each call of it is a call of a function of its own.
+    """
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         """The parameters by name, such as `fc1.weight`, in the order of their definition."""
-        for name, value in self._parts():
-            if isinstance(value, Parameter):
-                yield prefix + name, value
-            else:
-                yield from cast(Module, value).named_parameters(f"{prefix}{name}.")
+        return ((name, part) for name, part in self._named_parts(prefix) if isinstance(part, Parameter))
 
-    def _parts(self) -> Iterator[tuple[str, Parameter | Module]]:
-        return ((n, v) for n, v in vars(self).items() if isinstance(v, Parameter | Module))
+    def named_effects(self, prefix: str = "") -> Iterator[tuple[str, Effect]]:
+        """The effects by name, in the order of their definition."""
+        return ((name, part) for name, part in self._named_parts(prefix) if isinstance(part, Effect))
+
+    def _named_parts(self, prefix: str) -> Iterator[tuple[str, Any]]:
+        """The parameters and effects of this module and all inside of it."""
+        for name, part in self._parts():
+            if isinstance(part, Module):
+                yield from part._named_parts(f"{prefix}{name}.")
+            else:
+                yield prefix + name, part
+
+    def _parts(self) -> Iterable[tuple[str, Any]]:
+        return ((n, v) for n, v in vars(self).items() if isinstance(v, Parameter | Effect | Module))
 
     def parameters(self) -> Iterator[Parameter]:
         """The parameters."""
@@ -182,9 +59,11 @@ class Module:
             if isinstance(part, Module):
                 yield from part.modules()
 
-    def state_dict(self) -> OrderedDict[str, Parameter]:
-        """The parameters by name."""
-        return OrderedDict(self.named_parameters())
+    def state_dict(self, *, prefix: str = "", destination: dict[str, Parameter] | None = None) -> dict[str, Parameter]:
+        """The parameters by name, put into `destination` where that is given."""
+        found: dict[str, Parameter] = OrderedDict() if destination is None else destination
+        found.update(self.named_parameters(prefix))
+        return found
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Give parameters their contents; returns the names missing and those not known.
@@ -203,70 +82,98 @@ class Module:
         return missing, unknown
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of all parameters."""
-        for parameter in self.parameters():
-            parameter.to(dtype)
+        """Change the dtype of all parameters and effects."""
+        for _, part in self._parts():
+            part.to(dtype)
+        if dtype is not None and isinstance(getattr(self, "dtype", None), str):
+            self.dtype = dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return cast(Any, self).forward(*args, **kwargs)
 
     def export_tvm(
-        self, spec: Mapping[str, Mapping[str, Any]], debug: bool = False
-    ) -> tuple[IRModule, list[tuple[str, Parameter]]]:
-        """The methods named in `spec` as functions of a module, and the parameters, which are their last arguments."""
-        from .exporter import export
+        self, spec: Any, debug: bool = False, allow_extern: bool = False
+    ) -> (
+        tuple[IRModule, list[tuple[str, Parameter]]] | tuple[IRModule, list[tuple[str, Parameter]], list[ExternModule]]
+    ):
+        """The methods named in `spec` as functions of a module, and the parameters, which are their last arguments.
 
-        if debug:
-            raise TiraxError("effects are not exported", expected="debug=False")
-        return export(self, spec), list(self.named_parameters())
+        `spec` is a `spec.ModuleSpec`, or `{"forward": {"x": spec.Tensor(("n", 4), "float32")}}`. With `debug` the
+        functions have an effect for `op.print_` and `op.debug_func`. External modules that the model calls are the
+        third result where `allow_extern`, and refused (`TiraxError`) where not.
+        """
+        from .exporter import Exporter
+        from .spec import ModuleSpec
+
+        exporter = Exporter(debug)
+        mod = exporter.build(ModuleSpec.from_raw(spec, self))
+        parameters = list(self.named_parameters())
+        if allow_extern:
+            return mod, parameters, exporter.extern_mods
+        exporter.refuse_extern()
+        return mod, parameters
+
+    def jit(
+        self,
+        spec: Any,
+        device: Any = "cpu",
+        pipeline: Any = "default_build",
+        out_format: str = "torch",
+        debug: bool = False,
+    ) -> Any:
+        """Compile the methods named in `spec`: `model.jit(spec, out_format="numpy")["forward"](x)`.
+
+        The parameters are those of the module, which must have contents (`load_state_dict`). Methods take and return
+        arrays of `out_format`, "torch" or "numpy"; effects are kept between the calls. Raises `TiraxError`,
+        `NameLookupError`, and what `relax.build` does.
+        """
+        from .compiled import compile_module
+
+        return compile_module(self, spec, device, pipeline, out_format, debug)
 
 
-class ModuleList(Module):
-    """A list of modules; called, it applies them in order."""
+class _List(Module, Generic[_Part]):
+    """Parts in order."""
 
-    def __init__(self, modules: Iterable[Module]):
-        self._list = list(modules)
+    def __init__(self, parts: Iterable[_Part]):
+        self._list: list[_Part] = list(parts)
 
-    def _parts(self) -> Iterator[tuple[str, Parameter | Module]]:
-        return ((str(i), m) for i, m in enumerate(self._list))
+    def _parts(self) -> Iterable[tuple[str, Any]]:
+        return ((str(i), part) for i, part in enumerate(self._list))
 
-    def __iter__(self) -> Iterator[Module]:
+    def __iter__(self) -> Iterator[_Part]:
         return iter(self._list)
 
-    def __getitem__(self, index: int) -> Module:
+    def __getitem__(self, index: int) -> _Part:
         return self._list[index]
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        self._list[index] = module
+    def __setitem__(self, index: int, part: _Part) -> None:
+        self._list[index] = part
 
     def __len__(self) -> int:
         return len(self._list)
 
-    def append(self, module: Module) -> None:
-        """Add a module at the end."""
-        self._list.append(module)
 
-    def forward(self, x: Any) -> Any:
-        """Apply the modules one after the other."""
-        for module in self._list:
-            x = module(x)
-        return x
+class _Dict(Module, Generic[_Part]):
+    """Parts by name."""
 
+    def __init__(self, parts: Mapping[str, _Part] | None = None):
+        self._dict: dict[str, _Part] = dict(parts or {})
 
-class ModuleDict(Module):
-    """Modules by name."""
+    def _parts(self) -> Iterable[tuple[str, Any]]:
+        return self._dict.items()
 
-    def __init__(self, modules: Mapping[str, Module] | None = None):
-        self._dict = dict(modules or {})
+    def __getitem__(self, key: str) -> _Part:
+        return self._dict[key]
 
-    def _parts(self) -> Iterator[tuple[str, Parameter | Module]]:
-        yield from self._dict.items()
+    def __setitem__(self, key: str, part: _Part) -> None:
+        self._dict[key] = part
 
-    def __getitem__(self, name: str) -> Module:
-        return self._dict[name]
+    def __delitem__(self, key: str) -> None:
+        del self._dict[key]
 
-    def __setitem__(self, name: str, module: Module) -> None:
-        self._dict[name] = module
+    def __contains__(self, key: object) -> bool:
+        return key in self._dict
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._dict)
@@ -274,32 +181,100 @@ class ModuleDict(Module):
     def __len__(self) -> int:
         return len(self._dict)
 
-    def items(self) -> Iterable[tuple[str, Module]]:
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._dict.keys()
+
+    def values(self) -> Iterable[_Part]:
+        """The parts."""
+        return self._dict.values()
+
+    def items(self) -> Iterable[tuple[str, _Part]]:
+        """Names and parts."""
         return self._dict.items()
 
+    def get(self, key: str, default: _Part | None = None) -> _Part | None:
+        """The part of a name, `default` where there is none."""
+        return self._dict.get(key, default)
 
-def wrap_nested(expr: Any, name: str) -> Any:
-    """Bind an expression to a variable called like `name`: a `Tensor`, or a tuple of them.
+    def clear(self) -> None:
+        """Take all parts out."""
+        self._dict.clear()
 
-    Raises `TiraxError` outside of an export.
-    """
-    builder = BlockBuilder.current()
-    if builder is None:
-        raise TiraxError("operators of nn emit into a function", hint="they are called while a module is exported")
-    bound = builder.emit(to_expr(expr), name)
-    info = bound.struct_info
-    if isinstance(info, TupleStructInfo):
-        return tuple(wrap_nested(TupleGetItem(bound, i), f"{name}_{i}") for i in range(len(info.fields)))
-    return Tensor(_expr=bound)
+    def pop(self, key: str) -> _Part:
+        """Take the part of a name out. Raises `KeyError`."""
+        return self._dict.pop(key)
+
+
+class ModuleList(_List[Module]):
+    """A list of modules; called, it applies them in order."""
+
+    def __init__(self, modules: Iterable[Module]):
+        super().__init__(modules)
+
+    def append(self, module: Module) -> None:
+        """Add a module at the end."""
+        self._list.append(module)
+
+    def extend(self, modules: Iterable[Module]) -> None:
+        """Add modules at the end."""
+        self._list.extend(modules)
+
+    def forward(self, x: Any) -> Any:
+        """Apply the modules one after the other."""
+        for module in self:
+            x = module(x)
+        return x
+
+
+class ModuleDict(_Dict[Module]):
+    """Modules by name."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None):
+        super().__init__(modules)
+
+    def update(self, modules: Mapping[str, Module]) -> None:
+        """Add modules, in place of those of the same name."""
+        self._dict.update(modules)
+
+
+class ParameterList(_List[Parameter]):
+    """A list of parameters."""
+
+    def __init__(self, params: Iterable[Parameter] | None = None):
+        super().__init__(params or ())
+
+    def append(self, param: Parameter) -> None:
+        """Add a parameter at the end."""
+        self._list.append(param)
+
+    def extend(self, params: Iterable[Parameter]) -> None:
+        """Add parameters at the end."""
+        self._list.extend(params)
+
+
+class ParameterDict(_Dict[Parameter]):
+    """Parameters by name."""
+
+    def __init__(self, params: Mapping[str, Parameter] | None = None):
+        super().__init__(params)
+
+    def update(self, params: Mapping[str, Parameter]) -> None:
+        """Add parameters, in place of those of the same name."""
+        self._dict.update(params)
 
 
 __all__ = [
+    "Effect",
     "Module",
     "ModuleDict",
     "ModuleList",
+    "Object",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "Tensor",
     "get_default_dtype",
-    "spec",
+    "set_default_dtype",
     "wrap_nested",
 ]

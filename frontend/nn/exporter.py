@@ -2,100 +2,219 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Var as SymVar
-from ...ir.expr import Expr, Tuple, Var
+from ...ir.expr import Expr, GlobalVar, Tuple, TupleGetItem, Var, const
 from ...ir.module import IRModule
 from ...ir.relax_ops import to_expr
-from ...ir.struct_info import ShapeStructInfo, TupleStructInfo
+from ...ir.struct_info import TupleStructInfo
 from ..block_builder import BlockBuilder
-from .core import Parameter, Tensor
-from .spec import Int, MethodSpec, Spec
+from . import spec as _spec
+from .effects import IOEffect
+from .tensor import Effect, Object, Parameter, Tensor
 
 if TYPE_CHECKING:
-    from .core import Module
+    from .extern import ExternModule
 
 
-def export(module: Module, spec: Mapping[str, Mapping[str, Any]]) -> IRModule:
-    """A function for each method in `spec`: inputs first, then the parameters, of which `num_input` tells the first.
+class _Builder(BlockBuilder):
+    """Knows the function that it ended last."""
 
-    Raises `TiraxError` for a method that is missing or does not take the inputs.
-    """
-    builder = BlockBuilder()
-    parameters = list(module.named_parameters())
-    for name, inputs in spec.items():
-        method = getattr(module, name, None)
-        if not callable(method):
-            raise TiraxError(f"{type(module).__name__} has no method '{name}'")
-        _export_method(builder, method, MethodSpec.of(name, inputs), parameters)
-    return builder.get()
+    last_declared = ""
+
+    def _declare(self, name: str) -> GlobalVar:
+        gv = super()._declare(name)
+        self.last_declared = gv.name_hint
+        return gv
 
 
-def _export_method(
-    builder: BlockBuilder, method: Any, spec: MethodSpec, parameters: Sequence[tuple[str, Parameter]]
-) -> None:
-    arguments = {name: _input_var(name, s) for name, s in spec.inputs.items()}
-    weights = [Var(name, p.expr_handle.struct_info) for name, p in parameters]
-    params = [*arguments.values(), *_parameter_vars(spec.param_mode, weights)]
+Parameters = Sequence[tuple[str, Parameter]]
+Effects = Sequence[tuple[str, Effect]]
+
+
+class Exporter:
+    """One export: the builder, the effect of input and output, and the external modules that are met."""
+
+    def __init__(self, debug: bool = False):
+        self.builder = _Builder()
+        self.io_effect = IOEffect() if debug else None
+        self.extern_mods: list[ExternModule] = []
+        self.subroutines: dict[Any, Any] = {}
+        """What a subroutine depends on -> its function."""
+
+    @staticmethod
+    def current() -> Exporter:
+        """The export that is going on. Raises `TiraxError` where none is."""
+        stack = _stack()
+        if not stack:
+            raise TiraxError("no module is being exported", hint="this is called by methods of modules, in export_tvm")
+        return stack[-1]
+
+    def add_extern(self, mod: ExternModule) -> None:
+        """Remember an external module that the model calls."""
+        if mod not in self.extern_mods:
+            self.extern_mods.append(mod)
+
+    def refuse_extern(self) -> None:
+        """Raise `TiraxError` where external modules were met."""
+        if self.extern_mods:
+            found = ", ".join(name for mod in self.extern_mods for name in mod.symbols)
+            raise TiraxError("the model calls external modules", found=found, hint="export_tvm(…, allow_extern=True)")
+
+    @contextmanager
+    def inside_subroutine(self) -> Iterator[None]:
+        """Build a function that has no effects."""
+        kept, self.io_effect = self.io_effect, None
+        try:
+            yield
+        finally:
+            self.io_effect = kept
+
+    def build(self, spec: _spec.ModuleSpec) -> IRModule:
+        """A function for each method of `spec`: inputs first, then effects, then parameters.
+
+        The attribute `num_input` counts those before the parameters. With effects, there is `_initialize_effect`, and
+        the functions return their result and a tuple of the effects.
+        """
+        parameters = list(spec.module.named_parameters())
+        effects: list[tuple[str, Effect]] = [] if self.io_effect is None else [("", self.io_effect)]
+        effects += spec.module.named_effects()
+        with self._exporting():
+            if effects:
+                self._emit_initial(effects)
+            for name, method in zip(spec.method_names, spec.method_specs, strict=True):
+                with _restored(parameters):
+                    self._emit_method(name, method, parameters, effects)
+        return self.builder.get()
+
+    @contextmanager
+    def _exporting(self) -> Iterator[None]:
+        _stack().append(self)
+        try:
+            yield
+        finally:
+            _stack().pop()
+
+    def _emit_initial(self, effects: Effects) -> None:
+        with self.builder.function("_initialize_effect", []):
+            with self.builder.dataflow():
+                states = [state for name, e in effects for state in e.emit_init(name, self.builder)]
+                result = self.builder.emit_output(self.builder.emit(Tuple(states)))
+            self.builder.emit_func_output(result)
+
+    def _emit_method(self, name: str, spec: _spec.MethodSpec, parameters: Parameters, effects: Effects) -> None:
+        builder = self.builder
+        arguments = {n: Var(n, s.struct_info(n)) for n, s in spec.inputs.items()}
+        states = _effect_vars(spec.effect_mode, effects)
+        weights = _parameter_vars(spec.param_mode, parameters)
+        counted = len(arguments) + len(states)
+        with builder.function(name, [*arguments.values(), *states, *weights], attrs={"num_input": counted}):
+            with builder.dataflow():
+                _bind_effects(builder, spec.effect_mode, effects, states)
+                _bind_parameters(builder, spec.param_mode, parameters, weights)
+                given = {n: _wrap(builder, v, spec.inputs[n], n) for n, v in arguments.items()}
+                outputs = _unwrap(spec.method(**given))
+                if states:
+                    outputs = Tuple([outputs, Tuple([s for _, e in effects for s in e.finalize()])])
+                result = builder.emit_output(outputs)
+            builder.emit_func_output(result)
+
+
+_local = threading.local()
+
+
+def _stack() -> list[Exporter]:
+    """The exports that are going on in this thread, innermost last."""
+    if not hasattr(_local, "exporters"):
+        _local.exporters = []
+    return _local.exporters
+
+
+@contextmanager
+def _restored(parameters: Parameters) -> Iterator[None]:
+    """Parameters stand for arguments while a method runs, and for themselves afterwards."""
     kept = [p.expr_handle for _, p in parameters]
-    with builder.function(spec.name, params, attrs={"num_input": len(arguments)}):
-        with builder.dataflow():
-            _bind_parameters(builder, spec.param_mode, parameters, weights, params[-1] if params else None)
-            try:
-                outputs = method(**{name: _wrap(v, spec.inputs[name]) for name, v in arguments.items()})
-            finally:
-                for (_, parameter), old in zip(parameters, kept, strict=True):
-                    parameter._expr = old  # pyright: ignore[reportPrivateUsage]
-            result = builder.emit_output(_unwrap(outputs))
-        builder.emit_func_output(result)
+    try:
+        yield
+    finally:
+        for (_, parameter), old in zip(parameters, kept, strict=True):
+            parameter._expr = old
 
 
-def _input_var(name: str, spec: Spec) -> Var:
-    if isinstance(spec, Int):
-        return Var(name, ShapeStructInfo([SymVar(name)]))
-    return Var(name, spec.struct_info())
+def _effect_vars(mode: str, effects: Effects) -> list[Var]:
+    if mode == "none" or not effects:
+        return []
+    states = [state for name, effect in effects for state in effect.create(name)]
+    return states if mode == "plain" else [Var("packed_effects", TupleStructInfo([s.struct_info for s in states]))]
 
 
-def _parameter_vars(mode: str, weights: list[Var]) -> list[Var]:
+def _bind_effects(builder: BlockBuilder, mode: str, effects: Effects, states: Sequence[Var]) -> None:
+    """Take the states out of the tuple that they are packed in."""
+    if mode != "packed" or not states:
+        return
+    position = 0
+    for name, effect in effects:
+        created = effect.create(name)
+        fields = range(position, position + len(created))
+        effect.set_state(
+            [builder.emit(TupleGetItem(states[0], i), v.name_hint) for i, v in zip(fields, created, strict=True)]
+        )
+        position += len(created)
+
+
+def _parameter_vars(mode: str, parameters: Parameters) -> list[Var]:
     if mode == "packed":
-        return [Var("packed_params", TupleStructInfo([w.struct_info for w in weights]))]
-    return weights if mode == "plain" else []
+        return [Var("packed_params", TupleStructInfo([p.expr_handle.struct_info for _, p in parameters]))]
+    return [Var(name, p.expr_handle.struct_info) for name, p in parameters] if mode == "plain" else []
 
 
-def _bind_parameters(
-    builder: BlockBuilder,
-    mode: str,
-    parameters: Sequence[tuple[str, Parameter]],
-    weights: Sequence[Var],
-    packed: Var | None,
-) -> None:
+def _bind_parameters(builder: BlockBuilder, mode: str, parameters: Parameters, weights: Sequence[Var]) -> None:
     """Let the parameters stand for the arguments of the function while the method runs."""
-    for i, ((name, parameter), weight) in enumerate(zip(parameters, weights, strict=True)):
-        value: Expr = weight
-        if mode == "packed" and packed is not None:
-            value = builder.emit(packed[i], name)
-        elif mode == "none":
-            if parameter.data is None:
-                raise TiraxError(f"the parameter {name} has no contents", hint="load_state_dict first")
-            value = to_expr(parameter.data)
-        parameter._expr = value  # pyright: ignore[reportPrivateUsage]
+    for i, (name, parameter) in enumerate(parameters):
+        if mode == "plain":
+            value: Expr = weights[i]
+        elif mode == "packed":
+            value = builder.emit(TupleGetItem(weights[0], i), name)
+        elif parameter.data is None:
+            raise TiraxError(f"the parameter {name} has no contents", hint="load_state_dict first")
+        else:
+            value = const(parameter.data, parameter.dtype)
+        parameter._expr = value
 
 
-def _wrap(var: Var, spec: Spec) -> Any:
-    if isinstance(spec, Int):
-        return SymVar(var.name_hint)
-    if isinstance(var.struct_info, TupleStructInfo):
-        return tuple(Tensor(_expr=var[i]) for i in range(len(var)))
-    return Tensor(_expr=var)
+def _wrap(builder: BlockBuilder, var: Var, spec: _spec.Spec, name: str) -> Any:
+    """What a method is given for an input."""
+    if isinstance(spec, _spec.Int):
+        return SymVar(name)
+    if isinstance(spec, _spec.Object):
+        return spec.object_type(_expr=var, _name=name)
+    if isinstance(spec, _spec.Tensor):
+        return Tensor(_expr=var)
+    names = [f"{spec.name}_{i}" for i in range(len(spec.elements))]
+    fields = [
+        _wrap(builder, builder.emit(TupleGetItem(var, i), n), e, n)
+        for i, (n, e) in enumerate(zip(names, spec.elements, strict=True))
+    ]
+    return fields if isinstance(spec.elements, list) else tuple(fields)
 
 
 def _unwrap(outputs: Any) -> Expr:
     """What a method returned as one expression."""
     if isinstance(outputs, tuple | list):
         return Tuple([_unwrap(o) for o in cast("Sequence[Any]", outputs)])
-    if outputs is None:
-        raise TiraxError("the method returned nothing", expected="a Tensor or a tuple of them")
-    return to_expr(outputs)
+    if isinstance(outputs, Tensor | Object | Expr):
+        return to_expr(outputs)
+    raise TiraxError("not what a method returns", expected="a Tensor, or a tuple of them", found=type(outputs).__name__)
+
+
+def add_extern(mod: ExternModule) -> None:
+    """Tell the export that is going on of an external module that the model calls. Raises `TiraxError`."""
+    Exporter.current().add_extern(mod)
+
+
+__all__ = ["Exporter", "add_extern"]

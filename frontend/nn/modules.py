@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ...diagnostics import UnsupportedError
 from . import op
-from .core import Module, Parameter, Tensor
+from .core import Module, ModuleList
+from .effects import IOEffect, KVCache
+from .tensor import Parameter, Tensor, get_default_dtype
 
 
 class Identity(Module):
     """Its input."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """x"""
         return x
 
 
@@ -19,6 +24,7 @@ class ReLU(Module):
     """max(x, 0)"""
 
     def forward(self, x: Tensor) -> Tensor:
+        """`op.relu`."""
         return op.relu(x)
 
 
@@ -26,6 +32,7 @@ class SiLU(Module):
     """x * sigmoid(x)"""
 
     def forward(self, x: Tensor) -> Tensor:
+        """`op.silu`."""
         return op.silu(x)
 
 
@@ -33,6 +40,7 @@ class GELU(Module):
     """Gaussian error linear unit."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """`op.gelu`."""
         return op.gelu(x)
 
 
@@ -55,8 +63,156 @@ class Linear(Module):
         self.bias = Parameter((out_features,), dtype if out_dtype is None else out_dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
+        """The linear map of the last dimension."""
         x = op.matmul(x, op.permute_dims(self.weight), out_dtype=self.out_dtype)
         return x if self.bias is None else x + self.bias
+
+    def to(self, dtype: str | None = None) -> None:
+        """Change the dtype of the weight, and of a bias that has no dtype of its own."""
+        self.weight.to(dtype)
+        if self.bias is not None and self.out_dtype is None:
+            self.bias.to(dtype)
+
+
+def _sizes(value: int | Sequence[int], rank: int) -> list[int]:
+    return [value] * rank if isinstance(value, int) else list(value)
+
+
+class _Convolution(Module):
+    """What convolutions share: the weight `(out, in / groups, *kernel)` and the bias `(out,)`."""
+
+    RANK = 1
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int,
+        bias: bool,
+        dtype: str | None,
+    ):
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = _sizes(kernel_size, self.RANK)
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.groups = groups
+        self.weight = Parameter((*self._channels(), *self.kernel_size), dtype)
+        self.bias = Parameter((out_channels,), dtype) if bias else None
+
+    def _channels(self) -> tuple[int, int]:
+        return self.out_channels, self.in_channels // self.groups
+
+    @property
+    def _given(self) -> tuple[Parameter, Parameter | None, Any, Any]:
+        return self.weight, self.bias, self.stride, self.padding
+
+
+class Conv1D(_Convolution):
+    """Convolution of `(batch, channels, width)`."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: str | None = None,
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`op.conv1d`."""
+        return op.conv1d(x, *self._given, self.dilation, self.groups)
+
+
+class Conv2D(_Convolution):
+    """Convolution of images."""
+
+    RANK = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sequence[int] | int,
+        stride: int = 1,
+        padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: str | None = None,
+        data_layout: str = "NCHW",
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        self.data_layout = data_layout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`op.conv2d`."""
+        return op.conv2d(x, *self._given, self.dilation, self.groups, self.data_layout)
+
+
+class Conv3D(_Convolution):
+    """Convolution of volumes."""
+
+    RANK = 3
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sequence[int] | int,
+        stride: Sequence[int] | int = 1,
+        padding: Sequence[int] | int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: str | None = None,
+        data_layout: str = "NCDHW",
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        self.data_layout = data_layout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`op.conv3d`."""
+        return op.conv3d(x, *self._given, self.dilation, self.groups, self.data_layout)
+
+
+class ConvTranspose1D(_Convolution):
+    """The transpose of a convolution of `(batch, channels, width)`; its weight is `(in, out / groups, width)`."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int = 0,
+        output_padding: int = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: str | None = None,
+    ):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        self.output_padding = output_padding
+
+    def _channels(self) -> tuple[int, int]:
+        return self.in_channels, self.out_channels // self.groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`op.conv1d_transpose`."""
+        return op.conv1d_transpose(x, *self._given, self.output_padding, self.dilation, self.groups)
 
 
 class Embedding(Module):
@@ -69,10 +225,11 @@ class Embedding(Module):
         self.weight = Parameter((num, dim), dtype)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The rows, `(*x.shape, dim)`."""
         if x.ndim == 1:
             return op.take(self.weight, x, axis=0)
         flat = op.take(self.weight, op.reshape(x, [-1]), axis=0)
-        return op.reshape(flat, [*x.shape, self.dim])
+        return op.reshape(flat, [*x.shape, self.weight.shape[1]])
 
 
 class LayerNorm(Module):
@@ -93,15 +250,14 @@ class LayerNorm(Module):
         self.bias = Parameter((normalized_shape,), dtype) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
+        """`op.layer_norm`."""
         return op.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class RMSNorm(Module):
     """x / sqrt(mean(x * x) + epsilon) * weight (+ bias) over `axes`."""
 
-    def __init__(
-        self, hidden_size: int, axes: Any = -1, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None
-    ):
+    def __init__(self, hidden_size: int, axes: Any, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None):
         super().__init__()
         self.axes = axes
         self.epsilon = epsilon
@@ -109,5 +265,146 @@ class RMSNorm(Module):
         self.bias = Parameter((hidden_size,), dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
+        """`op.rms_norm`, and the bias."""
         out = op.rms_norm(x, self.weight, self.axes, self.epsilon)
         return out if self.bias is None else out + self.bias
+
+
+class GroupNorm(Module):
+    """Normalization of groups of channels."""
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: str | None = None
+    ):
+        super().__init__()
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.weight = Parameter((num_channels,), dtype) if affine else None
+        self.bias = Parameter((num_channels,), dtype) if affine else None
+
+    def forward(self, x: Tensor, channel_axis: int = 1, axes: Sequence[int] | None = None) -> Tensor:
+        """`op.group_norm`."""
+        return op.group_norm(x, self.num_groups, self.weight, self.bias, self.eps, channel_axis, axes)
+
+
+class TimestepEmbedding(Module):
+    """Two linear maps with an activation between them, as diffusion models embed their steps."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        time_embed_dim: int,
+        act_fn: str = "silu",
+        out_dim: int | None = None,
+        post_act_fn: str | None = None,
+        cond_proj_dim: int | None = None,
+    ):
+        super().__init__()
+        self.linear_1 = Linear(in_channels, time_embed_dim)
+        self.cond_proj = None if cond_proj_dim is None else Linear(cond_proj_dim, in_channels, bias=False)
+        self.act = _activation(act_fn)
+        self.linear_2 = Linear(time_embed_dim, time_embed_dim if out_dim is None else out_dim)
+        self.post_act = None if post_act_fn is None else _activation(post_act_fn)
+
+    def forward(self, sample: Tensor, condition: Tensor | None = None) -> Tensor:
+        """The embedding of `sample`, to which the projected condition is added first."""
+        if condition is not None:
+            if self.cond_proj is None:
+                raise UnsupportedError("the embedding takes no condition", hint="cond_proj_dim=…")
+            sample = sample + self.cond_proj(condition)
+        sample = self.linear_2(self.act(self.linear_1(sample)))
+        return sample if self.post_act is None else self.post_act(sample)
+
+
+def _activation(name: str) -> Module:
+    if name != "silu":
+        raise UnsupportedError("the activation of a TimestepEmbedding is silu", found=name)
+    return SiLU()
+
+
+class Timesteps(Module):
+    """Sines and cosines of steps."""
+
+    def __init__(self, num_channels: int, flip_sin_to_cos: bool = False, downscale_freq_shift: float = 1):
+        super().__init__()
+        self.num_channels = num_channels
+        self.flip_sin_to_cos = flip_sin_to_cos
+        self.downscale_freq_shift = downscale_freq_shift
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`op.get_timestep_embedding`."""
+        return op.get_timestep_embedding(x, self.num_channels, self.flip_sin_to_cos, self.downscale_freq_shift)
+
+
+class Attention(Module):
+    """Attention of several heads, over itself or over other states, as diffusion models have it."""
+
+    def __init__(
+        self,
+        query_dim: int,
+        cross_attention_dim: int | None = None,
+        heads: int = 8,
+        dim_head: int = 64,
+        bias: bool = False,
+        norm_num_groups: int | None = None,
+        out_bias: bool = True,
+        scale_qk: bool = True,
+    ):
+        super().__init__()
+        inner = dim_head * heads
+        keys = query_dim if cross_attention_dim is None else cross_attention_dim
+        self.query_dim = query_dim
+        self.heads = heads
+        self.scale = None if scale_qk else 1.0
+        self.to_q = Linear(query_dim, inner, bias=bias)
+        self.to_k = Linear(keys, inner, bias=bias)
+        self.to_v = Linear(keys, inner, bias=bias)
+        self.group_norm = None if norm_num_groups is None else GroupNorm(norm_num_groups, query_dim, affine=True)
+        self.to_out = ModuleList([Linear(inner, query_dim, bias=out_bias)])
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        encoder_hidden_states: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        **cross_attention_kwargs: Any,
+    ) -> Tensor:
+        """`(batch, length, query_dim)` -> the same shape. Raises `UnsupportedError` for further arguments."""
+        if cross_attention_kwargs:
+            raise UnsupportedError("Attention takes no further arguments", found=", ".join(cross_attention_kwargs))
+        if self.group_norm is not None:
+            hidden_states = self.group_norm(hidden_states, channel_axis=2, axes=[1])
+        states = hidden_states if encoder_hidden_states is None else encoder_hidden_states
+        query, key, value = self.to_q(hidden_states), self.to_k(states), self.to_v(states)
+        query, key, value = self._heads(query), self._heads(key), self._heads(value)
+        found = op.scaled_dot_product_attention(query, key, value, attention_mask, scale=self.scale)
+        batch, length, heads, size = found.shape
+        return self.to_out[0](op.reshape(found, [batch, length, heads * size]))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        batch, length, inner = x.shape
+        return op.reshape(x, [batch, length, self.heads, inner // self.heads])
+
+
+__all__ = [
+    "GELU",
+    "Attention",
+    "Conv1D",
+    "Conv2D",
+    "Conv3D",
+    "ConvTranspose1D",
+    "Embedding",
+    "GroupNorm",
+    "IOEffect",
+    "Identity",
+    "KVCache",
+    "LayerNorm",
+    "Linear",
+    "RMSNorm",
+    "ReLU",
+    "SiLU",
+    "TimestepEmbedding",
+    "Timesteps",
+    "get_default_dtype",
+]

@@ -1,13 +1,18 @@
-"""What the inputs of an exported method are."""
+"""What the inputs of exported methods are, and how parameters and effects are passed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import TiraxError, unknown_name
-from ...ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ...dialects.sym.expr import Var as SymVar
+from ...ir.struct_info import ObjectStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+
+if TYPE_CHECKING:
+    from .core import Module
 
 
 @dataclass(frozen=True)
@@ -15,9 +20,10 @@ class Tensor:
     """A tensor: `Tensor(("n", 784), "float32")`; an extent is an int, a symbolic variable's name or an expression."""
 
     shape: Sequence[Any]
-    dtype: str = "float32"
+    dtype: str
 
-    def struct_info(self) -> StructInfo:
+    def struct_info(self, name: str) -> StructInfo:
+        """The struct info of an argument called `name`."""
         return TensorStructInfo(self.shape, self.dtype)
 
 
@@ -25,10 +31,20 @@ class Tensor:
 class Int:
     """A symbolic integer, named by its argument; it is passed as a shape of one extent, as in TVM."""
 
-    dtype: str = "int64"
+    def struct_info(self, name: str) -> StructInfo:
+        """The struct info of an argument called `name`: a shape of the symbolic variable `name`."""
+        return ShapeStructInfo([SymVar(name)])
 
-    def struct_info(self) -> StructInfo:
-        return ShapeStructInfo(ndim=1)
+
+@dataclass(frozen=True)
+class Object:
+    """A value that is no tensor; `object_type` is the class that the method is given, made of `_expr` and `_name`."""
+
+    object_type: type
+
+    def struct_info(self, name: str) -> StructInfo:
+        """The struct info of an argument called `name`."""
+        return ObjectStructInfo()
 
 
 @dataclass(frozen=True)
@@ -38,40 +54,132 @@ class Tuple:
     name: str
     elements: Sequence[Any]
 
-    def struct_info(self) -> StructInfo:
-        return TupleStructInfo([as_spec(e).struct_info() for e in self.elements])
+    def struct_info(self, name: str) -> StructInfo:
+        """The struct info of an argument called `name`."""
+        return TupleStructInfo([e.struct_info(f"{self.name}_{i}") for i, e in enumerate(self.elements)])
 
 
-Spec = Tensor | Int | Tuple
-_PARAM_MODES = ("plain", "packed", "none")
+Spec = Tensor | Int | Object | Tuple
+_MODES = {"param_mode": ("plain", "packed", "none"), "effect_mode": ("plain", "packed", "none")}
 
 
-@dataclass(frozen=True)
+@dataclass
 class MethodSpec:
-    """A method: its inputs by name, and how the parameters of the module are passed."""
+    """A method: its inputs by name, and how the parameters and effects of the module are passed.
 
-    name: str
-    inputs: Mapping[str, Spec]
-    param_mode: str = "plain"
+    "plain": each is an argument; "packed": they are one tuple; "none": they are no arguments. Parameters are constants
+    then, and effects are not to be had.
+    """
+
+    method: Callable[..., Any]
+    arg_names: list[str]
+    arg_specs: list[Spec]
+    param_mode: str
+    effect_mode: str
 
     @staticmethod
-    def of(name: str, given: Mapping[str, Any]) -> MethodSpec:
-        """From `{"x": Tensor(…), "$": {"param_mode": "plain"}}`. Raises `TiraxError` or `NameLookupError`."""
-        options = dict(given.get("$", {}))
-        mode = options.pop("param_mode", "plain")
-        if mode not in _PARAM_MODES:
-            raise unknown_name("param_mode", str(mode), _PARAM_MODES)
-        if options.pop("effect_mode", "none") != "none":
-            raise TiraxError(f"{name}: effects are not exported", expected='effect_mode "none"')
-        if options:
-            raise unknown_name("option", next(iter(options)), ("param_mode", "effect_mode"))
-        return MethodSpec(name, {k: as_spec(v) for k, v in given.items() if k != "$"}, mode)
+    def from_raw(spec: Any, method: Callable[..., Any]) -> MethodSpec:
+        """From `{"x": Tensor(…), "$": {"param_mode": "packed"}}`; the inputs come in the method's order.
+
+        Raises `NameLookupError` for names that the method or the options do not have, `TiraxError` for other specs.
+        """
+        if isinstance(spec, MethodSpec):
+            return spec
+        if not isinstance(spec, Mapping):
+            raise TiraxError("not the spec of a method", expected="a dictionary of inputs", found=repr(spec))
+        given = dict(cast("Mapping[str, Any]", spec))
+        modes = _modes(given.pop("$", {}))
+        names = _in_order(list(given), method)
+        return MethodSpec(method, names, [as_spec(given[n], n) for n in names], *modes)
+
+    @staticmethod
+    def from_torch(args: Sequence[Any], method: Callable[..., Any]) -> MethodSpec:
+        """The spec of a method that is called with these arguments: tensors (of torch, or arrays) and ints.
+
+        Raises `TiraxError` for others, and where the method does not take so many.
+        """
+        names = list(inspect.signature(method).parameters)
+        if len(args) > len(names):
+            raise TiraxError("the method takes fewer arguments", expected=", ".join(names), found=len(args))
+        return MethodSpec.from_raw({n: _spec_like(a) for n, a in zip(names, args, strict=False)}, method)
+
+    @property
+    def inputs(self) -> dict[str, Spec]:
+        """The inputs by name."""
+        return dict(zip(self.arg_names, self.arg_specs, strict=True))
 
 
-def as_spec(value: Any) -> Spec:
-    """A spec, or what stands for one: `int` for `Int()`. Raises `TiraxError`."""
-    if value is int:
+def _spec_like(value: Any) -> Any:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return Tensor(tuple(value.shape), str(value.dtype).rpartition(".")[2])
+    return int if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _modes(options: Mapping[str, Any]) -> list[str]:
+    for name in options:
+        if name not in _MODES:
+            raise unknown_name("option", name, _MODES)
+    chosen = [options.get(name, "plain") for name in _MODES]
+    for name, mode in zip(_MODES, chosen, strict=True):
+        if mode not in _MODES[name]:
+            raise unknown_name(name, str(mode), _MODES[name])
+    return chosen
+
+
+def _in_order(given: list[str], method: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(method).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return given
+    for name in given:
+        if name not in parameters:
+            raise unknown_name("argument of the method", name, parameters)
+    for name, p in parameters.items():
+        if name not in given and p.default is p.empty and p.kind is not p.VAR_POSITIONAL:
+            raise TiraxError(f"the spec says nothing of the argument '{name}'", expected="a spec for each argument")
+    return [name for name in parameters if name in given]
+
+
+@dataclass
+class ModuleSpec:
+    """The methods of a module that are exported."""
+
+    module: Module
+    method_names: list[str]
+    method_specs: list[MethodSpec]
+
+    @staticmethod
+    def from_raw(spec: Any, module: Module) -> ModuleSpec:
+        """From `{"forward": {"x": Tensor(…)}}`. Raises `TiraxError` for what is no method, and as `MethodSpec`."""
+        if isinstance(spec, ModuleSpec):
+            return spec
+        methods: dict[str, MethodSpec] = {}
+        for name, inputs in dict(spec).items():
+            method = getattr(module, name, None)
+            if not callable(method):
+                raise TiraxError(f"{type(module).__name__} has no method '{name}'")
+            if hasattr(type(method), "forward"):
+                method = method.forward
+            methods[name] = MethodSpec.from_raw(inputs, method)
+        return ModuleSpec(module, list(methods), list(methods.values()))
+
+
+def _elements(given: Sequence[Any], name: str) -> Sequence[Spec]:
+    found = [as_spec(e, f"{name}_{i}") for i, e in enumerate(given)]
+    return found if isinstance(given, list) else tuple(found)
+
+
+def as_spec(value: Any, name: str = "") -> Spec:
+    """A spec, or what stands for one: `int`, `"int"`, tuples and lists. Raises `TiraxError`."""
+    if value is int or value is Int or value == "int":
         return Int()
-    if isinstance(value, Tensor | Int | Tuple):
+    if isinstance(value, Tensor | Int | Object):
         return value
-    raise TiraxError("not the spec of an input", expected="spec.Tensor, spec.Int, spec.Tuple or int", found=repr(value))
+    if isinstance(value, Tuple):
+        return Tuple(value.name, _elements(value.elements, value.name))
+    if isinstance(value, tuple | list):
+        return Tuple(name, _elements(cast("Sequence[Any]", value), name))
+    expected = "spec.Tensor, spec.Int, spec.Object, spec.Tuple, a tuple of them, or int"
+    raise TiraxError(f"not the spec of an input: {name}", expected=expected, found=repr(value))
+
+
+__all__ = ["Int", "MethodSpec", "ModuleSpec", "Object", "Spec", "Tensor", "Tuple", "as_spec"]

@@ -22,6 +22,8 @@ from .checks import Check
 from .function import HostFunction, Kernel
 from .info import info_of
 from .kernels import ends_run, prepare_kernel, run_kernels
+from .memory import make_view
+from .scalars import scalar_of_kernel
 from .values import (
     Fields,
     Object,
@@ -100,6 +102,9 @@ class Body:
         at = offset.constant if offset.constant is not None else self.f.scope.emit_wrapping(offset)
         self.values[op.result] = Tensor(self.code.address(self.f.arena, at), t.dims, t.element)
 
+    def view(self, op: host.ViewOp) -> None:
+        self.values[op.result] = make_view(self.f, op, self.values[op.source])
+
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def call_dps(self, op: host.CallDPSOp) -> None:
@@ -117,8 +122,12 @@ class Body:
         self._received(op, self.f.vectorcall(function, self.objects(op.args)))
 
     def call(self, op: relax.CallOp) -> None:
-        """Another function of the module, through its entry point, which checks its arguments."""
+        """Another function of the module, through its entry point, which checks its arguments; a kernel directly."""
         f, code = self.f, self.code
+        if op.callee_name in f.module.kernels:
+            prepared = prepare_kernel(f, op.callee_name, self._flat(op.call_args), [])
+            self.values[op.result] = scalar_of_kernel(f, prepared)
+            return
         args = [code.null, f.array(self.objects(op.args)), code.integer(len(op.args))]
         guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
         if guarded:
@@ -311,17 +320,20 @@ def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
     return found
 
 
-_CONSUMERS = (host.KernelOp, host.CallDPSOp, relax.CallPackedOp, relax.CallPurePackedOp, relax.CallOp)
+_PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
+_CONSUMERS = (host.KernelOp, host.CallDPSOp, *_PACKED, relax.CallOp)
 """Ops that need their operands while they run, and whose results borrow nothing from them."""
-_MAKERS = (host.TensorOp, relax.CallPackedOp, relax.CallPurePackedOp, relax.CallOp)
+_MAKERS = (host.TensorOp, *_PACKED, relax.CallOp)
 """Ops whose results are objects that the function owns."""
-_BETWEEN = (host.TensorOp, relax.TupleOp, *relax.LEAVES)
+_BETWEEN = (host.TensorOp, host.ViewOp, relax.TupleOp, *relax.LEAVES)
 _RULES: dict[type[Operation], Callable[[Body, Any], None]] = {
     host.ArenaOp: Body.arena,
     host.TensorOp: Body.tensor,
+    host.ViewOp: Body.view,
     host.CallDPSOp: Body.call_dps,
     relax.CallPackedOp: Body.call_packed,
     relax.CallPurePackedOp: Body.call_packed,
+    relax.CallInplacePackedOp: Body.call_packed,
     relax.CallValueOp: Body.call_value,
     relax.CallOp: Body.call,
     relax.MatchCastOp: Body.match_cast,

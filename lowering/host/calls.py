@@ -9,6 +9,8 @@ relax.dataflow {…}                             ->  its contents
 %b = relax.bind %a                             ->  %a in the place of %b
 relax.tuple_get_item (relax.tuple(%a, %b))[1]  ->  %b
 relax.call_value (relax.function_ref @f)(%x)   ->  relax.call @f(%x)
+relax.call @f(%x, %y), f a tir.func            ->  host.kernel @f(%x, %y)
+relax.memory.…, relax.vm.…, relax.reshape      ->  host.tensor, host.view (`memory.py`)
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from ...dialects import host, relax, tir
 from ...dialects.names import name_of, set_name
 from ...ir.transform import Pass
 from ...ir.verify import location_of
+from . import memory
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,9 @@ def _call_dps(op: relax.CallDPSPackedOp, block: Block, kernels: set[str]) -> Non
 
 
 def _call_packed(op: Any, block: Block, kernels: set[str]) -> None:
-    """A tir function called as a packed one writes into its arguments and returns nothing."""
+    """A tir function called as a packed one writes into its arguments and returns nothing. A reshape is a view."""
+    if isinstance(op, relax.CallPackedOp) and memory.reshape_call(op, block):
+        return
     if op.func.data in kernels:
         _add(block, op, host.KernelOp(op.func.data, op.args))
         nothing = relax.NullValueOp()
@@ -167,6 +172,13 @@ def _call_value(op: relax.CallValueOp, block: Block, kernels: set[str]) -> None:
         _call_packed(new, block, kernels)
 
 
+def _call(op: relax.CallOp, block: Block, kernels: set[str]) -> None:
+    """A tensor function that is called as it is writes into its arguments, or gives a scalar: then it stays."""
+    if op.callee_name in kernels and isinstance(op.result.type, TupleType):
+        _add(block, op, host.KernelOp(op.callee_name, op.args, op.tir_vars))
+        memory.replace_by_nothing(op, block)
+
+
 def _get_item(op: relax.TupleGetItemOp, block: Block, kernels: set[str]) -> None:
     made = op.tuple_.op if isinstance(op.tuple_, OpResult) else None
     if isinstance(made, relax.TupleOp):
@@ -183,15 +195,17 @@ _RULES: dict[type[Operation], Callable[[Any, Block, set[str]], None]] = {
     relax.CallDPSPackedOp: _call_dps,
     relax.CallPackedOp: _call_packed,
     relax.CallPurePackedOp: _call_packed,
+    relax.CallInplacePackedOp: _call_packed,
+    relax.CallOp: _call,
     relax.CallValueOp: _call_value,
     relax.TupleGetItemOp: _get_item,
     relax.BindOp: _bind,
+    **memory.RULES,
 }
 
 _NATIVE: frozenset[type[Operation]] = frozenset(
     (
         *_RULES,
-        relax.CallOp,
         relax.DataflowOp,
         relax.OutputOp,
         relax.IfOp,
@@ -202,6 +216,7 @@ _NATIVE: frozenset[type[Operation]] = frozenset(
         *relax.LEAVES,
         host.ArenaOp,
         host.TensorOp,
+        host.ViewOp,
         host.KernelOp,
         host.CallDPSOp,
     )

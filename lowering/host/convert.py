@@ -81,7 +81,7 @@ def _reachable(name: str, calls: dict[str, set[str]]) -> set[str]:
         each = stack.pop()
         if each not in found:
             found.add(each)
-            stack.extend(calls[each])
+            stack.extend(calls.get(each, ()))
     return found
 
 

@@ -27,7 +27,21 @@ from ...runtime.metadata import (
     TupleInfo,
 )
 
-_OPS = {"floordiv": "//", "floormod": "%", "min": "min", "max": "max"}
+_OPS = {
+    "floordiv": "//",
+    "floormod": "%",
+    "truncdiv": "truncdiv",
+    "min": "min",
+    "max": "max",
+    "select": "select",
+    "lt": "<",
+    "le": "<=",
+    "eq": "==",
+    "ne": "!=",
+    "and": "min",
+    "or": "max",
+}
+_SWAPPED = {"gt": "<", "ge": "<="}
 
 
 def dim_info(expr: SymExpr) -> Dim:
@@ -42,9 +56,14 @@ def dim_info(expr: SymExpr) -> Dim:
         parts: list[Dim] = [dim_info(t) if c == 1 else ("*", dim_info(t), c) for t, c in expr.terms]
         return reduce(lambda a, b: ("+", a, b), [*parts, expr.offset] if expr.offset else parts)
     assert isinstance(expr, Op)
+    args = tuple(map(dim_info, expr.args))
+    if expr.kind in _SWAPPED:
+        return (_SWAPPED[expr.kind], *args[::-1])
+    if expr.kind == "not":
+        return ("==", *args, 0)
     if expr.kind not in _OPS:
-        raise UnsupportedError(f"'{expr}' in the signature of a function", expected="+ - * // % min max")
-    return (_OPS[expr.kind], dim_info(expr.args[0]), dim_info(expr.args[1]))
+        raise UnsupportedError(f"'{expr}' in the signature of a function", expected="arithmetic and conditions")
+    return (_OPS[expr.kind], *args)
 
 
 def _dims(dims: tuple[SymExpr, ...] | None) -> tuple[Dim, ...] | None:

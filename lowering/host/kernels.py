@@ -231,7 +231,7 @@ def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
     for call in calls:
         work = work + call.work
     state = _release(f, work)
-    statuses = [_call(f, call) for call in calls]
+    statuses = [call_kernel(f, call) for call in calls]
     if state is not None:
         _restore(f, state)
     for call, status in zip(calls, statuses, strict=True):
@@ -244,7 +244,8 @@ def ends_run(signature: KernelSignature) -> bool:
     return bool(signature.assertions)
 
 
-def _call(f: HostFunction, call: KernelCall) -> SSAValue | None:
+def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue | None:
+    """Call a kernel; what it returns."""
     result = call.signature.return_type
     kernel = f.code.symbol(kernel_symbol(call.signature.name))
     value = f.code.call_pointer(kernel, call.args, result)

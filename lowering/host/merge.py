@@ -34,6 +34,7 @@ _NAMES: dict[type[Operation], str] = {
     relax.CallDPSPackedOp: "func",
     relax.CallPackedOp: "func",
     relax.CallPurePackedOp: "func",
+    relax.CallInplacePackedOp: "func",
 }
 """The property that names the tir function that an op calls."""
 

@@ -6,10 +6,10 @@
     host.kernel @g(%a, %b)
     relax.return %b
 
-A tensor escapes, and keeps memory of its own, where anything but a kernel or the condition of an `if` uses it: what is
-returned, put into a tuple, or handed to Python may be kept. So does one of a size that only a match_cast within the
-function determines. The others are given storage in the order in which they are
-made: the smallest free one that is large enough for certain, or else the largest one, which grows, or else a new one.
+A tensor escapes, and keeps memory of its own, where anything but a kernel or the condition of an `if` uses it or a
+`host.view` of it: what is returned, put into a tuple, or handed to Python may be kept. So does one of a size that only
+a match_cast within the function determines. The others are given storage in the order in which they are made: the
+smallest free one that is large enough for certain, or else the largest one, which grows, or else a new one.
 Sizes are comparable where they are constants, or constant multiples of the same symbolic product; others must be equal.
 Storage is free again after the last use of its tensor, in the linear order of ops: there are no loops.
 """
@@ -112,12 +112,12 @@ def _linear(root: Operation) -> Iterator[Operation]:
                 yield from _linear(op)
 
 
-def _escapes(value: SSAValue) -> bool:
+def escapes(value: SSAValue) -> bool:
     """Whether something may keep the tensor longer than its last use here."""
     for use in value.uses:
         op = use.operation
-        if isinstance(op, relax.MatchCastOp):
-            if _escapes(op.result):
+        if isinstance(op, relax.MatchCastOp | host.ViewOp):
+            if escapes(op.result):
                 return True
         elif not (isinstance(op, host.KernelOp) or (isinstance(op, relax.IfOp) and use.index == 0)):
             return True
@@ -125,15 +125,15 @@ def _escapes(value: SSAValue) -> bool:
 
 
 def _root(value: SSAValue) -> SSAValue:
-    """The value that was cast to `value`."""
-    while isinstance(value, OpResult) and isinstance(value.op, relax.MatchCastOp):
-        value = value.op.value
+    """The value that was cast to `value`, or in whose memory it is."""
+    while isinstance(value, OpResult) and isinstance(value.op, relax.MatchCastOp | host.ViewOp):
+        value = value.op.operands[0]
     return value
 
 
 def _fits(op: host.TensorOp, known: set[Var]) -> bool:
     """Whether a tensor can be in the arena: it does not escape, and its size is known at the function's begin."""
-    return known.issuperset(free_symbolic_vars([op.tensor_type])) and not _escapes(op.result)
+    return known.issuperset(free_symbolic_vars([op.tensor_type])) and not escapes(op.result)
 
 
 def plan_function(function: relax.FuncOp) -> None:

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, NoReturn, cast
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
-from ...dialects.sym.expr import SymExpr
-from .folding import OPERATORS, SYMBOLS, UNARY, fold, fold_symbolic, is_constant
+from ...dialects.sym import IndexMapping
+from ...dialects.sym.expr import SymExpr, Var
+from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import Scope, is_missing, script_value
 from .source import ScriptError, Source
 from .values import Builtin, CallSite, Imm, Metadata, Method, ModuleRef, Ref, Slice, describe
@@ -253,6 +254,22 @@ class Evaluator:
             kwargs[keyword.arg] = self.visit(keyword.value)
         return CallSite(node, describe(target), args, kwargs, self.source)
 
+    def visit_lambda(self, node: ast.Lambda) -> IndexMapping:
+        """An index map: nothing else is written as a lambda."""
+        args = node.args
+        if len(args.args) != len([*ast.walk(args)]) - 1:
+            raise self.error(node, "the parameters of an index map are names, without defaults or stars")
+        params = tuple(Var(a.arg) for a in args.args)
+        with self.scope.frame() as frame:
+            frame.update(zip((a.arg for a in args.args), params, strict=True))
+            body = self.visit(node.body)
+        parts = list(cast("list[Any]", body)) if isinstance(body, tuple | list) else [body]
+        results = [as_sym(part) for part in parts]
+        if None in results:
+            found = describe(parts[results.index(None)])
+            raise self.error(node.body, "an index map gives integer expressions of indices", found=found)
+        return IndexMapping(params, tuple(cast("list[SymExpr]", results)))
+
     def _call_builtin(self, target: Builtin, site: CallSite) -> Any:
         function = _BUILTINS.get(target.name)
         if function is None or site.kwargs or not all(is_constant(a) for a in site.args):
@@ -318,9 +335,9 @@ _VISITORS: dict[type[ast.AST], str] = {
     ast.Attribute: "visit_attribute",
     ast.Subscript: "visit_subscript",
     ast.Call: "visit_call",
+    ast.Lambda: "visit_lambda",
 }
 _WHAT: dict[type[ast.AST], str] = {
-    ast.Lambda: "a lambda",
     ast.ListComp: "a comprehension",
     ast.SetComp: "a comprehension",
     ast.DictComp: "a comprehension",

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
+from xdsl.dialects.builtin import i1
+
 from ...dialects.sym.expr import OPS, Const, SymExpr, add, mul
 from .values import Imm
 
@@ -102,6 +104,7 @@ _SYMBOLIC: dict[str, Callable[[Any, Any], SymExpr]] = {
     "truncmod": OPS["truncmod"],
     "min": OPS["min"],
     "max": OPS["max"],
+    **{kind: OPS[kind] for kind in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
 }
 
 
@@ -140,6 +143,8 @@ def as_sym(value: Any, like: SymExpr | None = None, *, default: Any = None) -> S
     """An integer as a symbolic expression: an int takes the type of `like`, or `default`; None for no integer."""
     if isinstance(value, SymExpr):
         return value
+    if isinstance(value, bool) and like is not None and like.dtype == i1:
+        return Const(int(value), i1)
     if isinstance(value, Imm) and isinstance(value.value, int) and value.dtype in _INDEX_TYPES:
         return Const(value.value, cast("Any", value.dtype))
     if isinstance(value, int) and not isinstance(value, bool):

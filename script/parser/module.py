@@ -77,6 +77,12 @@ class ModuleParser:
         op = self._imported.get(name)
         return len(op.params) if isinstance(op, tir.FuncOp) else None
 
+    def scalar_result(self, name: str) -> Attribute | None:
+        """The type of the number that a prim_func returns, None where it returns nothing."""
+        function = self._functions.get(name)
+        op = self._imported.get(name) if function is None else self._tir(function)
+        return op.ret_type if isinstance(op, tir.FuncOp) else None
+
     def callable_type(self, name: str) -> CallableType | None:
         op = self._imported.get(name)
         if isinstance(op, relax.FuncOp):
@@ -182,8 +188,7 @@ class ModuleParser:
                 self._signature(function)
         for function in self._functions.values():
             if function.kind == "prim_func":
-                parser = TirParser(self.source, self.environment)
-                function.op = parser.parse(function.node, private=function.private)
+                self._tir(function)
             else:
                 self._relax(function)
         body = Block([op.clone() for op in self._imported.values()])
@@ -197,6 +202,12 @@ class ModuleParser:
             parser = RelaxParser(self.source, self.environment, self)
             function.signature = parser.signature(function.node, function.pure)
         return function.signature
+
+    def _tir(self, function: Function) -> tir.FuncOp:
+        if not isinstance(function.op, tir.FuncOp):
+            parser = TirParser(self.source, self.environment)
+            function.op = parser.parse(function.node, private=function.private)
+        return function.op
 
     def _relax(self, function: Function) -> relax.FuncOp:
         if isinstance(function.op, relax.FuncOp):

@@ -15,9 +15,16 @@ from ...dialects import relax
 from ...dialects.dtypes import dtype_of, is_float
 from ...dialects.names import name_of
 from ...dialects.relax import OBJECT, OPERATORS, Kind, ShapeType, TensorDataAttr, TensorType
+from ...dialects.relax.composite import COMPOSITES, expand
+from ...dialects.relax.devices import device_of
+from ...dialects.relax.manipulate import kept_extents
+from ...dialects.relax.operator import NOTHING
 from ...dialects.relax.reduce import ReduceOp
+from ...dialects.relax.types import dims_attr
+from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.sym.expr import product as sym_product
+from ...ir.index_map import IndexMap, index_mapping
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
 from .relax_types import STRUCT_INFO_CALLS, tuple_type
@@ -81,7 +88,11 @@ def _string(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _dtype(p: RelaxParser, site: CallSite) -> SSAValue:
-    dtype = p.dtype(site.bind("value")[0], site.node)
+    return _dtype_value(p, site, site.bind("value")[0])
+
+
+def _dtype_value(p: RelaxParser, site: CallSite, value: Any) -> SSAValue:
+    dtype = p.dtype(value, site.node)
     if dtype is None:
         raise site.error("a data type is expected")
     return p.emit(relax.DataTypeOp(dtype), site.node)
@@ -98,6 +109,14 @@ def _extern(p: RelaxParser, site: CallSite) -> SSAValue:
         raise site.error("the name of a packed function is a string", found=describe(name))
     t = None if sinfo is None else p.as_struct_info(sinfo, site.node)
     return p.emit(relax.ExternFuncOp(name, t if isinstance(t, relax.CallableType) else None), site.node)
+
+
+def _device(p: RelaxParser, site: CallSite) -> str:
+    """`R.device(device_type=1, index=0)`, `R.device("cpu")`: as the attribute of an operator says it."""
+    kind, index = (plain_value(v) for v in site.bind("device_type index="))
+    if not isinstance(kind, int | str) or not isinstance(index, int | None):
+        raise site.error("a device is a kind and a number", found=f"{describe(kind)}, {describe(index)}")
+    return device_of(kind, index)
 
 
 def _tuple(p: RelaxParser, site: CallSite) -> SSAValue:
@@ -191,6 +210,29 @@ def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
     )
 
 
+def call_prim_func(p: RelaxParser, site: CallSite, name: str, args: Sequence[Any]) -> SSAValue | None:
+    """`cls.f(x, y)` of a tensor function, which writes into its arguments; None where it takes another number."""
+    values = [p.value(a, site.node) for a in args]
+    variables = None
+    if values and isinstance(values[-1].type, ShapeType):
+        variables = _tir_vars(p, site, values.pop())
+    if p.module.parameter_count(name) not in (None, len(values) + len(variables or ())):
+        return None
+    given = None if variables is None else dims_attr(variables)
+    scalar = p.module.scalar_result(name)
+    result = tuple_type([]) if scalar is None else relax.PrimType.of(scalar)
+    return p.emit(relax.CallOp(name, values, result, given), site.node)
+
+
+def _call_tir_dyn(p: RelaxParser, site: CallSite) -> SSAValue:
+    """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`: a tensor function whose last parameters are scalars."""
+    gvar, args = site.bind("func args")
+    found = call_prim_func(p, site, _callee(p, site, gvar), _call_args(p, site, args))
+    if found is None:
+        raise site.error("the function has another number of parameters")
+    return found
+
+
 def _invoke_closure(p: RelaxParser, site: CallSite) -> SSAValue:
     """`R.invoke_closure(f, (x,), sinfo_args=…)` is `f(x)`, of the struct info that is given."""
     closure, args, sinfo = site.bind("closure args sinfo_args=")
@@ -209,7 +251,9 @@ def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
     return p.emit(relax.CallDPSPackedOp(func, values, _out_sinfo(p, site, sinfo)), site.node)
 
 
-def _packed(cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp]) -> Builder:
+def _packed(
+    cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp] | type[relax.CallInplacePackedOp],
+) -> Builder:
     def build(p: RelaxParser, site: CallSite) -> SSAValue:
         if not site.args:
             raise site.error("the name of the packed function is missing")
@@ -253,22 +297,21 @@ def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
 def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite) -> SSAValue:
     """Build the operator `name` of positional and named arguments: operands first, then attributes, in their order."""
     cls = OPERATORS[name]
-    operands = [n.rstrip("*?") for n in cls.ARG_NAMES]
-    names = [*operands, *cls.ATTR_SPECS]
-    if len(args) > len(names) and not cls.SPREAD:
-        raise site.error("too many arguments", expected=f"at most {len(names)}: {', '.join(names)}", found=len(args))
-    given = dict(zip(names, cls.gathered(args), strict=False))
+    fields = cls.parameters()
+    if len(args) > len(fields) and not cls.SPREAD:
+        raise site.error("too many arguments", expected=f"at most {len(fields)}: {', '.join(fields)}", found=len(args))
+    given = {fields[n]: a for n, a in zip(fields, cls.gathered(args), strict=False)}
     for key, value in kwargs.items():
-        if key not in names:
-            hint = suggestion(key, names)
-            raise site.error(f"no argument is called '{key}'", expected=", ".join(names), hint=hint)
-        if key in given:
+        if key not in fields:
+            raise site.error(f"no argument is called '{key}'", expected=", ".join(fields), hint=suggestion(key, fields))
+        if fields[key] in given:
             raise site.error(f"argument '{key}' is given twice")
-        given[key] = value
+        given[fields[key]] = value
+    given = cls.completed(given)
     adapter = _ADAPTERS.get(name)
     if adapter is not None:
         adapter(p, given, site)
-    values = [_operand(p, mark, given.get(n), site) for n, mark in zip(operands, cls.ARG_NAMES, strict=True)]
+    values = [_operand(p, mark, given.get(mark.rstrip("*?")), site) for mark in cls.ARG_NAMES]
     attrs = {n: _attribute(p, cls, n, given[n], site) for n in cls.ATTR_SPECS if n in given}
     return p.emit(cls.make(*values, **attrs), site.node)
 
@@ -276,11 +319,15 @@ def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[s
 def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
     if value is None:
         return None
+    if value is NOTHING:
+        return p.value((), site.node)
     if "*" in mark:
         if isinstance(value, SSAValue):
             return [value]
         items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
         return [p.value(v, site.node) for v in items]
+    if mark == "dtype" and isinstance(value, str):
+        return _dtype_value(p, site, value)
     if isinstance(value, tuple | list) and mark.startswith(("shape", "size", "strides", "begin", "end")):
         return p.emit(relax.ShapeOp(p.dims(value, site.node)), site.node)
     return p.value(value, site.node)
@@ -291,6 +338,10 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
         return p.dtype(value, site.node)
     if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
         return _taken_string(value.op)
+    if isinstance(value, IndexMapping | IndexMap):
+        return IndexMapAttr(index_mapping(value))
+    if isinstance(value, OpResult) and isinstance(value.op, relax.PrimValueOp):
+        value = _taken_number(value.op)
     value = plain_value(value)
     if name in ("axis", "axes") and isinstance(value, int) and _takes_axes(cls):
         return [value]
@@ -303,10 +354,22 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
 
 def _taken_string(op: relax.StringOp) -> str:
     """The text of `R.str("…")` that was written for an attribute: the op itself goes where nothing else uses it."""
+    value = op.value.data
+    _drop_unused(op)
+    return value
+
+
+def _taken_number(op: relax.PrimValueOp) -> Any:
+    """The number of `R.prim_value(…)` that was written for an attribute."""
+    value = op.value.value.data if isinstance(op.value, FloatAttr) else op.value.data
+    _drop_unused(op)
+    return value
+
+
+def _drop_unused(op: relax.StringOp | relax.PrimValueOp) -> None:
     if op.result.first_use is None and name_of(op.result) is None:
         op.detach()
         op.erase()
-    return op.value.data
 
 
 _LISTS = ("relax.permute_dims", "relax.expand_dims", "relax.squeeze", "relax.nn.layer_norm", "relax.nn.rms_norm")
@@ -319,13 +382,16 @@ def _takes_axes(cls: type[relax.Operator]) -> bool:
 
 
 def _reshape(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
-    """Replace the -1 of a shape by what is left."""
+    """Replace the -1 of a shape by what is left, and a 0 by the extent of x there."""
     shape, x = given.get("shape"), given.get("x")
     if isinstance(shape, int):
         shape = given["shape"] = (shape,)
-    if not isinstance(shape, tuple | list) or -1 not in [v for v in cast("list[Any]", shape) if isinstance(v, int)]:
+    if not isinstance(shape, tuple | list):
         return
-    items = cast("list[Any]", list(shape))
+    source = x.type.dims if isinstance(x, SSAValue) and isinstance(x.type, TensorType) else None
+    items = given["shape"] = kept_extents(source, cast("Sequence[Any]", shape))
+    if -1 not in [v for v in items if isinstance(v, int)]:
+        return
     known = [p.dim(v, site.node) for v in items if v != -1]
     t = x.type if isinstance(x, SSAValue) else None
     if len(known) != len(items) - 1 or not isinstance(t, TensorType) or t.dims is None:
@@ -359,6 +425,7 @@ def _arrays(name: str) -> Callable[[RelaxParser, dict[str, Any], CallSite], None
 _ADAPTERS: dict[str, Callable[[RelaxParser, dict[str, Any], CallSite], None]] = {
     "relax.reshape": _reshape,
     "relax.full": _full,
+    "relax.full_like": _full,
     "relax.concat": _arrays("xs"),
 }
 
@@ -394,15 +461,18 @@ CALLS: dict[str, Builder] = {
     "null_value": _null_value,
     "ExternFunc": _extern,
     "extern": _extern,
+    "device": _device,
     "tuple": _tuple,
     "call_tir": _call_tir,
     "call_tir_with_grad": _call_tir_with_grad,
     "call_tir_inplace": _call_tir_inplace,
     "call_dps_packed": _call_dps_packed,
+    "vm.call_tir_dyn": _call_tir_dyn,
     "invoke_closure": _invoke_closure,
     "invoke_pure_closure": _invoke_closure,
     "call_packed": _packed(relax.CallPackedOp),
     "call_pure_packed": _packed(relax.CallPurePackedOp),
+    "call_inplace_packed": _packed(relax.CallInplacePackedOp),
     "match_cast": _match_cast,
 }
 """What of `R` is no operator, by name."""
@@ -417,8 +487,11 @@ def call_relax(p: RelaxParser, target: Ref, site: CallSite) -> Any:
     if struct_info is not None:
         return struct_info(p, site)
     name = f"relax.{target.path}"
+    if name in COMPOSITES:
+        return expand(name, lambda n, *a, **k: call_operator(p, n, a, k, site), site.args, site.kwargs)
     if name not in OPERATORS:
-        known = [*CALLS, *STRUCT_INFO_CALLS, *p.statements, *(n.removeprefix("relax.") for n in OPERATORS)]
+        operators = (n.removeprefix("relax.") for n in (*OPERATORS, *COMPOSITES))
+        known = [*CALLS, *STRUCT_INFO_CALLS, *p.statements, *operators]
         raise p.error(site.node, f"R has no '{target.path}'", hint=suggestion(target.path, known))
     return call_operator(p, name, site.args, site.kwargs, site)
 

@@ -28,11 +28,20 @@ from ...dialects.relax import (
     substitute_type,
 )
 from ...dialects.sym import SymAttr
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var, logical_not
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
-from .relax_calls import BINARY_OPERATORS, call_operator, call_relax, constant_of, prim_attr, scalar_like, sinfo_of
+from .relax_calls import (
+    BINARY_OPERATORS,
+    call_operator,
+    call_prim_func,
+    call_relax,
+    constant_of,
+    prim_attr,
+    scalar_like,
+    sinfo_of,
+)
 from .relax_types import StructInfoEvaluator, symbolic_call
 from .scope import Environment, Scope, check_names
 from .source import Source
@@ -234,8 +243,8 @@ class RelaxParser(StructInfoEvaluator):
         return self.value(value, site.node)
 
     def unary(self, kind: str, value: Any, node: ast.AST) -> Any:
-        if isinstance(value, SymExpr) and kind == "neg":
-            return -value
+        if isinstance(value, SymExpr) and kind in ("neg", "not"):
+            return -value if kind == "neg" else logical_not(value)
         if isinstance(value, Imm) and kind == "neg":
             return Imm(-value.value, value.dtype)
         name = {"neg": "relax.negative", "bitwise_not": "relax.bitwise_not"}.get(kind)
@@ -304,9 +313,11 @@ class RelaxParser(StructInfoEvaluator):
     def _call_global(self, name: str, site: CallSite) -> SSAValue:
         t = self.module.callable_type(name)
         if t is None:
-            raise site.error(
-                "a prim_func is not called directly", hint=f"write R.call_tir(cls.{name}, (…), out_sinfo=…)"
-            )
+            found = None if self.dataflow is not None else call_prim_func(self, site, name, site.args)
+            if found is None:
+                hint = f"write R.call_tir(cls.{name}, (…), out_sinfo=…)"
+                raise site.error("a prim_func is not called directly", expected="inputs and outputs", hint=hint)
+            return found
         args = [self.value(a, site.node) for a in site.args]
         return self.emit(relax.CallOp(name, args, self._call_type(t, args, site)), site.node)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TupleType
+from xdsl.dialects.builtin import TupleType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects.dtypes import dtype_of
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
-from ...dialects.sym.expr import SymExpr, Var, i64
+from ...dialects.sym import IndexMapping
+from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
 from .evaluator import Evaluator
 from .folding import as_sym
 from .scope import is_missing
@@ -174,7 +176,43 @@ STRUCT_INFO_CALLS: dict[str, Callable[[StructInfoEvaluator, CallSite], Attribute
 }
 """The struct infos of `R` by name."""
 
-_SYMBOLIC_CALLS = ("min", "max", "floordiv", "floormod", "truncdiv", "truncmod")
+_SYMBOLIC_CALLS = {
+    **{name: name for name in ("min", "max", "floordiv", "floormod", "truncdiv", "truncmod")},
+    "Div": "truncdiv",
+    "And": "and",
+    "Or": "or",
+}
+"""Calls of `T` on two symbolic expressions, by what they are."""
+
+
+def index_map(site: CallSite) -> IndexMapping:
+    """`T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=…)`"""
+    mapping, inverse = site.bind("mapping inverse_index_map=")
+    if not isinstance(mapping, IndexMapping) or not isinstance(inverse, IndexMapping | None):
+        raise site.error("an index map is a lambda", found=describe(inverse if inverse else mapping))
+    return mapping if inverse is None else replace(mapping, inverse_map=inverse)
+
+
+def _arithmetic(kind: str, site: CallSite) -> SymExpr:
+    """`T.min(n, 4)`"""
+    from .folding import fold_symbolic
+
+    a, b = site.bind("a b")
+    found = fold_symbolic(kind, a, b)
+    if found is None:
+        raise site.error("two integers are expected", found=f"{describe(a)} and {describe(b)}")
+    return found
+
+
+def _choice(site: CallSite) -> SymExpr:
+    """`T.Select(n < 4, n, 4)`"""
+    condition, a, b = site.bind("condition true_value false_value")
+    if isinstance(condition, bool):
+        condition = Const(int(condition), i1)
+    x, y = as_sym(a, b if isinstance(b, SymExpr) else None), as_sym(b, a if isinstance(a, SymExpr) else None)
+    if not isinstance(condition, SymExpr) or condition.dtype != i1 or x is None or y is None:
+        raise site.error("a condition and two integers are expected", found=", ".join(map(describe, (condition, a, b))))
+    return select(condition, x, y)
 
 
 def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
@@ -182,15 +220,12 @@ def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
     from .tir_calls import dtype_by_name
     from .tir_expr import TirEvaluator, convert
 
+    if target.path == "index_map":
+        return index_map(site)
     if target.path in _SYMBOLIC_CALLS:
-        a, b = site.bind("a b")
-        kind = {"floordiv": "floordiv", "floormod": "floormod"}.get(target.path, target.path)
-        from .folding import fold_symbolic
-
-        found = fold_symbolic(kind, as_sym(a), as_sym(b))
-        if found is None:
-            raise site.error("two integers are expected", found=f"{describe(a)} and {describe(b)}")
-        return found
+        return _arithmetic(_SYMBOLIC_CALLS[target.path], site)
+    if target.path in ("Select", "if_then_else"):
+        return _choice(site)
     dtype = dtype_by_name(target.path)
     if target.path in ("Var", "SizeVar", "var"):
         given = site.args[-1] if site.args else "int64"

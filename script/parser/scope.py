@@ -151,4 +151,6 @@ def _bound_names(function: ast.FunctionDef) -> set[str]:
             names.add(node.id)
         elif isinstance(node, ast.FunctionDef):
             names |= {node.name, *(a.arg for a in node.args.args)}
+        elif isinstance(node, ast.Lambda):
+            names |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
     return names

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, TupleType, f32, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
-from ...dialects.dtypes import dtype_name
+from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.names import name_of
-from ...dialects.sym import SymAttr, ValueOp
+from ...dialects.relax.devices import device_numbers
+from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from .document import Document, Expr, atom
 from .literals import dictionary, parenthesized, python_value, relax_constant, shown_attrs, string, tir_float
@@ -24,6 +25,9 @@ from .symbolic import symbolic
 INLINE = (*relax.LEAVES, relax.TupleOp)
 """Ops that print where they are used, unless they have a name."""
 _HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
+
+_NOTHING = TupleType(())
+"""What a call gives that is made for its effect: it is a statement."""
 
 
 def _last_copies(block: Block) -> set[SSAValue]:
@@ -59,7 +63,7 @@ class RelaxPrinter:
     # Symbolic dimensions
 
     def literal(self, value: int, dtype: Attribute) -> Expr:
-        return atom(str(value))
+        return atom(str(bool(value))) if dtype == i1 else atom(str(value))
 
     def symbol(self, var: Var) -> Expr:
         key = str(var.name)
@@ -188,6 +192,9 @@ class RelaxPrinter:
         if inline or isinstance(op, ValueOp):
             self._values[result] = text
             return
+        if result.type == _NOTHING and result.first_use is None and isinstance(op, relax.Operator | relax.CallBase):
+            self.doc.line(text, op)
+            return
         hidden = isinstance(op, _HIDES_STRUCT_INFO) or self._says_struct_info(op)
         note = "" if hidden else ": " + struct_info(self, result.type)
         self.doc.line(f"{self._define(result)}{note} = {text}", op)
@@ -279,13 +286,55 @@ class RelaxPrinter:
             else:
                 args.append(self._argument_tuple(arg))
         for name, spec in op.ATTR_SPECS.items():
-            args.append(f"{name}={self._attribute(op.attr(name), spec.kind)}")
-        return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
+            text = self._attribute(op, op.attr(name), spec.kind)
+            args.append(text if spec.kind is relax.Kind.DEVICE else f"{name}={text}")
+        return f"{self.doc.relax(op.script_name)}({', '.join(args)})"
 
-    def _attribute(self, value: object, kind: relax.Kind) -> str:
+    def _attribute(self, op: relax.Operator, value: object, kind: relax.Kind) -> str:
+        if isinstance(value, IndexMapAttr):
+            return self._index_map(value.data)
+        if kind is relax.Kind.NUMBER and isinstance(value, int | float):
+            return self._number(op, value)
+        if kind is relax.Kind.FLOAT and value is not None:
+            return self._float32(value)
+        if kind is relax.Kind.DEVICE:
+            device_type, index = device_numbers(str(value))
+            return f"{self.doc.relax('device')}(device_type={device_type}, index={index})"
         if kind is relax.Kind.STRING:
             return f"{self.doc.relax('str')}({python_value(value)})"
         return string("void") if value is None and kind is relax.Kind.DTYPE else python_value(value)
+
+    def _float32(self, value: object) -> str:
+        if isinstance(value, list):
+            return f"[{', '.join(self._float32(v) for v in cast('list[object]', value))}]"
+        return tir_float(self.doc, cast(float, value), f32).text
+
+    def _number(self, op: relax.Operator, value: int | float) -> str:
+        """A number of the dtype of the first operand, as a prim value where its dtype can be one."""
+        t = op.operands[0].type
+        element = t.element if isinstance(t, relax.TensorType) else None
+        if element is not None and is_float(element):
+            return f"{self.doc.relax('prim_value')}({tir_float(self.doc, float(value), element).text})"
+        text = str(value) if element in (None, i64) else f"{self.doc.tir(dtype_name(element or i64))}({value})"
+        return f"{self.doc.relax('prim_value')}({text})" if element in (None, i1, i32, i64) else text
+
+    def _index_map(self, mapping: IndexMapping) -> str:
+        """`T.index_map(lambda i: (i // 4, i % 4))`; parameters that hide a name in use get another one."""
+        text = self._lambda(mapping)
+        if mapping.inverse_map is not None:
+            text += f", inverse_index_map={self._lambda(mapping.inverse_map)}"
+        return f"{self.doc.tir('index_map')}({text})"
+
+    def _lambda(self, mapping: IndexMapping) -> str:
+        for var in mapping.free_vars():
+            self.symbol(var)
+        outer = self._symbols
+        with self._names.frame():
+            names = [self._names.define(str(p.name)) for p in mapping.params]
+            self._symbols = outer | {str(p.name): n for p, n in zip(mapping.params, names, strict=True)}
+            results = [symbolic(self, r).text for r in mapping.results]
+        self._symbols = outer
+        return f"lambda {', '.join(names)}: {parenthesized(results)}"
 
     def _argument_tuple(self, values: Sequence[SSAValue]) -> str:
         if len(values) == 1 and isinstance(values[0].type, TupleType):
@@ -318,7 +367,7 @@ class RelaxPrinter:
         args = [string(op.func.data), self._tuple(op.args), self._outputs(op.result_type)]
         return f"{self.doc.relax('call_dps_packed')}({', '.join(args)})"
 
-    def call_packed(self, op: relax.CallPackedOp | relax.CallPurePackedOp) -> str:
+    def call_packed(self, op: relax.CallPackedOp | relax.CallPurePackedOp | relax.CallInplacePackedOp) -> str:
         args = [string(op.func.data), *(self._values[a] for a in op.args)]
         if op.call_attrs is not None:
             entries = op.call_attrs.data
@@ -327,6 +376,9 @@ class RelaxPrinter:
         return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
 
     def call(self, op: relax.CallOp) -> str:
+        if op.tir_vars is not None:
+            values = [*(self._values[a] for a in op.args), self._shape(op.tir_vars)]
+            return f"{self.doc.relax('vm.call_tir_dyn')}({self._callee(op.callee_name)}, {parenthesized(values)})"
         return f"{self._callee(op.callee_name)}({', '.join(self._values[a] for a in op.args)})"
 
     def call_value(self, op: relax.CallValueOp) -> str:
@@ -387,6 +439,7 @@ _EXPRESSIONS: dict[type[Operation], Callable[[RelaxPrinter, Any], str]] = {
     relax.CallDPSPackedOp: RelaxPrinter.call_dps_packed,
     relax.CallPackedOp: RelaxPrinter.call_packed,
     relax.CallPurePackedOp: RelaxPrinter.call_packed,
+    relax.CallInplacePackedOp: RelaxPrinter.call_packed,
     relax.CallOp: RelaxPrinter.call,
     relax.CallValueOp: RelaxPrinter.call_value,
     relax.MatchCastOp: RelaxPrinter.match_cast,

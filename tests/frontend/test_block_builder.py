@@ -285,3 +285,80 @@ def test_what_is_refused_elsewhere():
         bb.emit_func_output(x)
     with pytest.raises(TiraxError, match="do not nest"), bb.function("main", [x]), bb.dataflow(), bb.dataflow():
         pass
+
+
+def test_the_result_of_a_function_names_it():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with bb.function("f", rx.Tuple([x])):
+        gv = bb.emit_func_output(relu(x))
+        assert bb.get()["f"].ret_struct_info == tensor(4, 4)
+        with pytest.raises(TiraxError, match="has a result already"):
+            bb.emit_func_output(x)
+    assert gv == rx.GlobalVar("f")
+    y = rx.Var("y", tensor(4, 4))
+    with bb.function("f"):
+        again = bb.emit_func_output(gv(y), rx.Tuple([y]))
+    assert again.name_hint == "f1" and finished(bb).names == ["f", "f1"]
+
+
+def test_scopes_begin_and_end():
+    bb = BlockBuilder()
+    assert not bb.current_block_is_dataflow()
+    (x,) = variables(1)
+    bb.begin_scope([x])
+    with bb.dataflow():
+        assert bb.current_block_is_dataflow()
+        out = bb.emit_output(relu(x))
+    bb._begin_binding_block()
+    bb.emit(relu(out), "after")
+    block = bb._end_block()
+    bb.end_scope()
+    assert [b.var.name_hint for b in block.bindings] == ["after"]
+    with pytest.raises(TiraxError, match="end_scope ends no scope"):
+        bb.end_scope()
+    with pytest.raises(TiraxError, match="no function to build in"):
+        bb.emit(x)
+
+
+def test_a_scope_ends_those_inside_of_it():
+    bb = BlockBuilder()
+    with bb.begin_scope() as outer:
+        bb.begin_scope()
+        bb.emit(rx.const(1.0), "inner")
+    assert not list(outer.ops)
+    with pytest.raises(TiraxError, match="no function to build in"):
+        bb.emit(rx.const(1.0))
+
+
+def test_a_testing_scope_knows_symbolic_variables():
+    bb = BlockBuilder()
+    with bb.testing_scope(def_vars=["n", "m"]):
+        x = rx.Var("x", tensor("n", "m"))
+        call = bb.normalize(relu(relu(x)))
+        assert call.struct_info == tensor("n", "m") and isinstance(call.args[0], rx.Var)
+        te = bb.emit_te(te_relu, x)
+        assert te.struct_info == tensor("n", "m")
+    assert bb.get().names == ["te_relu"]
+
+
+def test_a_tensor_function_with_a_gradient():
+    (x,) = variables(1)
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        call = bb.call_te_with_grad(te_relu, x, te_grad_name="relu_grad", te_grad_kwargs={"slope": 1})
+        bb.emit_func_output(bb.emit(call))
+    text = finished(bb).script()
+    assert 'te_grad_name="relu_grad", te_grad_kwargs={"slope": 1}' in text and "R.call_tir_with_grad(" in text
+
+
+def test_what_is_well_formed():
+    from tirax.ir.well_formed import well_formed_problems
+
+    x = rx.Var("x", tensor("n", 4))
+    bb = BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            out = bb.emit_output(bb.emit_te(topi.nn.relu, relu(x)))
+        bb.emit_func_output(out)
+    assert well_formed_problems(finished(bb)) == []

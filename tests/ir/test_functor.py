@@ -2,12 +2,15 @@
 
 import pytest
 
-from tirax.diagnostics import TiraxError
+from tirax.diagnostics import TiraxError, UnsupportedError
+from tirax.dialects.relax import substitute_type
+from tirax.dialects.sym.expr import Var as SymVar
+from tirax.dialects.sym.expr import as_expr
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.interpreter import assert_same_meaning
 from tirax.ir import relax_expr as rx
 from tirax.ir.equality import assert_structural_equal, structural_equal
-from tirax.ir.functor import PyExprMutator, PyExprVisitor, mutator, post_order_visit, visitor
+from tirax.ir.functor import ExprFunctor, PyExprMutator, PyExprVisitor, mutator, post_order_visit, visitor
 from tirax.ir.module import IRModule
 from tirax.ir.relax_ops import call_operator
 from tirax.ir.verify import location_of, verify_module
@@ -54,7 +57,8 @@ def module():
 def rewrite(mod, cls, *args):
     rewriter = cls(mod, *args)
     for gv, func in mod.functions_items():
-        rewriter.builder_.update_func(gv, rewriter.visit_expr(func))
+        if isinstance(func, rx.Function):
+            rewriter.builder_.update_func(gv, rewriter.visit_expr(func))
     new = rewriter.builder_.get()
     verify_module(new.op)
     return new
@@ -258,3 +262,103 @@ def test_the_meaning_of_a_rewrite():
     new = rewrite(bb.get(), Exponents)
     assert "R.add(x, x)" in new.script()
     assert_same_meaning(bb.get().op, new.op)
+
+
+def test_struct_info_is_visited(module):
+    class Collect(PyExprVisitor):
+        def visit_struct_info(self, struct_info):
+            seen.append(str(struct_info))
+
+    seen = []
+    Collect().visit_expr(module["main"])
+    assert seen[:3] == [str(p.struct_info) for p in module["main"].params] and "!relax.tensor<[k, 4], f32>" in seen
+    assert seen[-1] == str(module["main"].ret_struct_info)
+
+
+def test_struct_info_is_rewritten():
+    source = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(A: T.Buffer((T.int64(4),), "float32"), B: T.Buffer((T.int64(4),), "float32")):
+        for i in range(T.int64(4)):
+            with T.block("B"):
+                v = T.axis.spatial(T.int64(4), i)
+                B[v] = A[v]
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n, m = T.int64(), T.int64()
+        cls = Module
+        a = R.call_tir(cls.k, (x,), out_sinfo=R.Tensor((n,), dtype="float32"))
+        b = R.match_cast(a, R.Tensor((m,), "float32"))
+        c = R.match_cast(b, R.Tensor((n,), "float32"))
+        d = R.exp(c)
+        return d
+"""
+
+    class Four(PyExprMutator):
+        def visit_struct_info(self, struct_info):
+            return rx.StructInfo.of(substitute_type(struct_info.type, {SymVar("n"): as_expr(4)}))
+
+    mod = IRModule(parse_source(source))
+    new = rewrite(mod, Four)
+    assert new["main"].script().count("(4,)") == 6 and "n = T.int64()" not in new["main"].script()
+    assert new["main"].ret_struct_info == rx.TensorStructInfo((4,), "float32")
+    assert rewrite(mod, PyExprMutator).script() == mod.script()
+
+
+def test_a_functor_calls_by_class():
+    class Names(ExprFunctor):
+        def visit_call_(self, call, depth):
+            return [f"{call.op.name}@{depth}", *(n for a in call.args for n in self.visit_expr(a, depth + 1))]
+
+        def visit_var_(self, var, depth):
+            return [var.name_hint]
+
+    x = rx.Var("x", rx.TensorStructInfo((4,), "float32"))
+    assert Names().visit_expr(x + x, 0) == ["relax.add@0", "x", "x"]
+    with pytest.raises(UnsupportedError, match="Names says nothing about a Constant") as raised:
+        Names().visit_expr(x + 1, 0)
+    assert raised.value.hint == "define visit_constant_"
+
+
+def test_null_values_are_visited():
+    x = rx.Var("x", rx.TensorStructInfo((4,), "float32"))
+    mod = IRModule({"main": rx.Function([x], rx.Tuple([x, rx.NullValue()]))})
+    assert rewrite(mod, PyExprMutator).script() == mod.script()
+    seen = []
+    post_order_visit(mod["main"], seen.append)
+    assert any(isinstance(e, rx.NullValue) for e in seen)
+
+
+def test_a_mutator_in_a_mutator(module):
+    """Nested use: what one builds for a call, another rewrites at once, with its own builder."""
+
+    class Outer(PyExprMutator):
+        def visit_function_(self, func):
+            return ReluToGelu(self.builder_.get()).visit_expr(super().visit_function_(func))
+
+        def visit_call_(self, call):
+            if call.op.name == "relax.negative":
+                return call_operator("relax.nn.relu", call.args[0])
+            return call
+
+    new = rewrite(module, Outer)
+    assert "relu" not in new.script() and "negative" not in new.script() and new.script().count("gelu") == 4
+
+
+def test_a_block_of_bindings_may_be_returned(module):
+    class Twice(PyExprMutator):
+        def visit_dataflow_block_(self, block):
+            new = super().visit_dataflow_block_(block)
+            names.append([b.var.name_hint for b in new.bindings])
+            return new
+
+        def visit_binding_block_(self, block):
+            return rx.BindingBlock([rx.VarBinding(b.var, b.value) for b in block.bindings][:1] + block.bindings[1:])
+
+    names = []
+    new = rewrite(module, Twice)
+    assert len(names) == 2 and names[1][:2] == ["a", "t"]
+    verify_module(new.op)

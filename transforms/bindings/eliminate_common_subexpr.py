@@ -57,6 +57,10 @@ class _Scope:
     def _skipped(self, op: Operation) -> bool:
         if isinstance(op, _LEAVES) and name_of(op.results[0]) is None:
             return True
+        if any(isinstance(o, relax.memory.Allocation) for o in (op, *(v.owner for v in op.operands))):
+            return True  # each is a new one, and what is in its memory changes
+        if isinstance(op, relax.CallPurePackedOp | relax.CallInplacePackedOp) and op.result.type == relax.OBJECT:
+            return True  # so is an object, such as a cache
         return self.call_only and isinstance(op, relax.TupleOp | relax.TupleGetItemOp)
 
     def key(self, op: Operation) -> Hashable:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
@@ -45,6 +45,22 @@ def refine_struct_info(func: relax.FuncOp) -> None:
             for result, value in zip(op.outputs, op.output_op.values_, strict=True):
                 if value.type != result.type and is_base_of(result.type, value.type):
                     set_type(result, value.type)
+
+
+def refine_users(value: SSAValue) -> None:
+    """Infer struct info anew in what uses `value`, and what uses that, as far as it becomes more precise."""
+    stack = [use.operation for use in value.uses]
+    while stack:
+        op = stack.pop()
+        outer = op.parent_op()
+        if isinstance(op, relax.OutputOp) and outer is not None:
+            results, inferred = outer.results, [v.type for v in op.values_]
+        else:
+            results, inferred = op.results, _infer(op) or []
+        for result, new in zip(results, inferred, strict=False):
+            if new != result.type and is_base_of(result.type, new):
+                set_type(result, new)
+                stack += [use.operation for use in result.uses]
 
 
 def _infer(op: Operation) -> list[Attribute] | None:

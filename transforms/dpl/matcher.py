@@ -208,15 +208,24 @@ def _all_same(m: Matcher, wanted: Sequence[Expr], exprs: Sequence[Expr]) -> bool
 
 
 def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Ways:
-    if not isinstance(expr, Call):
+    if type(expr) is not Call or not _may_be_called(pattern.op, expr.op_handle.name):
         return
-    callee, args = expr.op, expr.args
+    callee = expr.op
     for _ in m.match(pattern.op, callee):
+        args = expr.args
         yield from _arguments(m, pattern, args)
         if len(args) == len(pattern.args) == 2 and isinstance(callee, Op) and callee.name in _COMMUTATIVE:
             yield from m.match_all(pattern.args, args[::-1])
     for other in _reassociated(pattern, expr):
         yield from _call(m, other, expr)
+
+
+def _may_be_called(op: p.DFPattern, name: str) -> bool:
+    """Whether a call pattern of `op` may match an op of this name: most do not, which is cheap to see."""
+    if type(op) is not p.ExprPattern or type(op.expr) is not Op:
+        return True
+    wanted = op.expr.name
+    return name == wanted or (wanted in _REASSOCIATED and name in _REASSOCIATED[wanted])
 
 
 def _arguments(m: Matcher, pattern: p.CallPattern, args: Sequence[Expr]) -> Ways:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
-from ...dialects.sym import SymAttr
+from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import Var
 
 
@@ -49,7 +49,7 @@ def _of_attributes(op: Operation) -> Iterator[Var]:
 
 
 def _attribute_variables(attr: Attribute) -> Iterator[Var]:
-    if isinstance(attr, SymAttr):
+    if isinstance(attr, SymAttr | IndexMapAttr):
         yield from attr.data.free_vars()
     elif isinstance(attr, ArrayAttr):
         for each in cast(Iterable[Attribute], attr):

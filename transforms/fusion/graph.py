@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.relax import free_symbolic_vars
-from ...dialects.sym import SymAttr
+from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import Var
 from .pattern import OpPattern, declared_pattern
 
@@ -42,7 +42,7 @@ def symbols_of(op: Operation) -> list[Var]:
 
 
 def _symbols_in(attr: Attribute) -> Iterator[Var]:
-    if isinstance(attr, SymAttr):
+    if isinstance(attr, SymAttr | IndexMapAttr):
         yield from attr.data.free_vars()
     elif isinstance(attr, ArrayAttr):
         for item in cast("ArrayAttr[Attribute]", attr):

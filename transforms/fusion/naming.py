@@ -37,11 +37,20 @@ def symbols(module: ModuleOp) -> list[str]:
 
 
 def fresh_suffix(base: str, taken: set[str]) -> str:
-    """`base`, or `base_1`, `base_2`, … where that is taken, as TVM's printer tells variables apart; it is taken now."""
-    name, i = base, 0
-    while name in taken:
-        i += 1
-        name = f"{base}_{i}"
+    """`base`, or `base_1`, `base_2`, … where that is taken, as TVM's printer tells variables apart; it is taken now.
+
+    The number is found by doubling and bisection: names of one base are taken one after the other, so it is the first
+    that is free; where some between are free, it may be a later one.
+    """
+    name = base
+    if base in taken:
+        low, high = 0, 1
+        while f"{base}_{high}" in taken:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if f"{base}_{middle}" in taken else (low, middle)
+        name = f"{base}_{high}"
     taken.add(name)
     return name
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import cast
 
+from xdsl.dialects.builtin import TupleType
 from xdsl.ir import SSAValue
 
+from ... import topi
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.verify import location_of
-from .rules import BUILDERS, Builder, operand
+from .rules import BUILDERS, Builder, known_shape, operand, result_tensor
 
 
 def shape_of(b: Builder, op: Operator) -> SSAValue:
     """relax.shape_of(x) -> relax.shape [n, m], or a call of the runtime where the shape of x is unknown"""
-    x = operand(op, "expr")
-    if isinstance(x.type, relax.TensorType) and x.type.dims is not None:
-        return b.emit(relax.ShapeOp(x.type.dims))
-    return b.emit(relax.CallPurePackedOp("vm.builtin.shape_of", [x], op.result_type))
+    return _shape_of(b, operand(op, "expr"))
+
+
+def _shape_of(b: Builder, x: SSAValue) -> SSAValue:
+    t = cast(relax.TensorType, x.type)
+    if t.dims is not None:
+        return b.emit(relax.ShapeOp(t.dims))
+    return b.emit(relax.CallPurePackedOp("vm.builtin.shape_of", [x], relax.ShapeType.of(ndim=t.rank)))
 
 
 def tensor_to_shape(b: Builder, op: Operator) -> SSAValue:
@@ -29,6 +35,52 @@ def tensor_to_shape(b: Builder, op: Operator) -> SSAValue:
 def shape_to_tensor(b: Builder, op: Operator) -> SSAValue:
     """relax.shape_to_tensor(s) -> relax.call_pure_packed "relax.run.shape_to_tensor"(s)"""
     return b.emit(relax.CallPurePackedOp("relax.run.shape_to_tensor", [operand(op, "expr")], op.result_type))
+
+
+def unique(b: Builder, op: Operator) -> SSAValue:
+    """relax.unique(x, …) -> relax.call_pure_packed "relax.run.unique"(x, …)"""
+    return b.emit(relax.CallPurePackedOp("relax.run.unique", op.operands, op.result_type))
+
+
+def nonzero(b: Builder, op: Operator) -> SSAValue:
+    """relax.nonzero(x) -> relax.call_pure_packed "relax.run.nonzero"(x)"""
+    return b.emit(relax.CallPurePackedOp("relax.run.nonzero", op.operands, op.result_type))
+
+
+def dynamic_strided_slice(b: Builder, op: Operator) -> SSAValue:
+    """relax.dynamic_strided_slice(x, begin, end, strides) -> dynamic_strided_slice(x, begin, end, strides)
+
+    A function before gives the extents of the result, which `match_cast` makes symbolic variables of.
+    """
+    rank = result_tensor(op).rank
+    if rank is None or not all(known_shape(v.type) for v in op.operands):
+        return op.results[0]
+    extents = b.call_te(topi.shape_func_dynamic_strided_slice, *op.operands, primfunc_name_hint="shape_func")
+    found = relax.CallPurePackedOp("vm.builtin.tensor_to_shape", [extents], relax.ShapeType.of(ndim=rank))
+    dims = b.fresh_vars(rank)
+    b.emit(relax.MatchCastOp(b.emit(found), relax.ShapeType.of(dims)))
+    return b.call_te(
+        topi.dynamic_strided_slice, *op.operands, output_shape=dims, primfunc_name_hint="dynamic_strided_slice"
+    )
+
+
+def view(b: Builder, op: Operator) -> SSAValue:
+    """relax.memory.view(x, …) -> relax.call_pure_packed "runtime.TVMArrayCreateView"(x, shape, dtype, offset)
+
+    What is not given is written out. The view may be a copy.
+    """
+    data, *given = op.operands
+    element = result_tensor(op).element
+    if element is None:
+        return op.results[0]
+    shape, dtype, offset = (None if isinstance(v.type, TupleType) else v for v in given)
+    call = [
+        data,
+        _shape_of(b, data) if shape is None else shape,
+        relax.DataTypeOp(element).result if dtype is None else dtype,
+        relax.PrimValueOp(0).result if offset is None else offset,
+    ]
+    return b.emit(relax.CallPurePackedOp("runtime.TVMArrayCreateView", call, op.result_type))
 
 
 def _format(op: Operator) -> SSAValue:
@@ -69,6 +121,10 @@ BUILDERS.update(
         "relax.shape_of": shape_of,
         "relax.tensor_to_shape": tensor_to_shape,
         "relax.shape_to_tensor": shape_to_tensor,
+        "relax.dynamic_strided_slice": dynamic_strided_slice,
+        "relax.memory.view": view,
+        "relax.unique": unique,
+        "relax.nonzero": nonzero,
         "relax.to_vdevice": placed,
         "relax.hint_on_device": placed,
         "relax.memory.ensure_zero_offset": same,

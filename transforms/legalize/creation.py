@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from ... import topi
-from ...dialects.relax.create import Arange, given
+from ...dialects.relax.create import Arange
 from ...dialects.relax.operator import Operator
 from .elementwise import full
 from .rules import RULES, Emit, operand, result_dims, result_tensor, rule
@@ -21,21 +21,14 @@ def arange(op: Operator) -> Emit | None:
     if floats is not None:
         start, _, step = floats
         return Emit(topi.arange, (result_dims(op), start, step, dtype), "arange")
-    start: Any = operand(op, "start") if given(op, "end") else 0
-    step: Any = operand(op, "step") if given(op, "step") else 1
-    return Emit(topi.arange, (result_dims(op), start, step, dtype), "arange")
-
-
-def _diagonal(op: Operator) -> Any:
-    """The diagonal `k`: a number where it is absent."""
-    return operand(op, "k") if given(op, "k") else 0
+    return Emit(topi.arange, (result_dims(op), operand(op, "start"), operand(op, "step"), dtype), "arange")
 
 
 @rule("relax.eye")
 @rule("relax.eye_like")
 def eye(op: Operator) -> Emit:
     """relax.eye(n, m, k) -> eye(); relax.eye_like(x, k) -> eye_like()"""
-    args = (result_dims(op), _diagonal(op), result_tensor(op).element)
+    args = (result_dims(op), operand(op, "k"), result_tensor(op).element)
     return Emit(topi.eye, args, op.name.removeprefix("relax."))
 
 
@@ -44,7 +37,7 @@ def eye(op: Operator) -> Emit:
 def triangle(op: Operator) -> Emit:
     """relax.tril(x, k) -> tril(x)"""
     name = op.name.removeprefix("relax.")
-    return Emit(topi.trilu, (operand(op, "x"), _diagonal(op), name == "triu"), name)
+    return Emit(topi.trilu, (operand(op, "x"), operand(op, "k"), name == "triu"), name)
 
 
 @rule("relax.hamming_window")

@@ -64,9 +64,10 @@ def softplus(op: Operator) -> Emit:
 
 
 @rule("relax.astype")
+@rule("relax.wrap_param")
 def astype(op: Operator) -> Emit:
     """relax.astype(x) -> cast(x)"""
-    return Emit(topi.cast, (operand(op, "x"), result_tensor(op).element), "cast")
+    return Emit(topi.cast, (op.operands[0], result_tensor(op).element), "cast")
 
 
 @rule("relax.where")

@@ -6,7 +6,7 @@ from typing import cast
 
 from ...dialects.relax.image import Resize2d
 from ...dialects.relax.operator import Operator
-from ...topi import image
+from ...topi import image, sampling
 from .rules import Emit, operand, result_dims, result_tensor, rule
 
 
@@ -25,3 +25,17 @@ def resize2d(op: Operator) -> Emit:
     places = cast(Resize2d, op).places()
     args = (operand(op, "data"), result_dims(op), places, how, result_tensor(op).element)
     return Emit(image.resize2d, args, "resize2d")
+
+
+@rule("relax.image.affine_grid")
+def affine_grid(op: Operator) -> Emit:
+    """relax.image.affine_grid(data, size) -> affine_grid(data)"""
+    args = (operand(op, "data"), result_dims(op)[2:], op.attr("align_corners"))
+    return Emit(sampling.affine_grid, args, "affine_grid")
+
+
+@rule("relax.image.grid_sample")
+def grid_sample(op: Operator) -> Emit:
+    """relax.image.grid_sample(data, grid) -> grid_sample(data, grid)"""
+    attrs = (op.attr("method"), op.attr("padding_mode"), op.attr("align_corners"))
+    return Emit(sampling.grid_sample, (*op.operands, *attrs), "grid_sample")

@@ -8,6 +8,7 @@ structure are shared.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,16 +22,21 @@ from ...diagnostics import TiraxError, unknown_name
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
+from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
 from ...ir.transform import Pass
+from ...ir.verify import location_of
 from ...te.emit import TECall, call_te
+from ..bindings.normalize import refine_users
 from . import (
     algebra,
     base,
     creation,
     elementwise,
+    grad,
     image,
     indexing,
+    layout,
     manipulate,
     nn,
     normalization,
@@ -47,8 +53,10 @@ FAMILIES = (
     base,
     creation,
     elementwise,
+    grad,
     image,
     indexing,
+    layout,
     manipulate,
     nn,
     normalization,
@@ -117,12 +125,22 @@ class LegalizeBuilder:
 
     def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
         """The call of a tensor function that is made here; `primfunc_name_hint` names it."""
-        call = call_te(te_func, *args, **kwargs)
+        return self.call(call_te(te_func, *args, **kwargs))
+
+    emit_te = call_te
+
+    def call(self, call: TECall) -> SSAValue:
+        """The call of a tensor function that was made before."""
         for op in call.setup:
             self.emit(op)
         return self.emit(call.call_op(self.legalizer.add_function(call.func)))
 
-    emit_te = call_te
+    def fresh_vars(self, count: int) -> list[SymExpr]:
+        """Symbolic variables that the function does not have yet."""
+        func = self.anchor.parent_op()
+        while func is not None and not isinstance(func, relax.FuncOp):
+            func = func.parent_op()
+        return self.legalizer.fresh_vars(cast(relax.FuncOp, func), count)
 
 
 class _Legalizer:
@@ -139,6 +157,7 @@ class _Legalizer:
                     raise unknown_name("operator", name, OPERATORS)
         self.names: set[str] = set()
         self.by_structure: dict[Hashable, str] = {}
+        self.variables: dict[relax.FuncOp, set[str]] = {}
         self.memo: dict[Hashable, _Memo] = {}
         self.first = module.body.block.first_op
         for op in module.body.block.ops:
@@ -180,6 +199,18 @@ class _Legalizer:
         self.names.add(name)
         return name
 
+    def fresh_vars(self, func: relax.FuncOp, count: int) -> list[SymExpr]:
+        """Symbolic variables `s`, `s_1`, … that a function does not have yet."""
+        taken = self.variables.get(func)
+        if taken is None:
+            values = [v for op in func.walk() for v in (*op.results, *(a for r in op.regions for a in r.block.args))]
+            found = relax.free_symbolic_vars(v.type for v in values)
+            taken = self.variables[func] = {str(v.name) for v in found}
+        names = (n for i in itertools.count() if (n := f"s_{i}" if i else "s") not in taken)
+        fresh = list(itertools.islice(names, count))
+        taken.update(fresh)
+        return [Var(n) for n in fresh]
+
     def function(self, func: relax.FuncOp) -> None:
         """Legalize the operators of a function, of its branches and local functions too."""
         pending = [op for op in func.walk() if isinstance(op, Operator)][::-1]
@@ -219,6 +250,7 @@ class _Legalizer:
         if value.owner in builder.emitted:
             set_name(value, name_of(op.results[0]))
         self._replace(op, value)
+        refine_users(value)
         # An operator of the same kind would meet the same rule again, for ever.
         return [e for e in builder.emitted if e.name != op.name]
 
@@ -228,7 +260,7 @@ class _Legalizer:
         key = _memo_key(op)
         known = self.memo.get(key)
         if known is None:
-            call = call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **emit.options)
+            call = _called(op, emit)
             callee = self.add_function(call.func)
             args = call.args
             kept = _positions(op, call)
@@ -267,6 +299,17 @@ def _pure(op: Operation) -> Operation:
     op.result.replace_all_uses_with(pure.result)
     op.erase()
     return pure
+
+
+def _called(op: Operator, emit: Emit) -> TECall:
+    """The call of the tensor function of an operator, which is named in what may be raised."""
+    try:
+        return call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **emit.options)
+    except TiraxError as error:
+        if error.location is None:
+            error.location = location_of(op)
+            error.message = f"{op.name} has no tensor function: {error.message}"
+        raise
 
 
 def _memo_key(op: Operator) -> Hashable:

@@ -13,6 +13,7 @@ from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
 from ...ir.prim_expr import PrimExpr, const
+from ...te.emit import TECall
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,21 @@ class Builder(Protocol):
         """Insert a detached op in front of the operator; its first result."""
         ...
 
+    def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
+        """The call of a tensor function that is made here; `primfunc_name_hint` names it."""
+        ...
 
-BUILDERS: dict[str, Callable[[Builder, Operator], SSAValue]] = {}
-"""Rules of operators that become other Relax operations, by the operator's name: `(builder, op) -> value`."""
+    def call(self, call: TECall) -> SSAValue:
+        """The call of a tensor function that was made before."""
+        ...
+
+    def fresh_vars(self, count: int) -> list[SymExpr]:
+        """Symbolic variables that the function does not have yet."""
+        ...
+
+
+BUILDERS: dict[str, Callable[[Builder, Operator], SSAValue | None]] = {}
+"""Rules of operators that become other Relax operations, by name: `(builder, op) -> value`; None leaves it as it is."""
 
 RULES: dict[str, Rule] = {}
 """The rule of each operator, by the operator's name."""

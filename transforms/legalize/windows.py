@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
+from ...dialects import relax
 from ...dialects.relax.convolution import CONVOLUTIONS, TRANSPOSED, Convolution
+from ...dialects.relax.layout import Windowed
 from ...dialects.relax.nn import Pad
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.pooling import ADAPTIVE, POOLS, AdaptivePool, Pool
+from ...dialects.sym.data_layout import DataLayout
+from ...dialects.sym.expr import SymExpr
+from ...ir.prim_expr import PrimExpr, as_sym, from_sym
+from ...te.tensor import Tensor, compute
 from ...topi import windows
 from .rules import RULES, Emit, operand, result_dims, result_tensor, rule
 
@@ -22,6 +28,8 @@ def _pairs(padding: Sequence[int]) -> list[tuple[int, int]]:
 def convolution(op: Operator) -> Emit:
     """relax.nn.conv2d(data, weight) -> conv2d(data, weight)"""
     conv = cast(Convolution, op)
+    if conv.is_blocked():
+        return unblocked(conv, convolution)
     rank, groups, layout = conv.RANK, op.attr("groups"), op.attr("data_layout").lower()
     places = (conv.data_places(), conv.kernel_places(), conv.out_places())
     attrs = (_pairs(op.attr("padding")), op.attr("strides"), op.attr("dilation"), groups, result_tensor(op).element)
@@ -33,15 +41,46 @@ def convolution(op: Operator) -> Emit:
 def transposed(op: Operator) -> Emit:
     """relax.nn.conv2d_transpose(data, weight) -> conv2d_transpose(data, weight)"""
     conv = cast(Convolution, op)
+    if conv.is_blocked():
+        return unblocked(conv, transposed)
     places = (conv.data_places(), conv.kernel_places(), conv.out_places())
     attrs = (_pairs(op.attr("padding")), op.attr("strides"), op.attr("dilation"), op.attr("groups"))
     args = (operand(op, "data"), operand(op, "weight"), result_dims(op), places, *attrs, result_tensor(op).element)
     return Emit(windows.transposed_convolution, args, f"conv{conv.RANK}d_transpose")
 
 
+def unblocked(op: Windowed, rule: Callable[[Operator], Emit]) -> Emit:
+    """An operator on layouts in blocks: as one on tensors without, whose elements are fetched and put from and to."""
+    plain = op.unblocked()
+    emit = rule(plain)
+    layouts = [DataLayout.parse(op.attr(n)) for n, _ in op.LAYOUTS]
+    letters = [DataLayout.parse(plain.attr(n)) for n, _ in op.LAYOUTS]
+    dims, count = result_dims(op), len(op.operands)
+
+    def compute_blocked(*tensors: Tensor) -> Tensor:
+        operands = zip(tensors, plain.operands, letters, layouts, strict=False)
+        fetched = [_moved(t, cast(relax.TensorType, v.type).dims or (), a, b) for t, v, a, b in operands]
+        return _moved(emit.function(*fetched, *emit.args[count:], **emit.options), dims, layouts[-1], letters[-1])
+
+    return Emit(compute_blocked, tuple(op.operands), f"{emit.name}_{layouts[0]}".lower())
+
+
+def _moved(x: Tensor, dims: Sequence[SymExpr], new: DataLayout, old: DataLayout) -> Tensor:
+    """x, in the layout `old`, as a tensor of shape `dims` in the layout `new`."""
+    if new == old:
+        return x
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        return x(*(from_sym(e) for e in new.map_to(old).apply([as_sym(v) for v in i])))
+
+    return compute(dims, element, "T_layout_trans", "injective")
+
+
 def pool(op: Operator) -> Emit:
     """relax.nn.max_pool2d(data) -> max_pool2d(data)"""
     p, name = cast(Pool, op), op.name.removeprefix("relax.nn.")
+    if p.is_blocked():
+        return unblocked(p, pool)
     window = (op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), p.widths())
     counted = _pairs(op.attr("padding")) if op.attr("count_include_pad") else None
     args = (operand(op, "data"), result_dims(op), p.places(), *window, name[:3], counted)
@@ -50,7 +89,10 @@ def pool(op: Operator) -> Emit:
 
 def adaptive(op: Operator) -> Emit:
     """relax.nn.adaptive_avg_pool2d(data) -> adaptive_avg_pool2d(data)"""
-    args = (operand(op, "data"), result_dims(op), cast(AdaptivePool, op).places())
+    p = cast(AdaptivePool, op)
+    if p.is_blocked():
+        return unblocked(p, adaptive)
+    args = (operand(op, "data"), result_dims(op), p.places())
     return Emit(windows.adaptive_avg_pool, args, op.name.removeprefix("relax.nn."))
 
 

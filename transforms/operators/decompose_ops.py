@@ -1,50 +1,181 @@
-"""Write composite operators in terms of simple ones."""
+"""Write composite operators in terms of simple ones, as they are at inference or in training."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
+from ...dialects.names import name_of
 from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import ShapeType, free_symbolic_vars
 from ...ir.functions import relax_functions
+from ...ir.substitute import set_type
 from ...ir.transform import Pass
-from .rules import Emit, apply_rules, place
+from ..bindings.normalize import refine_struct_info
+from ..fusion.naming import fresh_suffix
+from .rules import Emit, Rule, apply_rules, place
 
 
 @dataclass(frozen=True)
 class DecomposeOpsForInference(Pass):
-    """Writes out `nn.batch_norm` as it is at inference, whatever its `training` says; in one function or in all.
+    """Writes out `nn.batch_norm` as it is at inference, whatever its `training` says, and `tensor_to_shape`.
 
     y = batch_norm(x, gamma, beta, mean, var)  ->  y = ((x - mean) / sqrt(var + epsilon) * gamma + beta, mean, var)
+    s = tensor_to_shape(t)                     ->  s = match_cast(call_pure_packed("vm.builtin.tensor_to_shape", t), …)
+
+    In the function `func_name`, or in all. The extents of a shape that a tensor gives are new symbolic variables. What
+    is of unknown rank or dtype stays. Raises `NameLookupError` for a function that is not there.
     """
 
     name = "decompose-ops-for-inference"
     func_name: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, {"relax.nn.batch_norm": _batch_norm}, relax_functions(op, self.func_name))
+        _decompose(op, self.func_name, {"relax.nn.batch_norm": _batch_norm_inference})
 
 
-def _batch_norm(op: Operator, emit: Emit) -> SSAValue | None:
+@dataclass(frozen=True)
+class DecomposeOpsForTraining(Pass):
+    """Writes out `nn.batch_norm` as it is in training, whatever it says, `nn.layer_norm` and `tensor_to_shape`.
+
+    y = batch_norm(x, gamma, beta, mean, var)  ->  m = mean(x); v = variance(x), of each channel
+                                                   y = ((x - m) / sqrt(v + epsilon) * gamma + beta,
+                                                        (1 - momentum) * mean + momentum * m, likewise for var)
+    y = layer_norm(x, gamma, beta)             ->  y = (x - mean(x)) / sqrt(variance(x) + epsilon) * gamma + beta
+
+    In the function `func_name`, or in all, as `DecomposeOpsForInference`.
+    """
+
+    name = "decompose-ops-for-training"
+    func_name: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rules = {"relax.nn.batch_norm": _batch_norm_training, "relax.nn.layer_norm": _layer_norm}
+        _decompose(op, self.func_name, rules)
+
+
+def _decompose(module: ModuleOp, func_name: str | None, rules: dict[str, Rule]) -> None:
+    for func in relax_functions(module, func_name):
+        shapes = _Shapes(func)
+        apply_rules(module, {**rules, "relax.tensor_to_shape": shapes.rule}, [func])
+        if shapes.changed:
+            refine_struct_info(func)
+
+
+def _batch_norm_inference(op: Operator, emit: Emit) -> SSAValue | None:
+    if op.tensor("data").rank is None or op.tensor("data").element is None:
+        return None
+    _, _, _, mean, var = op.operands
+    return place(op, relax.TupleOp([_by_channel(op, emit, mean, var), mean, var]))
+
+
+def _batch_norm_training(op: Operator, emit: Emit) -> SSAValue | None:
     data = op.tensor("data")
     if data.rank is None or data.element is None:
         return None
-    x, gamma, beta, mean, var = op.operands
-    others = [i for i in range(data.rank) if i != op.attr("axis") % data.rank]
+    x, _, _, *moving = op.operands
+    others = _other_axes(op, data.rank)
+    batch = [emit("mean", x, axis=others), emit("variance", x, axis=others)]
+    out = _by_channel(op, emit, *batch)
+
+    def average(before: SSAValue, now: SSAValue) -> SSAValue:
+        old, new = (_constant(op, v) for v in (1 - op.attr("momentum"), op.attr("momentum")))
+        return emit("add", emit("multiply", old, before), emit("multiply", new, now))
+
+    return place(op, relax.TupleOp([out, *(average(m, b) for m, b in zip(moving, batch, strict=True))]))
+
+
+def _other_axes(op: Operator, rank: int) -> list[int]:
+    """All axes but that of the channels."""
+    return [i for i in range(rank) if i != op.attr("axis") % rank]
+
+
+def _by_channel(op: Operator, emit: Emit, mean: SSAValue, var: SSAValue) -> SSAValue:
+    """The first result of a batch_norm with this mean and variance of each channel."""
+    x, gamma, beta, _, _ = op.operands
+    others = _other_axes(op, op.tensor("data").rank or 0)
 
     def spread(v: SSAValue) -> SSAValue:
         return emit("expand_dims", v, axis=others) if others else v
 
     centered = emit("subtract", x, spread(mean))
-    variance = spread(var)
-    epsilon = place(op, relax.ConstantOp.of(op.attr("epsilon"), data.element))
-    out = emit("divide", centered, emit("sqrt", emit("add", variance, epsilon)))
+    out = emit("divide", centered, _deviation(op, emit, spread(var)))
     if op.attr("scale"):
         out = emit("multiply", out, spread(gamma))
     if op.attr("center"):
         out = emit("add", out, spread(beta))
-    return place(op, relax.TupleOp([out, mean, var]))
+    return out
+
+
+def _layer_norm(op: Operator, emit: Emit) -> SSAValue | None:
+    data, axes = op.tensor("data"), op.attr("axes")
+    if data.rank is None or data.element is None or not _last(axes, data.rank):
+        return None
+    x, gamma, beta = op.operands
+    centered = emit("subtract", x, emit("mean", x, axis=axes, keepdims=True))
+    variance = emit("variance", x, axis=axes, keepdims=True)
+    out = emit("divide", centered, _deviation(op, emit, variance))
+    if op.attr("scale"):
+        out = emit("multiply", out, gamma)
+    return emit("add", out, beta) if op.attr("center") else out
+
+
+def _last(axes: Sequence[int], rank: int) -> bool:
+    """Whether the axes are the last ones in order: gamma and beta broadcast to data as they are."""
+    return [a % rank for a in axes] == list(range(rank - len(axes), rank))
+
+
+def _deviation(op: Operator, emit: Emit, variance: SSAValue) -> SSAValue:
+    epsilon = _constant(op, op.attr("epsilon"))
+    return emit("sqrt", emit("add", variance, epsilon))
+
+
+def _constant(op: Operator, value: float) -> SSAValue:
+    """A scalar of the dtype of data."""
+    dtype = op.tensor("data").element
+    assert dtype is not None
+    return place(op, relax.ConstantOp.of(value, dtype))
+
+
+class _Shapes:
+    """The rule for shapes that tensors give; their extents become symbolic variables that are new in the function."""
+
+    def __init__(self, func: relax.FuncOp):
+        self._func = func
+        self._taken: set[str] | None = None
+        self.changed = False
+
+    def rule(self, op: Operator, emit: Emit) -> SSAValue | None:
+        result = op.results[0]
+        rank = result.type.rank if isinstance(result.type, ShapeType) else None
+        if rank is None:
+            return None
+        packed = relax.CallPurePackedOp("vm.builtin.tensor_to_shape", list(op.operands), ShapeType.of(ndim=rank))
+        value = place(op, packed)
+        dims = [self._fresh(name_of(op.operands[0]) or "s") for _ in range(rank)]
+        cast = relax.MatchCastOp(value, ShapeType.of(dims))
+        set_type(result, cast.result.type)
+        self.changed = True
+        return place(op, cast)
+
+    def _fresh(self, base: str) -> str:
+        if self._taken is None:
+            self._taken = {str(v.name) for v in free_symbolic_vars(self._types())}
+            self._taken |= {n for op in self._func.walk() for v in _defined(op) if (n := name_of(v))}
+        return fresh_suffix(base, self._taken)
+
+    def _types(self) -> list[Attribute]:
+        return [v.type for op in self._func.walk() for v in _defined(op)]
+
+
+def _defined(op: Operation) -> list[SSAValue]:
+    """The results of an op and the arguments of its blocks."""
+    return [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+
+
+__all__ = ["DecomposeOpsForInference", "DecomposeOpsForTraining"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,8 +20,9 @@ class ExpandMatmulOfSum(Pass):
     """Distributes a matrix product over a sum on its right (for low rank updates of weights).
 
     y = matmul(x, a + b)  ->  y = matmul(x, a) + matmul(x, b)
+    y = matmul(x, permute_dims(a + b))  ->  y = matmul(x, permute_dims(a)) + matmul(x, permute_dims(b))
 
-    Where the addition broadcasts, or its terms are constants, the product stays.
+    So it does over a sum of several terms. Where the addition broadcasts, or both of its terms are constants, it stays.
     """
 
     name = "expand-matmul-of-sum"
@@ -31,15 +33,37 @@ class ExpandMatmulOfSum(Pass):
 
 def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
     x, weights = op.operands
-    total = producer(weights, "add")
-    if total is None or any(t.type != weights.type for t in total.operands) or op.tensor("x2").dims is None:
-        return None
-    if all(_is_constant(t) for t in total.operands):
+    transpose = producer(weights, "permute_dims")
+    total = _sum_of(weights if transpose is None else transpose.operands[0])
+    if total is None:
         return None
     dtype = op.attr("out_dtype")
-    a, b = (emit("matmul", x, t, out_dtype=dtype) for t in total.operands)
-    return emit("add", a, b)
+
+    def product(term: SSAValue) -> SSAValue:
+        factor = term if transpose is None else emit("permute_dims", term, axes=transpose.attr("axes"))
+        return emit("matmul", x, factor, out_dtype=dtype)
+
+    first, *others = _terms(total)
+    return reduce(lambda sum_, term: emit("add", sum_, product(term)), others, product(first))
 
 
-def _is_constant(value: SSAValue) -> bool:
-    return isinstance(value.owner, relax.ConstantOp)
+def _terms(total: Operator) -> list[SSAValue]:
+    """The terms of a sum of sums, in order."""
+    found: list[SSAValue] = []
+    stack = list(total.operands)[::-1]
+    while stack:
+        term = stack.pop()
+        inner = _sum_of(term)
+        if inner is None:
+            found.append(term)
+        else:
+            stack += list(inner.operands)[::-1]
+    return found
+
+
+def _sum_of(value: SSAValue) -> Operator | None:
+    """The addition that gives a value, where it may be expanded."""
+    total = producer(value, "add")
+    if total is None or total.tensor("x1").dims is None or any(t.type != value.type for t in total.operands):
+        return None
+    return None if all(isinstance(t.owner, relax.ConstantOp) for t in total.operands) else total

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from ...dialects import relax
 from ...dialects.relax.operator import Operator
+from ...ir.functions import ops_of_type, relax_functions
 from ...ir.transform import Pass
+from ..bindings.dead_code_elimination import remove_dead_bindings
 from .rules import Emit, apply_rules, producer
 
 
@@ -23,7 +26,19 @@ class RemoveRedundantReshape(Pass):
     name = "remove-redundant-reshape"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(op, {"relax.reshape": _reshape})
+        if apply_rules(op, {"relax.reshape": _reshape}):
+            for func in relax_functions(op):
+                _forward_outputs(func)
+
+
+def _forward_outputs(func: relax.FuncOp) -> None:
+    """Let what is given through a dataflow block be used directly."""
+    for dataflow in ops_of_type(func, relax.DataflowOp):
+        for value, result in zip(dataflow.output_op.values_, dataflow.outputs, strict=True):
+            owner = value.owner
+            if not isinstance(owner, Operation) or owner.parent is not dataflow.body.block:
+                result.replace_all_uses_with(value)
+    remove_dead_bindings(func)
 
 
 def _reshape(op: Operator, emit: Emit) -> SSAValue | None:

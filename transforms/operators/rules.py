@@ -23,11 +23,12 @@ Emit = Callable[..., SSAValue]
 Rule = Callable[[Operator, Emit], SSAValue | None]
 
 
-def apply_rules(module: ModuleOp, rules: Mapping[str, Rule], among: Sequence[relax.FuncOp] | None = None) -> None:
+def apply_rules(module: ModuleOp, rules: Mapping[str, Rule], among: Sequence[relax.FuncOp] | None = None) -> bool:
     """Rewrite the bindings of operators that have a rule, in order of definition, in place, each once.
 
-    In the functions `among`, or all. What nothing uses afterwards is removed in those that changed.
+    In the functions `among`, or all. What nothing uses afterwards is removed in those that changed; whether any did.
     """
+    any_changed = False
     for func in relax_functions(module) if among is None else among:
         changed = False
         for block in binding_blocks(func):
@@ -38,17 +39,13 @@ def apply_rules(module: ModuleOp, rules: Mapping[str, Rule], among: Sequence[rel
         if changed:
             remove_dead_bindings(func)
             name_bindings(func)
+        any_changed |= changed
+    return any_changed
 
 
 def _apply(rule: Rule, op: Operator) -> bool:
     made: set[Operation] = set()
-
-    def emit(name: str, *args: SSAValue | Sequence[SSAValue], **attrs: PyValue) -> SSAValue:
-        new = relax.OPERATORS[f"relax.{name}"].make(*args, **attrs)
-        made.add(new)
-        return place(op, new)
-
-    value = rule(op, emit)
+    value = rule(op, emitter(op, made))
     if value is None:
         return False
     result = op.results[0]
@@ -62,6 +59,24 @@ def _apply(rule: Rule, op: Operator) -> bool:
     op.detach()
     op.erase()
     return True
+
+
+def emitter(anchor: Operation, made: set[Operation] | None = None) -> Emit:
+    """`emit(name, *args, **attrs)` that puts operators before `anchor`, and adds them to `made`.
+
+    Arguments may be leaves that stand nowhere yet.
+    """
+
+    def emit(name: str, *args: SSAValue | Sequence[SSAValue], **attrs: PyValue) -> SSAValue:
+        new = relax.OPERATORS[f"relax.{name}"].make(*args, **attrs)
+        for operand in new.operands:  # a leaf that was made for it
+            if isinstance(operand.owner, Operation) and operand.owner.parent is None:
+                place(anchor, operand.owner)
+        if made is not None:
+            made.add(new)
+        return place(anchor, new)
+
+    return emit
 
 
 def place(anchor: Operation, new: Operation) -> SSAValue:

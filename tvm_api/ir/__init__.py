@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir import equality as _equality
-from ...ir.expr import GlobalVar, Op
+from ...ir.expr import Attrs, Expr, GlobalVar, Op
 from ...ir.module import IRModule
+from ...ir.prim_expr import PrimExpr
 from ...ir.relax_function import BaseFunc, DictAttrs
+from ...ir.relax_utils import load_json, save_json
+from ...ir.struct_info import VDevice
 from . import instrument, transform
+
+Array = list
+Map = dict
+BaseExpr = RelaxExpr = Expr
 
 
 def _operation(node: Any) -> Any:
@@ -32,13 +39,22 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 
 
 __all__ = [
+    "Array",
+    "Attrs",
+    "BaseExpr",
     "BaseFunc",
     "DictAttrs",
     "GlobalVar",
     "IRModule",
+    "Map",
     "Op",
+    "PrimExpr",
+    "RelaxExpr",
+    "VDevice",
     "assert_structural_equal",
     "instrument",
+    "load_json",
+    "save_json",
     "structural_equal",
     "structural_hash",
     "transform",

@@ -1,7 +1,18 @@
 """`tvm.ir.transform`: passes and sequences of them."""
 
+from ...ir.pass_tools import ApplyPassToFunction, PrintIR
 from ...ir.transform import Pass, PassContext, PassInfo, PassInstrument, Sequential, module_pass
 
 ModulePass = Pass
 
-__all__ = ["ModulePass", "Pass", "PassContext", "PassInfo", "PassInstrument", "Sequential", "module_pass"]
+__all__ = [
+    "ApplyPassToFunction",
+    "ModulePass",
+    "Pass",
+    "PassContext",
+    "PassInfo",
+    "PassInstrument",
+    "PrintIR",
+    "Sequential",
+    "module_pass",
+]

@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...frontend.block_builder import BlockBuilder
-from ...ir.functor import PyExprMutator, PyExprVisitor
+from ...ir.binding_rewrite import DataflowBlockRewrite
+from ...ir.functor import ExprFunctor, PyExprMutator, PyExprVisitor
 from ...ir.relax_expr import (
     Binding,
     BindingBlock,
@@ -20,8 +21,10 @@ from ...ir.relax_expr import (
     FuncStructInfo,
     Function,
     GlobalVar,
+    Id,
     If,
     MatchCast,
+    NullValue,
     ObjectStructInfo,
     PrimStructInfo,
     PrimValue,
@@ -40,18 +43,41 @@ from ...ir.relax_expr import (
 )
 from ...ir.relax_ops import (
     call_dps_packed,
+    call_inplace_packed,
     call_packed,
     call_pure_packed,
     call_tir,
     call_tir_inplace,
+    call_tir_with_grad,
 )
+from ...ir.relax_utils import convert_to_expr, extern, get_shape_of, prim_value
+from ...ir.struct_info import VDevice
 from ...runtime import Executable, VirtualMachine
 
 if TYPE_CHECKING:
     from ..compilation import build_relax as build
-    from . import analysis, dpl, expr, expr_functor, frontend, op, struct_info, transform
+    from . import (
+        analysis,
+        backend,
+        binding_rewrite,
+        block_builder,
+        dpl,
+        expr,
+        expr_functor,
+        frontend,
+        op,
+        pipeline,
+        struct_info,
+        testing,
+        training,
+        transform,
+        utils,
+    )
 
-_MODULES = frozenset(("analysis", "dpl", "expr", "expr_functor", "frontend", "op", "struct_info", "transform"))
+_MODULES = frozenset(
+    ("analysis", "backend", "binding_rewrite", "block_builder", "dpl", "expr", "expr_functor", "frontend", "op")
+    + ("pipeline", "struct_info", "testing", "training", "transform", "utils")
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -63,11 +89,28 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def get_pipeline(name: str = "zero") -> Any:
-    """A named pipeline of passes."""
-    from ..compilation import get_pipeline as found
+def get_pipeline(name: str = "zero", **options: Any) -> Any:
+    """A named pipeline of passes; one that `register_pipeline` added may take options."""
+    from .pipeline import get_pipeline as found
 
-    return found(name)
+    return found(name, **options)
+
+
+def get_default_pipeline(target: Any = None) -> Any:
+    """The pipeline that `build` runs."""
+    from .pipeline import get_default_pipeline as found
+
+    return found(target)
+
+
+def register_pipeline(name: str) -> Any:
+    """The decorator of a function that makes a pass: `get_pipeline(name)` calls it."""
+    from .pipeline import register_pipeline as register
+
+    return register(name)
+
+
+VMExecutable = Executable
 
 
 __all__ = [
@@ -78,15 +121,19 @@ __all__ = [
     "Constant",
     "DataTypeImm",
     "DataflowBlock",
+    "DataflowBlockRewrite",
     "DataflowVar",
     "Executable",
     "Expr",
+    "ExprFunctor",
     "ExternFunc",
     "FuncStructInfo",
     "Function",
     "GlobalVar",
+    "Id",
     "If",
     "MatchCast",
+    "NullValue",
     "ObjectStructInfo",
     "PrimStructInfo",
     "PrimValue",
@@ -101,22 +148,40 @@ __all__ = [
     "Tuple",
     "TupleGetItem",
     "TupleStructInfo",
+    "VDevice",
+    "VMExecutable",
     "Var",
     "VarBinding",
     "VirtualMachine",
     "analysis",
+    "backend",
+    "binding_rewrite",
+    "block_builder",
     "build",
     "call_dps_packed",
+    "call_inplace_packed",
     "call_packed",
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",
+    "call_tir_with_grad",
     "const",
+    "convert_to_expr",
     "dpl",
     "expr",
     "expr_functor",
+    "extern",
     "frontend",
+    "get_default_pipeline",
+    "get_pipeline",
+    "get_shape_of",
     "op",
+    "pipeline",
+    "prim_value",
+    "register_pipeline",
     "struct_info",
+    "testing",
+    "training",
     "transform",
+    "utils",
 ]

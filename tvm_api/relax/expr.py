@@ -1,6 +1,7 @@
 """`tvm.relax.expr`: Relax expressions."""
 
 from ...ir.relax_expr import (
+    BaseFunc,
     Binding,
     BindingBlock,
     Call,
@@ -15,6 +16,7 @@ from ...ir.relax_expr import (
     Id,
     If,
     MatchCast,
+    NullValue,
     PrimValue,
     SeqExpr,
     ShapeExpr,
@@ -25,8 +27,10 @@ from ...ir.relax_expr import (
     VarBinding,
     const,
 )
+from ...ir.relax_utils import extern, get_shape_of, prim_value
 
 __all__ = [
+    "BaseFunc",
     "Binding",
     "BindingBlock",
     "Call",
@@ -41,6 +45,7 @@ __all__ = [
     "Id",
     "If",
     "MatchCast",
+    "NullValue",
     "PrimValue",
     "SeqExpr",
     "ShapeExpr",
@@ -50,4 +55,7 @@ __all__ = [
     "Var",
     "VarBinding",
     "const",
+    "extern",
+    "get_shape_of",
+    "prim_value",
 ]

@@ -8,17 +8,21 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
-
 from ... import script
 from ...diagnostics import TiraxError
 from ...ir.module import IRModule
-from ...ir.relax_function import BaseFunc
+from ...ir.well_formed import check_well_formed
 
 
-def parsed_class(cls: type) -> IRModule:
-    """The module that a class is."""
-    return IRModule(script.parse_class(cls, sys._getframe(2)))
+def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
+    """The module that a class is. Raises `IllFormedError` for one that is not well formed, where that is asked for."""
+    module = IRModule(script.parse_class(cls, sys._getframe(2)))
+    return _checked(module) if well_formed else module
+
+
+def _checked(module: IRModule) -> IRModule:
+    check_well_formed(module)
+    return module
 
 
 def is_method(func: FunctionType) -> bool:
@@ -35,20 +39,22 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             return decorate
         if not isinstance(func, FunctionType):
             raise TiraxError(f"the decorator of {kind} takes a function", found=type(func).__name__)
-        return func if is_method(func) else _function_of(script.parse_decorated(func), func.__name__)
+        if is_method(func):
+            return func
+        module = IRModule(script.parse_decorated(func))
+        return (_checked(module) if options.get("check_well_formed", True) else module)[func.__name__]
 
     return decorate
-
-
-def _function_of(module: ModuleOp, name: str) -> BaseFunc:
-    return IRModule(module)[name]
 
 
 def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> Any:
     """What TVMScript text is: a module, or the function where the text is one function without a module around it.
 
-    Raises `ScriptError`, which shows the line and place, for text that is not TVMScript.
+    Raises `ScriptError`, which shows the line and place, for text that is not TVMScript, and `IllFormedError` for a
+    module that is not well formed, unless `check_well_formed` is False.
     """
     module = IRModule(script.parse_source(text, extra_vars=extra_vars))
+    if check_well_formed:
+        _checked(module)
     alone = len(module) == 1 and not any(isinstance(s, ast.ClassDef) for s in ast.parse(text).body)
     return module[module.names[0]] if alone else module

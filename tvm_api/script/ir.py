@@ -12,8 +12,12 @@ __tirax_script_dialect__ = "ir"
 
 
 def ir_module(cls: type | None = None, check_well_formed: bool = True) -> Any:
-    """Make an `IRModule` of a class whose methods are functions in TVMScript."""
-    return (lambda c: parsed_class(c)) if cls is None else parsed_class(cls)
+    """Make an `IRModule` of a class whose methods are functions in TVMScript.
+
+    Raises `ScriptError` for what is not TVMScript, and `IllFormedError` for a module that is not well formed, unless
+    `check_well_formed` is False.
+    """
+    return (lambda c: parsed_class(c, check_well_formed)) if cls is None else parsed_class(cls, check_well_formed)
 
 
 def module_attrs(attrs: dict[str, Any], allow_overwrite: bool = False) -> None:

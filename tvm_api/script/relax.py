@@ -10,10 +10,12 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from ...dialects.relax.devices import device_of
 from ...ir.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
 from ...ir.expr import Tuple as TupleExpr
 from ...ir.relax_ops import (
     call_dps_packed,
+    call_inplace_packed,
     call_packed,
     call_pure_packed,
     call_tir,
@@ -111,6 +113,11 @@ def dtype(value: Any) -> DataTypeImm:
     return DataTypeImm(value)
 
 
+def device(device_type: int | builtins.str, index: int | None = None) -> builtins.str:
+    """A device as operators take it, by the number or the name of its kind."""
+    return device_of(device_type, index)
+
+
 def null_value() -> NullValue:
     """An object that stands for nothing."""
     return NullValue()
@@ -137,12 +144,14 @@ __all__ = [
     "Tensor",
     "Tuple",
     "call_dps_packed",
+    "call_inplace_packed",
     "call_packed",
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",
     "call_tir_with_grad",
     "const",
+    "device",
     "dtype",
     "function",
     "image",

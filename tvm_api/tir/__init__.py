@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import te as _te
+from ...ir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
+from ...ir.index_map import IndexMap
 from ...ir.prim_expr import PrimExpr, Select, SizeVar, Var, const
 from ...ir.tir_expr import Buffer, PrimFunc, Stmt, decl_buffer
 
@@ -27,15 +29,20 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "BijectiveLayout",
     "Buffer",
     "FloatImm",
+    "IndexMap",
     "IntImm",
+    "Layout",
     "PrimExpr",
     "PrimFunc",
     "Select",
     "SizeVar",
     "Stmt",
     "Var",
+    "bijective_layout",
     "const",
     "decl_buffer",
+    "layout",
 ]

@@ -1,16 +1,20 @@
-"""The code blocks of docs/dpl.md run, one after the other, and what they assert holds."""
+"""The code blocks of docs/dpl.md and docs/codegen.md run, one after the other, and what they assert holds."""
 
 import importlib.util
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "dpl.md"
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_examples_of_the_page(tmp_path):
-    blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 6
-    path = tmp_path / "dpl_page.py"
+@pytest.mark.parametrize("page", ["dpl", "codegen"])
+def test_the_examples_of_the_page(tmp_path, page):
+    text = (DOCS / f"{page}.md").read_text()
+    blocks = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 5
+    path = tmp_path / f"{page}_page.py"
     path.write_text("\n".join(blocks))
-    spec = importlib.util.spec_from_file_location("dpl_page", path)
+    spec = importlib.util.spec_from_file_location(f"{page}_page", path)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))

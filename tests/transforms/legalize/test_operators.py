@@ -5,6 +5,7 @@ Every row is built, written and read as text, legalized, run on the interpreter 
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -54,17 +55,17 @@ n = Var("n")
 CASES: list[Case] = [
     ("full_like", [A, "[] f32"], {}),
     ("full_like", [A, constant(2.5)], {"dtype": "int32"}),
-    ("arange", [prim(10)], {}),
+    ("arange", [prim(0), prim(10), prim(1)], {}),
     ("arange", [prim(1), prim(10), prim(2)], {}),
     ("arange", [prim(10), prim(1), prim(-2)], {"dtype": "float32"}),
     ("arange", [num(0.5), num(2.0), num(0.25)], {}),
-    ("eye", [prim(3)], {"dtype": "float32"}),
+    ("eye", [prim(3), prim(3), prim(0)], {"dtype": "float32"}),
     ("eye", [prim(3), prim(5), prim(1)], {"dtype": "int8"}),
     ("eye_like", ["[n, 4] f32", prim(-1)], {}),
-    ("tril", ["[2, n, 4] f32"], {}),
+    ("tril", ["[2, n, 4] f32", prim(0)], {}),
     ("tril", ["[3, n] i32", prim(1)], {}),
     ("triu", ["[2, n, 4] f16", prim(-1)], {}),
-    ("triu", ["[n, n] i1"], {}),
+    ("triu", ["[n, n] i1", prim(0)], {}),
     ("hamming_window", [prim(10), prim(1), num(0.54), num(0.46)], {"dtype": "float32"}),
     ("hamming_window", [prim(7), prim(0), num(0.54), num(0.46)], {"dtype": "float64"}),
     ("hamming_window", [prim(1), prim(0), num(0.54), num(0.46)], {"dtype": "float32"}),
@@ -100,8 +101,12 @@ CASES: list[Case] = [
     ("index_tensor", ["[3, n] f32", ["[2] i32"]], {}),
     ("one_hot", ["[n] i64", num(1.0), num(0.0)], {"depth": 5}),
     ("one_hot", ["[n, 2] i32", prim(1), prim(-1)], {"depth": 3, "axis": 0}),
+    ("image.affine_grid", ["[n, 2, 3] f32", shape(4, 5)], {}),
+    ("image.grid_sample", ["[n, 3, 5, 4] f32", "[n, 2, 6, 7] f32"], {"padding_mode": "border"}),
+    ("wrap_param", ["[n, 4] f16"], {}),
+    ("wrap_param", ["[n, 4] f32"], {"dtype": "int32"}),
     ("slice_scatter", ["[8, n] f32", "[3, n] f32", prim(1), prim(7), prim(2)], {}),
-    ("slice_scatter", ["[n, 5] f32", "[n, 2] f32", prim(-3), prim(-1)], {"axis": 1}),
+    ("slice_scatter", ["[n, 5] f32", "[n, 2] f32", prim(-3), prim(-1), prim(1)], {"axis": 1}),
     ("nn.pad", ["[2, n] f32"], {"pad_width": [0, 0, 1, 2]}),
     ("nn.pad", ["[n, 3] i32"], {"pad_width": [1, 0, 1, 2], "pad_value": 3.0}),
     ("nn.pad", ["[n, 3] f32"], {"pad_width": [0, 0, 1, 2], "pad_mode": "reflect"}),
@@ -345,7 +350,12 @@ def test_every_operator_has_a_rule_and_a_case() -> None:
     elsewhere = runpy.run_path(str(Path(__file__).with_name("test_meaning.py")))["CASES"]
     core = {name for name, cls in OPERATORS.items() if cls.__module__.startswith("tirax.")}
     core -= set(BUILDERS)  # test_base.py is about these
+    # these allocate and free: passes make them, and the host lowering takes them
+    memory = re.compile(r"relax\.(builtin|memory|vm)\.(alloc|kill)_\w+")
+    core = {name for name in core if not memory.fullmatch(name)}
     assert core - set(RULES) == set()
+    core = {name for name in core if not name.startswith("relax.grad.")}  # tests/transforms/training has these
+    core -= {"relax.nn.attention_var_len"}  # test_attention.py is about it
     assert core - {f"relax.{name}" for name, _, _ in [*elsewhere, *CASES]} == set()
 
 
@@ -379,7 +389,7 @@ def test_printed(case: tuple[str, Any], golden: Callable[[str, str], None]) -> N
 INFERENCE: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("strided_slice", ["[n, m]", [prim(0)], [prim(1)], [prim(n)]], {}, "[max(n - min(1, n), 0), m]"),
     ("strided_slice", ["ndim = 2", [prim(0)], [prim(1)], [prim(3)]], {}, "ndim = 2"),
-    ("arange", [prim(n)], {}, "[n]"),
+    ("arange", [prim(0), prim(n), prim(1)], {}, "[n]"),
     ("repeat", ["[n, m]"], {"repeats": 2}, "[n * m * 2]"),
     ("repeat", ["ndim = 3"], {"repeats": 2, "axis": 1}, "ndim = 3"),
     ("tile", ["[n]"], {"repeats": [2, 3]}, "[2, n * 3]"),
@@ -443,19 +453,19 @@ def test_unknown_dtype(name: str) -> None:
 
 ERRORS: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("arange", [prim(1), prim(3), prim(0)], {}, r"relax\.arange: argument step must not be zero"),
-    ("arange", ["[n] f32"], {}, r"relax\.arange: argument start must be a scalar"),
-    ("eye", [num(2.0)], {}, r"relax\.eye: argument n must be an integer"),
-    ("eye_like", ["[n] f32"], {}, r"relax\.eye_like: argument x must be a matrix"),
-    ("tril", ["[n] f32"], {}, r"relax\.tril: argument x must have two dimensions"),
+    ("arange", ["[n] f32", prim(1), prim(1)], {}, r"relax\.arange: argument start must be a scalar"),
+    ("eye", [num(2.0), prim(1), prim(0)], {}, r"relax\.eye: argument n must be an integer"),
+    ("eye_like", ["[n] f32", prim(0)], {}, r"relax\.eye_like: argument x must be a matrix"),
+    ("tril", ["[n] f32", prim(0)], {}, r"relax\.tril: argument x must have two dimensions"),
     ("full_like", ["[n] f32", "[2] f32"], {}, r"relax\.full_like: argument fill_value must be a scalar"),
     ("hamming_window", [prim(0), prim(1), num(0.5), num(0.5)], {}, "argument window_size must be positive"),
     ("repeat", ["[n] f32"], {"repeats": 0}, r"relax\.repeat: attribute repeats must be positive"),
     ("repeat", ["[n] f32"], {"repeats": 2, "axis": 1}, r"relax\.repeat: attribute axis is out of range"),
     ("tile", ["[n] f32"], {"repeats": [-1]}, r"relax\.tile: attribute repeats must not be negative"),
     ("flip", ["[n] f32"], {"axis": 1}, r"relax\.flip: attribute axis is out of range"),
-    ("stack", [["[2] f32", "[3] f32"]], {}, r"relax\.stack: xs\[1\] has another extent in dimension 0"),
-    ("stack", [["[2] f32", "[2] i32"]], {}, r"relax\.stack: all of xs must have one dtype"),
-    ("meshgrid", [["[2] f32", "[2, 2] f32"]], {}, r"relax\.meshgrid: xs\[1\] must be a vector"),
+    ("stack", [["[2] f32", "[3] f32"]], {}, r"relax\.stack: tensors\[1\] has another extent in dimension 0"),
+    ("stack", [["[2] f32", "[2] i32"]], {}, r"relax\.stack: all of tensors must have one dtype"),
+    ("meshgrid", [["[2] f32", "[2, 2] f32"]], {}, r"relax\.meshgrid: tensors\[1\] must be a vector"),
     ("meshgrid", [["[2] f32"]], {"indexing": "ji"}, r"relax\.meshgrid: attribute indexing is unknown"),
     ("collapse_sum_to", ["[2, 3] f32", shape(2)], {}, r"relax\.collapse_sum_to: the target does not broadcast"),
     ("strided_slice", ["[4] f32", [prim(1)], [prim(0)], [prim(2)]], {}, r"relax\.strided_slice: attribute axes is out"),
@@ -466,7 +476,12 @@ ERRORS: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("gather_nd", ["[4] f32", "[4, 2] i64"], {}, r"relax\.gather_nd: the last dimension of indices is too great"),
     ("index_tensor", ["[4] f32", ["[2] i64", "[2] i64"]], {}, "more indices than dimensions of data"),
     ("one_hot", ["[4] i64", num(1.0), prim(0)], {"depth": 2}, r"relax\.one_hot: on_value and off_value must have one"),
-    ("slice_scatter", ["[4] f32", "[2] f32", prim(0), prim(3)], {}, "argument src has another extent in dimension 0"),
+    (
+        "slice_scatter",
+        ["[4] f32", "[2] f32", prim(0), prim(3), prim(1)],
+        {},
+        "argument src has another extent in dimension 0",
+    ),
     ("scatter_elements", ["[4] f32", "[2] i64", "[3] f32"], {}, "argument updates has the wrong extent in dimension 0"),
     ("scatter_elements", ["[4] f32", "[2] i64", "[2] f32"], {"reduction": "sub"}, "attribute reduction is unknown"),
     ("scatter_nd", ["[4] f32", "[2, 2] i64", "[2] f32"], {}, "the last dimension of indices is too great"),
@@ -496,7 +511,8 @@ ERRORS: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("nn.cross_entropy_with_logits", ["[2] f32", "[3] f32"], {}, "argument labels has another extent in dimension 0"),
     ("nn.conv2d", ["[2, 3, 8, 8] f32", "[4, 2, 3, 3] f32"], {}, "weight has another number of input channels"),
     ("nn.conv2d", ["[2, 3, 8] f32", "[4, 3, 3, 3] f32"], {}, r"relax\.nn\.conv2d: argument data must have 4 dim"),
-    ("nn.conv2d", ["[2, 3, 8, 8] f32", "[4, 3, 3, 3] f32"], {"data_layout": "NCHW4c"}, "attribute data_layout is no"),
+    ("nn.conv2d", ["[2, 3, 8, 8] f32", "[4, 3, 3, 3] f32"], {"data_layout": "NCHZ"}, "attribute data_layout is no"),
+    ("nn.conv2d", ["[2, 3, 8, 8] f32", "[4, 3, 3, 3] f32"], {"data_layout": "NCHW4c"}, "data must have 5 dim"),
     ("nn.conv2d", ["[2, 3, 2, 2] f32", "[4, 3, 3, 3] f32"], {}, "the kernel is greater than the padded data"),
     (
         "nn.conv2d",

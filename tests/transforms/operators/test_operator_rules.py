@@ -1,13 +1,17 @@
 """Small passes on single operators: what they rewrite, what they leave, that the meaning stays."""
 
+import numpy as np
 import pytest
 
-from tirax.interpreter import assert_same_meaning
+import tirax.tvm_api as tvm
+from tirax.interpreter import assert_same_meaning, interpret, random_inputs
+from tirax.ir.functions import functions
 from tirax.transforms.operators.decompose_ops import DecomposeOpsForInference
 from tirax.transforms.operators.expand_matmul_of_sum import ExpandMatmulOfSum
 from tirax.transforms.operators.remove_redundant_reshape import RemoveRedundantReshape
 from tirax.transforms.operators.reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
 from tirax.transforms.operators.reorder_take_after_matmul import ReorderTakeAfterMatmul
+from tirax.tvm_api import IRModule, relax
 from tirax.tvm_api.relax import transform
 from tirax.tvm_api.script import from_source
 
@@ -55,11 +59,34 @@ CASES = {
         (X, "p = R.reshape(x, (4, n))", "q = R.exp(p)", "r = R.reshape(p, (n * 4,))", "q, r"),
         ["reshape", "exp", "reshape"],
     ),
+    "nothing left": (RemoveRedundantReshape, (X, "p = R.reshape(x, (n, 4))", "p"), []),
     "one reshape": (RemoveRedundantReshape, (X, "p = R.reshape(x, (4, n))", "p"), None),
     "matmul of sum": (
         ExpandMatmulOfSum,
         (f"{X}, {W}", "s = R.add(a, b)", "y = R.matmul(x, s)", "y"),
         ["matmul", "matmul", "add"],
+    ),
+    "matmul of transposed sum": (
+        ExpandMatmulOfSum,
+        (
+            f'{X}, c: R.Tensor((6, 4), "float32"), d: R.Tensor((6, 4), "float32")',
+            "s = R.add(c, d)",
+            "t = R.permute_dims(s)",
+            "y = R.matmul(x, t)",
+            "y",
+        ),
+        ["permute_dims", "matmul", "permute_dims", "matmul", "add"],
+    ),
+    "matmul of three terms": (
+        ExpandMatmulOfSum,
+        (
+            f'{X}, {W}, c: R.Tensor((4, 6), "float32")',
+            "s = R.add(c, b)",
+            "t = R.add(a, s)",
+            "y = R.matmul(x, t)",
+            "y",
+        ),
+        ["matmul", "matmul", "add", "matmul", "add"],
     ),
     "matmul of broadcast": (
         ExpandMatmulOfSum,
@@ -108,6 +135,36 @@ CASES = {
         ReorderTakeAfterMatmul,
         (f'{X}, {W}, i: R.Tensor((3,), "int64")', "t = R.take(a, i, axis=1)", "y = R.matmul(x, t)", "y"),
         ["matmul", "take"],
+    ),
+    "take of matrices": (
+        ReorderTakeAfterMatmul,
+        (
+            'x: R.Tensor(("n", 2, 4), "float32"), w: R.Tensor((3, 4, 5), "float32"), i: R.Tensor(("n",), "int64")',
+            "t = R.take(w, i, axis=0)",
+            "y = R.matmul(x, t)",
+            "y",
+        ),
+        ["permute_dims", "reshape", "matmul", "reshape", "take", "einsum"],
+    ),
+    "take of columns of a batch": (
+        ReorderTakeAfterMatmul,
+        (
+            'x: R.Tensor((3, "n", 4), "float32"), w: R.Tensor((3, 4, 5), "float32"), i: R.Tensor((2,), "int64")',
+            "t = R.take(w, i, axis=-1)",
+            "y = R.matmul(x, t)",
+            "y",
+        ),
+        ["matmul", "take"],
+    ),
+    "take of columns of a batch for one": (
+        ReorderTakeAfterMatmul,
+        (
+            'x: R.Tensor(("n", 4), "float32"), w: R.Tensor((3, 4, 5), "float32"), i: R.Tensor((2,), "int64")',
+            "t = R.take(w, i, axis=-1)",
+            "y = R.matmul(x, t)",
+            "y",
+        ),
+        None,
     ),
     "take of rows": (
         ReorderTakeAfterMatmul,
@@ -176,3 +233,13 @@ def test_a_sum_of_constants_is_left_to_folding(parse):
       %y = relax.matmul %x, %s : !relax.tensor<[n, 2], f32>
       relax.return %y : !relax.tensor<[n, 2], f32> }"""
     assert str(ExpandMatmulOfSum()(parse(text))) == str(parse(text))
+
+
+def test_take_of_matrices_native():
+    _, text, _ = CASES["take of matrices"]
+    before = program(*text)
+    vm = relax.VirtualMachine(relax.build(IRModule(ReorderTakeAfterMatmul()(before)), target="llvm"), tvm.cpu())
+    for n in (4, 1, 0):
+        inputs = random_inputs(functions(before)["main"], {"n": n})
+        found = vm["main"](*map(tvm.nd.array, inputs)).numpy()
+        np.testing.assert_allclose(found, interpret(before, "main", inputs), rtol=1e-5, atol=1e-6)

@@ -1,5 +1,5 @@
 """`tvm.relax.frontend`: models from elsewhere."""
 
-from ....frontend import nn
+from . import nn
 
 __all__ = ["nn"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....ir.relax_ops import (
     call_dps_packed,
+    call_inplace_packed,
     call_pure_packed,
     call_tir,
     call_tir_inplace,
@@ -28,6 +29,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "call_dps_packed",
+    "call_inplace_packed",
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",

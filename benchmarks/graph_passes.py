@@ -1,0 +1,218 @@
+"""What passes on graphs cost as the graph grows: pattern rewriting, and legalization with fusion of a transformer.
+
+    python benchmarks/graph_passes.py [--repeats 3] [--only patterns|transformer]
+
+Each figure is of a fresh copy of the module. `cpu` is the time of this process alone, which other programs of a shared
+machine change less than `wall`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable
+
+import measure
+
+BINDINGS = (1_000, 4_000, 16_000)
+PATTERNS = 50
+LAYERS = (12, 24, 48)
+
+Row = dict[str, float]
+
+
+def clocked(make: Callable[[], object], run: Callable[[object], object], repeats: int) -> Row:
+    """Seconds of `run(make())`, `make` not counted: the least of `repeats`, by the clock and by the process."""
+    best: Row = {}
+    for _ in range(repeats):
+        given = make()
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        run(given)
+        spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+        best = {k: min(v, best.get(k, v)) for k, v in spent.items()}
+    return best
+
+
+def chain(bindings: int) -> object:
+    """A function of one dataflow block: groups of four bindings, one of which two of the patterns match."""
+    from tirax.tvm_api import relax
+    from tirax.tvm_api.relax import op
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo(("n", 16), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            value = x
+            for _ in range(bindings // 4):
+                one = bb.emit(op.exp(value))
+                two = bb.emit(op.add(one, value))
+                three = bb.emit(op.nn.relu(two))
+                value = bb.emit(op.multiply(three, value))
+            result = bb.emit_output(value)
+        bb.emit_func_output(result)
+    return bb.get()
+
+
+def rewriters() -> object:
+    """50 rules as one: of them two match, each in every fourth binding; the others nearly do."""
+    from tirax.tvm_api.relax import op
+    from tirax.tvm_api.relax.dpl import PatternMatchingRewriter, is_op, wildcard
+
+    inner = ["sin", "cos", "tanh", "sigmoid", "sqrt", "negative", "abs", "log", "floor", "ceil", "round", "square"]
+    outer = ["add", "multiply", "exp", "nn.relu"]
+    x = wildcard()
+    rules = [
+        (is_op("relax.nn.relu")(is_op("relax.add")(wildcard(), x)), lambda _, m: op.nn.gelu(m[x])),
+        (is_op("relax.multiply")(is_op("relax.nn.gelu")(x), wildcard()), lambda _, m: op.nn.silu(m[x])),
+    ]
+    for i in range(PATTERNS - len(rules)):
+        within = is_op(f"relax.{inner[i % len(inner)]}")(wildcard())
+        name = outer[i % len(outer)]
+        args = [within, wildcard()] if name in ("add", "multiply") else [within]
+        rules.append((is_op(f"relax.{name}")(*args), lambda expr, _: expr))
+    whole = PatternMatchingRewriter.from_pattern(*rules[0])
+    for rule in rules[1:]:
+        whole = whole | PatternMatchingRewriter.from_pattern(*rule)
+    return whole
+
+
+def fusion_patterns() -> list[tuple[str, object]]:
+    """50 patterns for `FuseOpsByPattern`, of which the last one matches."""
+    from tirax.tvm_api.relax.dpl import is_op, wildcard
+
+    inner = ["sin", "cos", "tanh", "sigmoid", "sqrt", "negative", "abs"]
+    relu = is_op("relax.nn.relu")
+    near = [relu(is_op(f"relax.{inner[i % len(inner)]}")(wildcard())) for i in range(PATTERNS - 1)]
+    wanted = relu(is_op("relax.add")(is_op("relax.exp")(wildcard()), wildcard()))
+    return [(f"lib.p{i}", p) for i, p in enumerate([*near, wanted])]
+
+
+def transformer(layers: int, size: int = 256, heads: int = 4) -> object:
+    """Encoder layers (attention written out, 36 operators each) over a batch and a length that are symbolic."""
+    from tirax.tvm_api import relax
+    from tirax.tvm_api.relax import op
+
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo(("b", "n", size), "float32"))
+    mask = relax.Var("mask", relax.TensorStructInfo(("b", 1, "n", "n"), "float32"))
+    batch, length = x.struct_info.shape.values[:2]
+    params = [x, mask]
+
+    def param(*shape: int) -> object:
+        params.append(relax.Var(f"p{len(params)}", relax.TensorStructInfo(shape, "float32")))
+        return params[-1]
+
+    def linear(value: object, inputs: int, outputs: int) -> object:
+        weight = bb.emit(op.permute_dims(param(outputs, inputs)))
+        return bb.emit(op.add(bb.emit(op.matmul(value, weight)), param(outputs)))
+
+    def head(value: object, axes: list[int]) -> object:
+        parts = bb.emit(op.reshape(linear(value, size, size), (batch, length, heads, size // heads)))
+        return bb.emit(op.permute_dims(parts, axes))
+
+    def norm(value: object) -> object:
+        return bb.emit(op.nn.layer_norm(value, param(size), param(size), axes=[-1]))
+
+    def layer(value: object) -> object:
+        h = norm(value)
+        q, k, v = head(h, [0, 2, 1, 3]), head(h, [0, 2, 3, 1]), head(h, [0, 2, 1, 3])
+        scores = bb.emit(op.multiply(bb.emit(op.matmul(q, k)), relax.const((size // heads) ** -0.5, "float32")))
+        weights = bb.emit(op.nn.softmax(bb.emit(op.add(scores, mask))))
+        mixed = bb.emit(op.permute_dims(bb.emit(op.matmul(weights, v)), [0, 2, 1, 3]))
+        value = bb.emit(op.add(value, linear(bb.emit(op.reshape(mixed, (batch, length, size))), size, size)))
+        wide = bb.emit(op.nn.gelu(linear(norm(value), size, 4 * size)))
+        return bb.emit(op.add(value, linear(wide, 4 * size, size)))
+
+    with bb.function("main"):
+        with bb.dataflow():
+            value = x
+            for _ in range(layers):
+                value = layer(value)
+            result = bb.emit_output(norm(value))
+        bb.emit_func_output(result, params)
+    return bb.get()
+
+
+def operators(mod: object) -> int:
+    """The number of operators in a module."""
+    from tirax.dialects.relax import Operator
+
+    return sum(isinstance(op, Operator) for op in mod.op.walk())
+
+
+def measure_patterns(repeats: int) -> list[Row]:
+    """`rewrite_call` of 50 patterns, and `FuseOpsByPattern`, on chains."""
+    from tirax.tvm_api.relax.transform import FuseOpsByPattern
+
+    rewriter, fuse = rewriters(), FuseOpsByPattern(fusion_patterns())
+    rewriter(chain(100))
+    print(f"{PATTERNS} patterns, seconds: cpu (wall), and cpu microseconds for each binding\n")
+    print(f"{'bindings':>10} {'rewrite':>20} {'µs':>6} {'FuseOpsByPattern':>20} {'µs':>6}")
+    rows: list[Row] = []
+    for bindings in BINDINGS:
+        mod = chain(bindings)
+        found = {"rewrite": clocked(mod.clone, rewriter, repeats), "fuse": clocked(mod.clone, fuse, repeats)}
+        print(f"{bindings:>10} " + " ".join(cell(row, bindings, 20) for row in found.values()), flush=True)
+        rows.append({"bindings": bindings, **flat(found)})
+    return rows
+
+
+def measure_transformer(repeats: int) -> list[Row]:
+    """LegalizeOps, FuseOps and FuseTIR of a transformer, with the kinds of loops annotated between them."""
+    from tirax.interpreter import assert_same_meaning
+    from tirax.tvm_api.relax import transform
+    from tirax.tvm_api.transform import Sequential
+
+    names = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR")
+    passes = {name: getattr(transform, name)() for name in names}
+    assert_same_meaning((small := transformer(1, size=8, heads=2)).op, Sequential(list(passes.values()))(small).op)
+    print("a transformer, seconds: cpu (wall), and cpu milliseconds for each operator\n")
+    print(f"{'layers':>7} {'operators':>10} " + " ".join(f"{n[:12]:>14} {'ms':>6}" for n in (*passes, "all")))
+    rows: list[Row] = []
+    for layers in LAYERS:
+        mod = transformer(layers)
+        count = operators(mod)
+        found: dict[str, Row] = {}
+        given = mod
+        for name, one in passes.items():
+            found[name] = clocked(given.clone, one, repeats)
+            given = one(given)
+        found["all"] = clocked(mod.clone, Sequential(list(passes.values())), repeats)
+        cells = " ".join(cell(row, count * 1000, 14) for row in found.values())
+        print(f"{layers:>7} {count:>10} {cells}", flush=True)
+        rows.append({"layers": layers, "operators": count, **flat(found)})
+    return rows
+
+
+def cell(row: Row, parts: int, width: int) -> str:
+    """Seconds, and how many millionths of them for each part."""
+    seconds = f"{row['cpu']:.2f} ({row['wall']:.2f})"
+    return f"{seconds:>{width}} {row['cpu'] * 1e6 / parts:>6.2f}"
+
+
+def flat(found: dict[str, Row]) -> Row:
+    """Rows as one, its keys joined."""
+    return {f"{name} {clock}": value for name, row in found.items() for clock, value in row.items()}
+
+
+KINDS = {"patterns": measure_patterns, "transformer": measure_transformer}
+
+
+def main() -> None:
+    """Print the tables and write them to build/benchmarks/graph_passes.json."""
+    options = argparse.ArgumentParser(description="passes on graphs as these grow")
+    options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--only", choices=KINDS)
+    chosen = options.parse_args()
+    print(f"{measure.processor()}\n")
+    rows = {}
+    for name in [chosen.only] if chosen.only else KINDS:
+        rows[name] = KINDS[name](chosen.repeats)
+        print()
+    measure.write("graph_passes", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The operator that moves the elements of a tensor by an index map."""
+
+from __future__ import annotations
+
+from typing import Any, Self, cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import ShapeError
+from ..dtypes import is_float
+from ..sym import IndexMapAttr, IndexMapping
+from .operator import Arg, Attr, Kind, Operator, PyValue, operator
+from .types import TensorType
+
+SEPARATORS = Attr(default=[], types=(list,))
+"""Axes where a flattened tensor keeps a boundary."""
+
+
+@operator(
+    "relax.layout_transform",
+    "x",
+    index_map=Attr(types=(IndexMapAttr,)),
+    pad_value=Attr(Kind.NUMBER, types=(bool, int, float)),
+    axis_separators=SEPARATORS,
+    input_axis_separators=SEPARATORS,
+)
+class LayoutTransform(Operator):
+    """The element at i stands at index_map(i); where nothing stands there is pad_value, or anything where that is None.
+
+    `axis_separators` are axes of the result, `input_axis_separators` of x, that stay apart when memory is flattened.
+    """
+
+    @classmethod
+    def make(cls, *args: Arg, **attrs: PyValue) -> Self:
+        """An int that fills up a tensor of floating point numbers becomes one of these."""
+        t, value = args[0].type if args and isinstance(args[0], SSAValue) else None, attrs.get("pad_value")
+        if isinstance(t, TensorType) and t.element is not None and is_float(t.element) and isinstance(value, int):
+            attrs["pad_value"] = float(value)
+        return super().make(*args, **attrs)
+
+    @property
+    def mapping(self) -> IndexMapping:
+        """The index map. Raises `ShapeError` where there is none."""
+        value = self.attr("index_map")
+        if not isinstance(value, IndexMapAttr):
+            self.fail_shape("attribute index_map is missing", "an index map")
+        return value.data
+
+    def infer(self) -> Attribute:
+        x, mapping = self.tensor("x"), self.mapping
+        if x.rank not in (None, len(mapping.params)):
+            self.fail_shape("argument x must have as many dimensions as the index map has parameters", mapping, x.rank)
+        self._check_pad_value(x)
+        rank = len(mapping.results)
+        self._check_separators("axis_separators", rank)
+        self._check_separators("input_axis_separators", len(mapping.params))
+        if x.dims is None:
+            return TensorType.of(None, x.element, rank)
+        try:
+            mapping.padded_inverse(x.dims)  # no two elements stand at one place
+            return TensorType.of(mapping.shape(x.dims), x.element)
+        except ShapeError as error:
+            self.fail_shape(error.message, error.expected, error.found)
+
+    def _check_pad_value(self, x: TensorType) -> None:
+        value = self.attr("pad_value")
+        if value is None or x.element is None:
+            return
+        fits = is_float(x.element) or (isinstance(value, int) and (x.element != i1 or value in (0, 1)))
+        if not fits:
+            self.fail_dtype("attribute pad_value must be of the dtype of x", x.element, value)
+
+    def _check_separators(self, name: str, rank: int) -> None:
+        found = cast("list[Any]", self.attr(name) or [])
+        wrong = any(not isinstance(s, int) or not 0 < s < rank for s in found)
+        if wrong or found != sorted(set(found)):
+            self.fail_shape(f"attribute {name} must be increasing axes between 1 and {rank - 1}", found=found)
+
+
+__all__ = ["LayoutTransform"]

@@ -1,0 +1,64 @@
+"""Operators whose result is as large as its values say: distinct elements, and where elements are not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
+
+from .create import extent_operand, given
+from .operator import Nothing, Operator, operator
+from .reduce import normalize_axis
+from .types import TensorType, tuple_type
+
+
+@operator("relax.unique", "x sorted return_index return_inverse return_counts axis?")
+class Unique(Operator):
+    """The distinct elements of x, of its slices along `axis` where given; in order where `sorted`, else as they come.
+
+    A tuple where more is asked for: where each stands first, which of them each element is, how often each stands.
+    """
+
+    PRIM_ARGS: ClassVar[frozenset[str]] = frozenset(
+        {"sorted", "return_index", "return_inverse", "return_counts", "axis"}
+    )
+    ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {
+        "sorted": True,
+        "return_index": False,
+        "return_inverse": False,
+        "return_counts": False,
+    }
+
+    def infer(self) -> Attribute:
+        x, axis = self.tensor("x"), self.place()
+        self.flag("sorted")
+        if axis is not None and x.rank is not None:
+            normalize_axis(self, axis, x.rank)
+        values = TensorType.of(None, x.element, 1 if axis is None else x.rank)
+        more = sum(self.flag(n) for n in ("return_index", "return_inverse", "return_counts"))
+        return tuple_type([values, *[TensorType.of(None, i64, 1)] * more]) if more else values
+
+    def place(self) -> int | None:
+        """The axis, None where there is none. Raises `ShapeError` where it is no literal."""
+        return self._literal("axis") if given(self, "axis") else None
+
+    def flag(self, arg: str) -> bool:
+        """Whether `sorted` or one of the others is set. Raises `ShapeError` where it is no literal."""
+        return bool(self._literal(arg))
+
+    def _literal(self, arg: str) -> int:
+        value = extent_operand(self, arg)
+        if value is None or value.constant is None:
+            self.fail_shape(f"argument {arg} must be a literal", "True, False or an integer", value)
+        return value.constant
+
+
+@operator("relax.nonzero", "x")
+class Nonzero(Operator):
+    """The positions of the elements that are not zero: a row for each dimension of x (one of a scalar)."""
+
+    def infer(self) -> Attribute:
+        self.tensor("x")
+        return TensorType.of(None, i64, 2)

@@ -1,0 +1,139 @@
+"""Layouts by letters, `NCHW16c`: which dimension stands where, and which are cut into blocks.
+
+A capital letter is a dimension. Its small letter, behind a number, is the position in a block of so many: in `NCHW16c`
+channel c stands in block `c floordiv 16` at `c mod 16`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from xdsl.dialects.builtin import IntegerType
+
+from ...diagnostics import ShapeError
+from .expr import SymExpr, Var, i64
+from .index_map import IndexMapping
+
+_AXIS = re.compile(r"(\d*)([A-Za-z])")
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A letter, and for a position in a block how long that is."""
+
+    letter: str
+    factor: int | None = None
+
+    @property
+    def primal(self) -> str:
+        """The dimension's letter."""
+        return self.letter.upper()
+
+    def __str__(self) -> str:
+        return self.letter if self.factor is None else f"{self.factor}{self.letter}"
+
+
+@dataclass(frozen=True)
+class DataLayout:
+    """The axes of a layout from the outermost to the innermost."""
+
+    axes: tuple[Axis, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> DataLayout:
+        """A layout as it is written. Raises `ShapeError` for text that is none."""
+        return _parse(text)
+
+    @classmethod
+    def initial(cls, rank: int) -> DataLayout:
+        """A layout of so many dimensions in order: `ABCD`. Raises `ShapeError` for more than there are letters."""
+        if rank > len(_LETTERS):
+            raise ShapeError("there are more dimensions than letters", expected=f"at most {len(_LETTERS)}", found=rank)
+        return cls(tuple(Axis(c) for c in _LETTERS[:rank]))
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.axes))
+
+    def __len__(self) -> int:
+        return len(self.axes)
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """The letters of dimensions, in order."""
+        return tuple(a.letter for a in self.axes if a.letter.isupper())
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is cut into blocks."""
+        return len(self.dims) == len(self.axes)
+
+    def index(self, letter: str) -> int:
+        """Where a letter stands, -1 where it does not."""
+        return next((i for i, a in enumerate(self.axes) if a.letter == letter), -1)
+
+    def block(self, letter: str) -> int | None:
+        """How long the blocks of a dimension are, None where it is not cut."""
+        place = self.index(letter.lower())
+        return None if place < 0 else self.axes[place].factor
+
+    def renamed(self, source: DataLayout, target: DataLayout) -> DataLayout:
+        """This layout, written with letters of `source`, with the letters that stand there in `target`."""
+        names = dict(zip(source.dims, target.dims, strict=True))
+        names |= {a.lower(): b.lower() for a, b in names.items()}
+        return DataLayout(tuple(Axis(names[a.letter], a.factor) for a in self.axes))
+
+    def order(self, target: DataLayout) -> list[int]:
+        """The places here of what `target`, of the same letters and plain as this, has in order."""
+        return [self.index(a.letter) for a in target.axes]
+
+    def map_to(self, target: DataLayout, dtype: IntegerType = i64) -> IndexMapping:
+        """How indices of this layout, `i0`, `i1`, … of a type, become those of `target`.
+
+        Raises `ShapeError` where the dimensions are not the same.
+        """
+        if sorted(self.dims) != sorted(target.dims):
+            raise ShapeError("the layouts have other dimensions", expected=str(self), found=str(target))
+        params = tuple(Var(f"i{i}", dtype) for i in range(len(self)))
+        return IndexMapping(params, tuple(self._index(axis, target, params) for axis in target.axes))
+
+    def _index(self, axis: Axis, target: DataLayout, params: Sequence[Var]) -> SymExpr:
+        have, want = self.block(axis.primal), target.block(axis.primal)
+        outer: SymExpr = params[self.index(axis.primal)]
+        if have == want:
+            return params[self.index(axis.letter)]
+        whole = outer if have is None else outer * have + params[self.index(axis.letter.lower())]
+        if want is None:
+            return whole
+        return whole // want if axis.letter.isupper() else whole % want
+
+    def divides(self, dims: Sequence[SymExpr]) -> bool:
+        """Whether blocks certainly fill extents, which are those of the dimensions in the order of the alphabet."""
+        blocks = [(d, self.block(c)) for c, d in zip(sorted(self.dims), dims, strict=True)]
+        return all(b is None or (d % b).constant == 0 for d, b in blocks)
+
+
+@lru_cache(256)
+def _parse(text: str) -> DataLayout:
+    found = _AXIS.findall(text)
+    if "".join(a + b for a, b in found) != text:
+        raise ShapeError("a layout is written with letters and numbers", expected="such as NCHW16c", found=text)
+    axes = tuple(Axis(letter, int(digits) if digits else None) for digits, letter in found)
+    for axis in axes:
+        if axis.letter.isupper() and axis.factor is not None:
+            raise ShapeError(f"layout {text}: the dimension {axis.letter} has a number before it", found=str(axis))
+        if axis.letter.islower() and not axis.factor:
+            raise ShapeError(f"layout {text}: the block {axis.letter} has no length", hint="write such as 16c")
+    letters = [a.letter for a in axes]
+    for letter in letters:
+        if letters.count(letter) > 1:
+            raise ShapeError(f"layout {text}: {letter} stands twice", found=text)
+        if letter.upper() not in letters:
+            raise ShapeError(f"layout {text}: there is no dimension {letter.upper()}", found=text)
+    return DataLayout(axes)
+
+
+__all__ = ["Axis", "DataLayout"]

@@ -1,0 +1,275 @@
+"""Operators of `nn.op`: convolutions, normalization, attention, images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...diagnostics import ShapeError, TiraxError, unknown_name
+from ...ir.expr import Expr, const
+from ...ir.relax_ops import binary, call_operator
+from ...ir.struct_info import Dim
+from .op_math import emit
+from .tensor import Tensor, get_default_dtype, unwrap, wrap_nested
+
+Sizes = int | Sequence[int] | str | None
+
+
+def _convolution(
+    operator: str, x: Tensor, weight: Tensor, bias: Tensor | None, layout: str, name: str, **attrs: Any
+) -> Tensor:
+    """A convolution, and the bias along its channels."""
+    call = call_operator(
+        f"relax.nn.{operator}", unwrap(x), unwrap(weight), data_layout=layout, out_layout=layout, **attrs
+    )
+    if bias is not None:
+        shape = [bias.shape[0] if axis == "C" else 1 for axis in layout]
+        call = binary("add", call, call_operator("relax.reshape", unwrap(bias), tuple(shape)))
+    return wrap_nested(call, name)
+
+
+def _window(weight: Tensor, kernel: str, stride: Any, padding: Sizes, dilation: Any, layout: str) -> dict[str, Any]:
+    """The attributes of a window; padding may be "valid" or "same", as torch has them."""
+    return {
+        "strides": stride,
+        "padding": _padding(weight, kernel, stride, padding, dilation),
+        "dilation": dilation,
+        "kernel_layout": kernel,
+    }
+
+
+def _padding(weight: Tensor, kernel: str, stride: Any, padding: Sizes, dilation: Any) -> Any:
+    if not isinstance(padding, str):
+        return padding
+    if padding not in ("valid", "same"):
+        raise unknown_name("padding", padding, ("valid", "same"))
+    if padding == "valid":
+        return 0
+    if any(s != 1 for s in _each(stride, len(kernel) - 2)):
+        raise TiraxError('padding "same" keeps the extents', expected="stride 1", found=stride)
+    sizes = [size for size, axis in zip(weight.shape, kernel, strict=True) if axis not in "OI"]
+    known = _known(sizes, 'padding "same" needs a kernel of known size')
+    total = [d * (s - 1) for s, d in zip(known, _each(dilation, len(sizes)), strict=True)]
+    return [*(t // 2 for t in total), *(t - t // 2 for t in total)]
+
+
+def _known(extents: Sequence[Dim], message: str) -> list[int]:
+    found = [extent for extent in extents if isinstance(extent, int)]
+    if len(found) < len(extents):
+        raise ShapeError(message, found=list(extents))
+    return found
+
+
+def _each(value: Any, count: int) -> list[int]:
+    return [value] * count if isinstance(value, int) else list(value)
+
+
+def conv1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Sizes = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    name: str = "conv1d",
+) -> Tensor:
+    """Convolution of NCW by OIW."""
+    window = _window(weight, "OIW", stride, padding, dilation, "NCW")
+    return _convolution("conv1d", x, weight, bias, "NCW", name, groups=groups, **window)
+
+
+def conv2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Sizes = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    name: str = "conv2d",
+) -> Tensor:
+    """Convolution of images by OIHW."""
+    window = _window(weight, "OIHW", stride, padding, dilation, data_layout)
+    return _convolution("conv2d", x, weight, bias, data_layout, name, groups=groups, **window)
+
+
+def conv3d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Sizes = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_layout: str = "NCDHW",
+    name: str = "conv3d",
+) -> Tensor:
+    """Convolution of volumes by OIDHW."""
+    window = _window(weight, "OIDHW", stride, padding, dilation, data_layout)
+    return _convolution("conv3d", x, weight, bias, data_layout, name, groups=groups, **window)
+
+
+def conv1d_transpose(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Sizes = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    name: str = "conv1d_transpose",
+) -> Tensor:
+    """The transpose of a convolution, NCW by IOW."""
+    window = _window(weight, "IOW", stride, padding, dilation, "NCW")
+    return _convolution(
+        "conv1d_transpose", x, weight, bias, "NCW", name, groups=groups, output_padding=output_padding, **window
+    )
+
+
+def layer_norm(
+    x: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    name: str = "layer_norm",
+) -> Tensor:
+    """Normalization over the last dimensions, scaled and shifted where weight and bias are given."""
+    dims = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    gamma, beta = _scale(weight, dims, x.dtype, 1.0), _scale(bias, dims, x.dtype, 0.0)
+    return emit("nn.layer_norm", x, gamma, beta, axes=list(range(-len(dims), 0)), epsilon=eps, name=name)
+
+
+def _scale(given: Tensor | None, shape: Sequence[Dim], dtype: str, neutral: float) -> Expr:
+    """A scale or shift, or the constant that changes nothing. Raises `ShapeError` for a shape that is not known."""
+    if given is not None:
+        return given.expr_handle
+    return const(np.full(_known(shape, "without weight or bias the extents must be known"), neutral), dtype)
+
+
+def rms_norm(
+    x: Tensor, weight: Tensor, axes: int | Sequence[int], epsilon: float = 1e-5, name: str = "rms_norm"
+) -> Tensor:
+    """x / sqrt(mean(x * x) + epsilon) * weight over `axes`."""
+    return emit("nn.rms_norm", x, weight, axes=axes, epsilon=epsilon, name=name)
+
+
+def group_norm(
+    x: Tensor,
+    num_groups: int,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float = 1e-5,
+    channel_axis: int = 1,
+    axes: Sequence[int] | None = None,
+    name: str = "group_norm",
+) -> Tensor:
+    """Normalization of groups of channels over them and `axes`, those from 2 on where that is None."""
+    channels = [x.shape[channel_axis]]
+    gamma, beta = _scale(weight, channels, x.dtype, 1.0), _scale(bias, channels, x.dtype, 0.0)
+    over = list(range(2, x.ndim)) if axes is None else list(axes)
+    where = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": over}
+    return emit("nn.group_norm", x, gamma, beta, **where, epsilon=eps, name=name)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool | None = False,
+    scale: float | None = None,
+    name: str = "scaled_dot_product_attention",
+) -> Tensor:
+    """softmax(query @ key.T * scale + attn_mask) @ value of tensors `(batch, length, heads, size)`."""
+    causal = "TopLeft" if is_causal else None
+    return emit("nn.attention", query, key, value, attn_mask, scale=scale, causal_mask=causal, name=name)
+
+
+_METHODS = {
+    "nearest": ("nearest_neighbor", "asymmetric"),
+    "nearest_neighbor": ("nearest_neighbor", "asymmetric"),
+    "bilinear": ("linear", "half_pixel"),
+    "bicubic": ("cubic", "half_pixel"),
+}
+"""torch's modes -> the method, and how coordinates are transformed."""
+
+
+def interpolate(
+    x: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool | None = None,
+    data_layout: str = "NCHW",
+    name: str = "interpolate",
+) -> Tensor:
+    """Images in another size: `size`, or the extents times `scale_factor`.
+
+    Raises `NameLookupError` for other modes, `TiraxError` for `recompute_scale_factor`, `antialias` and where neither
+    size nor factor is given.
+    """
+    if recompute_scale_factor or antialias:
+        raise TiraxError("images are interpolated without recompute_scale_factor and antialias")
+    if mode not in _METHODS:
+        raise unknown_name("mode", mode, _METHODS)
+    method, transformation = _METHODS[mode]
+    if align_corners and method != "nearest_neighbor":
+        transformation = "align_corners"
+    extents = [extent for extent, axis in zip(x.shape, data_layout, strict=True) if axis not in "NC"]
+    return emit(
+        "image.resize2d",
+        x,
+        tuple(_resized(extents, size, scale_factor)),
+        layout=data_layout,
+        method=method,
+        coordinate_transformation_mode=transformation,
+        name=name,
+    )
+
+
+def _resized(extents: Sequence[Dim], size: Any, factor: Any) -> list[Any]:
+    if size is not None:
+        return [size] * len(extents) if not isinstance(size, tuple | list) else list(size)
+    if factor is None:
+        raise TiraxError("neither size nor scale_factor is given")
+    known = _known(extents, "scale_factor needs images of known size")
+    factors = [factor] * len(extents) if isinstance(factor, int | float) else list(factor)
+    return [int(extent * f) for extent, f in zip(known, factors, strict=True)]
+
+
+def get_timestep_embedding(
+    x: Tensor,
+    embedding_dim: int,
+    flip_sin_to_cos: bool = False,
+    downscale_freq_shift: float = 1,
+    scale: float = 1,
+    max_period: int = 10000,
+    name: str = "get_timestep_embedding",
+) -> Tensor:
+    """Sines and cosines of each of the steps x at falling frequencies: `(n,)` -> `(n, embedding_dim)`.
+
+    The last column is 0 where `embedding_dim` is odd.
+    """
+    half = embedding_dim // 2
+    steps = call_operator("relax.expand_dims", call_operator("relax.astype", unwrap(x), "float32"), 1)
+    places = call_operator("relax.arange", 0, half, 1, dtype="float32")
+    falling = binary("multiply", const(-math.log(max_period), "float32"), places)
+    powers = call_operator("relax.exp", binary("divide", falling, const(half - downscale_freq_shift, "float32")))
+    angles = binary("multiply", steps, call_operator("relax.expand_dims", powers, 0))
+    if scale != 1:
+        angles = binary("multiply", const(scale, "float32"), angles)
+    angles = unwrap(wrap_nested(angles, "lv"))
+    order = ("cos", "sin") if flip_sin_to_cos else ("sin", "cos")
+    found = call_operator("relax.concat", [call_operator(f"relax.{f}", angles) for f in order], axis=-1)
+    if embedding_dim % 2:
+        found = call_operator("relax.nn.pad", found, pad_width=[0, 0, 0, 1])
+    return wrap_nested(call_operator("relax.astype", found, get_default_dtype()), name)

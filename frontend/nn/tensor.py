@@ -1,0 +1,258 @@
+"""Values of a model that is being built: tensors, parameters, objects and effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ...diagnostics import DTypeError, ShapeError, TiraxError
+from ...dialects.dtypes import dtype_of
+from ...ir.expr import Expr, ShapeExpr, TupleGetItem, Var, const
+from ...ir.relax_ops import to_expr
+from ...ir.struct_info import Dim, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ..block_builder import BlockBuilder
+
+if TYPE_CHECKING:
+    from ...runtime import NDArray
+
+_default_dtype = ["float32"]
+
+
+def get_default_dtype() -> str:
+    """The dtype of parameters that are given none."""
+    return _default_dtype[-1]
+
+
+def set_default_dtype(dtype: str) -> None:
+    """Let parameters that are given no dtype have this one. Raises `DTypeError` for what is none."""
+    dtype_of(dtype)
+    _default_dtype[-1] = dtype
+
+
+def _operator(name: str, swapped: bool = False) -> Callable[[Tensor, Any], Tensor]:
+    def apply(self: Tensor, other: Any) -> Tensor:
+        from . import op
+
+        function = getattr(op, name)
+        return function(other, self) if swapped else function(self, other)
+
+    apply.__doc__ = f"`op.{name}`{' with the operands exchanged' if swapped else ''}."
+    return apply
+
+
+class Tensor:
+    """A value of the model that is being built. Operators emit bindings into the function that is being exported."""
+
+    def __init__(self, *, _expr: Expr):
+        self._expr: Expr = _expr
+
+    @property
+    def expr_handle(self) -> Expr:
+        """The Relax expression behind it."""
+        return self._expr
+
+    @staticmethod
+    def from_const(data: Any) -> Tensor:
+        """A constant."""
+        return Tensor(_expr=const(data))
+
+    @staticmethod
+    def from_scalar(data: int | float, dtype: str) -> Tensor:
+        """A constant of rank 0."""
+        return Tensor(_expr=const(data, dtype))
+
+    @staticmethod
+    def from_struct_info(struct_info: TensorStructInfo, name: str = "tensor") -> Tensor:
+        """A variable of a struct info."""
+        return Tensor(_expr=Var(name, struct_info))
+
+    @staticmethod
+    def placeholder(shape: Sequence[Any], dtype: str, name: str = "tensor") -> Tensor:
+        """A variable of a shape and dtype: what the result of `op.extern` is like, for example."""
+        return Tensor.from_struct_info(TensorStructInfo(shape, dtype), name)
+
+    @property
+    def _info(self) -> TensorStructInfo:
+        return cast(TensorStructInfo, self._expr.struct_info)
+
+    @property
+    def shape(self) -> list[Dim]:
+        """The extents. Raises `ShapeError` where they are unknown."""
+        shape = cast("ShapeExpr | None", self._info.shape)
+        if shape is None:
+            raise ShapeError("the shape of the tensor is not known", found=self._info)
+        return shape.values
+
+    @property
+    def ndim(self) -> int:
+        return self._info.ndim
+
+    @property
+    def dtype(self) -> str:
+        return self._info.dtype
+
+    def __repr__(self) -> str:
+        return f"Tensor({self._info})"
+
+    __add__ = _operator("add")
+    __radd__ = _operator("add")
+    __sub__ = _operator("subtract")
+    __rsub__ = _operator("subtract", swapped=True)
+    __mul__ = _operator("multiply")
+    __rmul__ = _operator("multiply")
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _operator("divide", swapped=True)
+    __matmul__ = _operator("matmul")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    maximum = _operator("maximum")
+    minimum = _operator("minimum")
+
+    def __neg__(self) -> Tensor:
+        from . import op
+
+        return op.negative(self)
+
+    def astype(self, dtype: str) -> Tensor:
+        """The tensor converted to `dtype`."""
+        from . import op
+
+        return op.astype(self, dtype)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The elements in another shape."""
+        from . import op
+
+        return op.reshape(self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
+
+    def permute_dims(self, *axes: Any) -> Tensor:
+        """The dimensions in another order, reversed where none is given."""
+        from . import op
+
+        given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
+        return op.permute_dims(self, list(given) or None)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
+        """Each element `repeats` times along an axis, of the flat tensor where that is None."""
+        from . import op
+
+        return op.repeat(self, repeats, axis)
+
+
+class Parameter(Tensor):
+    """A parameter of a module: `Parameter((128, 784), "float32")`; `data` holds its contents where it has some."""
+
+    def __init__(self, shape: Sequence[Any], dtype: str | None = None):
+        super().__init__(_expr=Var("param", TensorStructInfo(tuple(shape), dtype or get_default_dtype())))
+        self._data: NDArray | None = None
+
+    @property
+    def data(self) -> NDArray | None:
+        """The contents, None where there are none."""
+        return self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        from ...runtime import array
+
+        contents = None if value is None else array(value)
+        if contents is not None and not _fits(self.shape, contents.shape):
+            raise ShapeError("contents do not fit the parameter", expected=self.shape, found=list(contents.shape))
+        if contents is not None and str(contents.dtype) != self.dtype:
+            contents = array(contents, dtype=self.dtype)
+        self._data = contents
+
+    def to(self, dtype: str | None = None) -> None:
+        """Change the dtype of a parameter that has no contents yet. Raises `TiraxError` where it has some."""
+        if dtype is None:
+            return
+        if self._data is not None:
+            raise TiraxError("the parameter has contents already", hint="change the dtype before loading them")
+        self._expr = Var("param", TensorStructInfo(self.shape, dtype))
+
+
+def _fits(wanted: Sequence[Dim], found: Sequence[int]) -> bool:
+    return len(wanted) == len(found) and all(
+        not isinstance(w, int) or w == f for w, f in zip(wanted, found, strict=True)
+    )
+
+
+class Object:
+    """A value that is no tensor, such as the state of a cache: `op.wrap_nested` of what a packed function returns."""
+
+    def __init__(self, *, _expr: Expr, _name: str):
+        if not isinstance(_expr.struct_info, ObjectStructInfo):
+            raise DTypeError("not an object", expected="struct info Object", found=_expr.struct_info)
+        self._expr: Expr = _expr if isinstance(_expr, Var) else current_builder().emit(_expr, _name)
+
+    @property
+    def expr_handle(self) -> Expr:
+        """The Relax expression behind it."""
+        return self._expr
+
+
+class Effect:
+    """A state that the functions of a model hand on: an argument more, and a result more.
+
+    While a function is exported its state is a variable: `create` makes the argument, `set_state` tells what it is,
+    `finalize` gives what it has become. `emit_init` builds its first value in the function `_initialize_effect`.
+    """
+
+    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Var]:
+        """The first value of the state, bound in the function that is being built."""
+        raise NotImplementedError
+
+    def create(self, name_hint: str) -> list[Var]:
+        """New variables for the state, the arguments of a function."""
+        raise NotImplementedError
+
+    def set_state(self, state_vars: Sequence[Expr]) -> None:
+        """Let these be the state from now on."""
+        raise NotImplementedError
+
+    def finalize(self) -> list[Expr]:
+        """The state at the end of the function; there is none afterwards."""
+        raise NotImplementedError
+
+    def to(self, dtype: str | None = None) -> None:
+        """Change the dtype of the state, where it has one."""
+
+
+def current_builder() -> BlockBuilder:
+    """The builder of the function that is being exported. Raises `TiraxError` outside of an export."""
+    builder = BlockBuilder.current()
+    if builder is None:
+        raise TiraxError("operators of nn emit into a function", hint="they are called while a module is exported")
+    return builder
+
+
+def wrap_nested(expr: Any, name: str) -> Any:
+    """Bind an expression to a variable called like `name`: a `Tensor`, an `Object`, or a tuple of them.
+
+    What is bound already stays. Raises `TiraxError` outside of an export, `DTypeError` for other values.
+    """
+    builder = current_builder()
+    given = to_expr(expr)
+    bound = given if isinstance(given, Var) else builder.emit(given, name)
+    return _wrap(bound, bound.struct_info, name)
+
+
+def _wrap(bound: Var, info: StructInfo, name: str) -> Any:
+    if isinstance(info, TupleStructInfo):
+        return tuple(wrap_nested(TupleGetItem(bound, i), f"{name}_{i}") for i in range(len(info.fields)))
+    if isinstance(info, TensorStructInfo):
+        return Tensor(_expr=bound)
+    if isinstance(info, ObjectStructInfo):
+        return Object(_expr=bound, _name=name)
+    raise DTypeError(f"the result of {name} is neither tensor nor object", found=info)
+
+
+def unwrap(value: Any) -> Any:
+    """The expression behind a `Tensor` or `Object`; lists and tuples of them alike; all else as it is."""
+    if isinstance(value, Tensor | Object):
+        return value.expr_handle
+    if isinstance(value, tuple | list):
+        return [unwrap(v) for v in cast(Iterable[Any], value)]
+    return value

@@ -1,0 +1,91 @@
+"""Marking parts of a model that the gradient computes again: what they have taken in is kept, the rest is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from ...diagnostics import TiraxError
+from ...ir.expr import Expr, Var
+from ...ir.relax_ops import call_operator
+from ..block_builder import BlockBuilder
+
+
+def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`func(*args, **kwargs)`, computed again for the gradient: expressions among the arguments and in the result
+    are marked with `grad.start_checkpoint` and `grad.end_checkpoint`."""
+    given = [_marked("start", a) for a in args]
+    named = {k: _marked("start", v) for k, v in kwargs.items()}
+    return _marked("end", func(*given, **named))
+
+
+def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As `checkpoint`, with the marks bound to variables: `x_scp` of `x`, `y_ecp` of the result `y`.
+
+    Raises `TiraxError` outside of a function that a `BlockBuilder` builds.
+    """
+    bb = BlockBuilder.current()
+    if bb is None:
+        raise TiraxError("there is no function to emit into", hint="with bb.function(…):")
+    given = [_emitted(bb, "start", a) for a in args]
+    named = {k: _emitted(bb, "start", v) for k, v in kwargs.items()}
+    return _emitted(bb, "end", func(*given, **named))
+
+
+def emit_checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]],
+    segments: int | Sequence[int],
+    input: Any,  # noqa: A002 (TVM's name)
+    checkpoint_last: bool = False,
+) -> Any:
+    """`functions` one after the other, beginning with `input`, each segment of them with its own checkpoint.
+
+    `segments` is how many there are, about equally long, or where each begins. The last one is kept whole unless
+    `checkpoint_last`. Raises `TiraxError` for places that are no increasing ones inside of the list.
+    """
+    starts = _starts(len(functions), segments)
+    value = input
+    for start, end in zip(starts, [*starts[1:], len(functions)], strict=True):
+        part = functions[start:end]
+        last = end == len(functions) and not checkpoint_last
+        value = _sequence(part, value) if last else emit_checkpoint(lambda x, part=part: _sequence(part, x), value)
+    return value
+
+
+def _sequence(functions: Sequence[Callable[..., Any]], value: Any) -> Any:
+    for function in functions:
+        value = function(value)
+    return value
+
+
+def _starts(count: int, segments: int | Sequence[int]) -> list[int]:
+    if isinstance(segments, int):
+        if not 0 < segments <= count:
+            raise TiraxError("there are too few functions", expected=f"from 1 to {count} segments", found=segments)
+        return [i * count // segments for i in range(segments)]
+    starts = list(segments)
+    if not starts or starts[0] != 0 or any(a >= b for a, b in zip(starts, [*starts[1:], count], strict=True)):
+        raise TiraxError("segments begin at increasing places", expected=f"[0, …] below {count}", found=starts)
+    return starts
+
+
+def _mark(which: str, value: Expr) -> Expr:
+    return call_operator(f"relax.grad.{which}_checkpoint", value)
+
+
+def _marked(which: str, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_marked(which, v) for v in cast("Sequence[Any]", value)]
+    return _mark(which, value) if isinstance(value, Expr) else value
+
+
+def _emitted(bb: BlockBuilder, which: str, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_emitted(bb, which, v) for v in cast("Sequence[Any]", value)]
+    if not isinstance(value, Expr):
+        return value
+    var = value if isinstance(value, Var) else bb.emit(value)
+    return bb.emit(_mark(which, var), f"{var.name_hint}_{which[0]}cp")
+
+
+__all__ = ["checkpoint", "emit_checkpoint", "emit_checkpoint_sequential"]

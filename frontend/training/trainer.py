@@ -1,0 +1,164 @@
+"""Running training: parameters, states and the optimizer's state, kept from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...diagnostics import ShapeError, TiraxError, unknown_name
+from ...ir.expr import Var
+from ...ir.module import IRModule
+from ...ir.struct_info import TensorStructInfo
+from . import setup_trainer
+
+if TYPE_CHECKING:
+    from ...runtime import NDArray, VirtualMachine
+
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+class Trainer:
+    """Trains a module that `SetupTrainer` made, with `vm`, which runs what was built of it.
+
+    Parameters and states are zero at first, or have to be given where `zero_init_param_state` is off.
+
+    trainer = Trainer(mod, relax.VirtualMachine(relax.build(mod), cpu()), cpu(), False)
+    trainer.xaiver_uniform_init_params()
+    loss = trainer.update([x], [y])
+    """
+
+    BACKBONE_FUNC = setup_trainer.BACKBONE
+    BACKBONE_LOSS_FUNC = setup_trainer.LOSS
+    ADJOINT_FUNC = setup_trainer.ADJOINT
+    OPTIMIZER_FUNC = setup_trainer.OPTIMIZER
+
+    def __init__(self, train_mod: IRModule, vm: VirtualMachine, device: Any = None, zero_init_param_state: bool = True):
+        for name in ("input_num", "param_num", "state_num", "optim_state"):
+            if name not in train_mod.attrs:
+                raise TiraxError(f"the module has no attribute {name}", hint="SetupTrainer makes a module to train")
+        self.mod, self.vm, self.device = train_mod, vm, device
+        first, params, states = (int(train_mod.attrs[n]) for n in ("input_num", "param_num", "state_num"))
+        given = list(train_mod[self.BACKBONE_FUNC].params)
+        self._param_vars: list[Var] = given[first : first + params]
+        self._state_vars: list[Var] = given[first + params : first + params + states]
+        self._params: list[Any] = [None] * params
+        self._states: list[Any] = [None] * states
+        self._optim_state = tuple(_array(a.numpy()) for a in train_mod.attrs["optim_state"])
+        if zero_init_param_state:
+            self.zero_init_params()
+            self.zero_init_states()
+
+    def zero_init_params(self) -> None:
+        """Set all parameters to zero."""
+        self._params = [_array(np.zeros(*_layout(v))) for v in self._param_vars]
+
+    def zero_init_states(self) -> None:
+        """Set all states to zero."""
+        self._states = [_array(np.zeros(*_layout(v))) for v in self._state_vars]
+
+    def xaiver_uniform_init_params(self) -> None:
+        """Set all parameters to numbers that are uniform around zero, up to sqrt(6 / sum of the extents)
+        (Glorot and Bengio, 2010), from numpy's global generator. (The name is spelt as TVM spells it.)"""
+        made: list[Any] = []
+        for v in self._param_vars:
+            shape, dtype = _layout(v)
+            bound = np.sqrt(6.0 / max(sum(shape), 1))
+            made.append(_array((bound * np.random.uniform(-1.0, 1.0, shape)).astype(dtype)))
+        self._params = made
+
+    def load_params(self, params: Values) -> None:
+        """Set the parameters, given in their order or by name."""
+        self._params = _loaded("parameter", self._param_vars, params)
+
+    def load_states(self, states: Values) -> None:
+        """Set the states, given in their order or by name."""
+        self._states = _loaded("state", self._state_vars, states)
+
+    def export_params(self) -> dict[str, NDArray]:
+        """The parameters by name."""
+        return {v.name_hint: p for v, p in zip(self._param_vars, self._params, strict=True)}
+
+    def export_states(self) -> dict[str, NDArray]:
+        """The states by name."""
+        return {v.name_hint: s for v, s in zip(self._state_vars, self._states, strict=True)}
+
+    def predict(self, *input_instances: Any) -> Any:
+        """What the model makes of inputs; the states stay as they are.
+
+        Raises `TiraxError` before there are parameters and states.
+        """
+        result = self.vm[self.BACKBONE_FUNC](*map(_array, input_instances), *self._ready())
+        return result[0] if isinstance(result, tuple | list) else result
+
+    def update(self, input_instances: Any, targets: Any) -> NDArray:
+        """Make a step: compute loss and gradients, and update parameters and states. Gives the loss."""
+        result, gradients = self.vm[self.ADJOINT_FUNC](*_arrays(input_instances), *self._ready(), *_arrays(targets))
+        loss = result
+        if isinstance(result, tuple | list):
+            loss, *self._states = result
+        step = self.vm[self.OPTIMIZER_FUNC](tuple(self._params), tuple(gradients), self._optim_state)
+        self._params, self._optim_state = list(step[0]), tuple(step[1])
+        return loss
+
+    def profile_adjoint(self, input_instances: Any, targets: Any, **options: Any) -> Any:
+        """How long it takes to compute the loss and the gradients; nothing is updated. `options` are those of
+        `vm.time_evaluator`."""
+        args = [*_arrays(input_instances), *self._ready(), *_arrays(targets)]
+        return self.vm.time_evaluator(self.ADJOINT_FUNC, self.device, **options)(*args)
+
+    def _ready(self) -> list[Any]:
+        for kind, variables, values in (
+            ("parameter", self._param_vars, self._params),
+            ("state", self._state_vars, self._states),
+        ):
+            for v, value in zip(variables, values, strict=True):
+                if value is None:
+                    raise TiraxError(f"the {kind} '{v.name_hint}' has no value", hint=f"trainer.load_{kind}s(…)")
+        return [*self._params, *self._states]
+
+
+def _array(value: Any) -> Any:
+    from ...runtime import NDArray, array
+
+    return value if isinstance(value, NDArray) else array(np.asarray(value))
+
+
+def _arrays(value: Any) -> list[Any]:
+    return [_array(v) for v in value] if isinstance(value, list | tuple) else [_array(value)]
+
+
+def _layout(v: Var) -> tuple[list[int], str]:
+    """The shape and dtype of a parameter. Raises `TiraxError` where the shape is symbolic."""
+    info = v.struct_info
+    found = info.shape.values if isinstance(info, TensorStructInfo) and info.shape is not None else []
+    shape = [d for d in found if isinstance(d, int)]
+    if not isinstance(info, TensorStructInfo) or info.shape is None or len(shape) < len(found):
+        raise TiraxError(f"'{v.name_hint}' has no static shape", found=info, hint="load it from an array")
+    return shape, str(info.dtype)
+
+
+def _loaded(kind: str, variables: Sequence[Var], values: Values) -> list[Any]:
+    names = [v.name_hint for v in variables]
+    if isinstance(values, Mapping):
+        for name in values:
+            if name not in names:
+                raise unknown_name(kind, str(name), names)
+        missing = [n for n in names if n not in values]
+        if missing:
+            raise TiraxError(f"the {kind} '{missing[0]}' is missing", expected=", ".join(names))
+        values = [values[n] for n in names]
+    if len(values) != len(names):
+        raise TiraxError(f"there are {len(names)} {kind}s", expected=", ".join(names), found=len(values))
+    made = [_array(v) for v in values]
+    for v, a in zip(variables, made, strict=True):
+        info = v.struct_info
+        dims = info.shape.values if isinstance(info, TensorStructInfo) and info.shape is not None else []
+        pairs = zip(dims, a.shape, strict=False)
+        if len(dims) != len(a.shape) or any(isinstance(d, int) and d != e for d, e in pairs):
+            raise ShapeError(f"the {kind} '{v.name_hint}' has another shape", expected=dims, found=a.shape)
+    return made
+
+
+__all__ = ["Trainer"]

@@ -1,0 +1,358 @@
+"""Passes on products of matrices: what they rewrite, what they leave, that the meaning stays."""
+
+import numpy as np
+import pytest
+
+import tirax.tvm_api as tvm
+from tirax.interpreter import assert_same_meaning, interpret, random_inputs
+from tirax.ir.functions import functions
+from tirax.tvm_api import relax
+from tirax.tvm_api.relax.transform import AdjustMatmulOrder, CombineParallelMatmul, FuseTransposeMatmul
+from tirax.tvm_api.script import from_source
+
+HEAD = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
+
+
+def tensor(name, *dims, dtype="float32"):
+    return f'{name}: R.Tensor(({", ".join(map(str, dims))},), "{dtype}")'
+
+
+def program(params, *bindings):
+    """A module of one function with one dataflow block; the last of the bindings names its outputs."""
+    lines = [f"def main({', '.join(params)}):", "    n = T.int64()", "    k = T.int64()", "    with R.dataflow():"]
+    lines += [f"        {b}" for b in bindings[:-1]]
+    lines += [f"        R.output({bindings[-1]})", f"    return {bindings[-1]}"]
+    return from_source(HEAD + "".join(f"    {line}\n" for line in lines))
+
+
+def block_of(mod):
+    """The bindings of the dataflow block of `main`, without struct info."""
+    lines = [line.strip() for line in mod["main"].script().splitlines()]
+    found = lines[lines.index("with R.dataflow():") + 1 :]
+    found = found[: next(i for i, line in enumerate(found) if line.startswith("R.output"))]
+    return [f"{line.split(':')[0]} = {line.split(' = ', 1)[1]}".replace(', out_dtype="void"', "") for line in found]
+
+
+X, A, B = tensor("x", '"n"', 16), tensor("a", 16, 4), tensor("b", 16, 8)
+C, D = tensor("c", 4), tensor("d", 8)
+PARALLEL = {
+    "two": (
+        ([X, A, B], "p = R.matmul(x, a)", "q = R.matmul(x, b)", "p, q"),
+        [
+            "lv = R.concat((a, b), axis=1)",
+            'lv1 = R.matmul(x, lv, out_dtype="float32")',
+            "lv2 = R.split(lv1, indices_or_sections=[4], axis=1)",
+            "p = lv2[0]",
+            "q = lv2[1]",
+        ],
+    ),
+    "with bias and activation": (
+        (
+            [X, A, B, C, D],
+            "p = R.matmul(x, a)", "p1 = R.add(p, c)", "p2 = R.nn.relu(p1)",
+            "q = R.matmul(x, b)", "q1 = R.add(d, q)", "q2 = R.nn.relu(q1)", "p2, q2",
+        ),
+        [
+            "lv = R.concat((a, b), axis=1)",
+            'lv1 = R.matmul(x, lv, out_dtype="float32")',
+            "lv2 = R.concat((c, d), axis=0)",
+            "lv3 = R.add(lv1, lv2)",
+            "lv4 = R.nn.relu(lv3)",
+            "lv5 = R.split(lv4, indices_or_sections=[4], axis=1)",
+            "p2 = lv5[0]",
+            "q2 = lv5[1]",
+        ],
+    ),
+    "other activations": (
+        (
+            [X, A, B],
+            "p = R.matmul(x, a)", "p1 = R.nn.relu(p)", "q = R.matmul(x, b)", "q1 = R.nn.silu(q)", "p1, q1",
+        ),
+        [
+            "lv = R.concat((a, b), axis=1)",
+            'lv1 = R.matmul(x, lv, out_dtype="float32")',
+            "lv2 = R.split(lv1, indices_or_sections=[4], axis=1)",
+            "p = lv2[0]",
+            "p1 = R.nn.relu(p)",
+            "q = lv2[1]",
+            "q1 = R.nn.silu(q)",
+        ],
+    ),
+    "a product that is used besides": (
+        (
+            [X, A, B],
+            "p = R.matmul(x, a)", "p1 = R.nn.relu(p)", "q = R.matmul(x, b)", "q1 = R.nn.relu(q)", "p1, q1, p",
+        ),
+        None,
+    ),
+    "weights that come later": (
+        (
+            [X, A, B],
+            "p = R.matmul(x, a)", "p1 = R.exp(p)", "w = R.exp(b)", "q = R.matmul(x, w)", "p1, q",
+        ),
+        [
+            "w = R.exp(b)",
+            "lv = R.concat((a, w), axis=1)",
+            'lv1 = R.matmul(x, lv, out_dtype="float32")',
+            "lv2 = R.split(lv1, indices_or_sections=[4], axis=1)",
+            "p = lv2[0]",
+            "p1 = R.exp(p)",
+            "q = lv2[1]",
+        ],
+    ),
+    "batches": (
+        (
+            [tensor("x", 3, "'n'", 16), A, tensor("b", 3, 16, 8), tensor("c", 16, 2), tensor("d", 3, 16, 2)],
+            "p = R.matmul(x, a)", "q = R.matmul(x, b)", "r = R.matmul(x, c)", "s = R.matmul(x, d)", "p, q, r, s",
+        ),
+        [
+            "lv = R.concat((a, c), axis=1)",
+            'lv1 = R.matmul(x, lv, out_dtype="float32")',
+            "lv2 = R.split(lv1, indices_or_sections=[4], axis=2)",
+            "p = lv2[0]",
+            "lv3 = R.concat((b, d), axis=2)",
+            'lv4 = R.matmul(x, lv3, out_dtype="float32")',
+            "lv5 = R.split(lv4, indices_or_sections=[8], axis=2)",
+            "q = lv5[0]",
+            "r = lv2[1]",
+            "s = lv5[1]",
+        ],
+    ),
+    "columns of unknown number": (
+        ([X, tensor("a", 16, '"k"'), B, tensor("c", 16, 3)],
+         "p = R.matmul(x, a)", "q = R.matmul(x, b)", "r = R.matmul(x, c)", "p, q, r"),
+        [
+            "p = R.matmul(x, a)",
+            "lv = R.concat((b, c), axis=1)",
+            'lv1 = R.matmul(x, lv, out_dtype="float32")',
+            "lv2 = R.split(lv1, indices_or_sections=[8], axis=1)",
+            "q = lv2[0]",
+            "r = lv2[1]",
+        ],
+    ),
+    "the same product twice": (([X, A], "p = R.matmul(x, a)", "q = R.matmul(x, a)", "p, q"), []),
+    "products of products": (
+        (
+            [tensor("x", 16, 16), tensor("a", 16, 16)],
+            "p = R.matmul(x, a)", "q = R.matmul(x, p)", "e = R.exp(q)", "r = R.matmul(x, e)", "p, r",
+        ),
+        [],
+    ),
+    "a bias of another product": (
+        (
+            [tensor("x", 4, 16), tensor("a", 16, 4), tensor("b", 16, 4)],
+            "p = R.matmul(x, a)", "p1 = R.add(p, p)",
+            "q = R.matmul(x, b)", "q1 = R.add(q, p1)", "p1, q1",
+        ),
+        None,
+    ),
+    "dtypes": (
+        (
+            [tensor("x", "'n'", 16, dtype="int8"), tensor("a", 16, 4, dtype="int8"), tensor("b", 16, 8, dtype="int8"),
+             tensor("c", 16, 8, dtype="int8")],
+            "p = R.matmul(x, a, out_dtype='int32')", "q = R.matmul(x, b, out_dtype='int32')", "r = R.matmul(x, c)",
+            "p, q, r",
+        ),
+        None,
+    ),
+    "sizes that a cast binds": (
+        (
+            [X, A, B, 'y: R.Tensor(ndim=1, dtype="float32")'],
+            "p = R.matmul(x, a)", 'z = R.match_cast(y, R.Tensor((k,), "float32"))',
+            "s = R.sum(R.ones(R.shape([k]), 'float32'))", "w = R.add(b, s)", "u = R.add(s, R.sum(z))",
+            "q = R.matmul(x, w)", "p, q, u",
+        ),
+        [],
+    ),
+    "a vector": (
+        ([tensor("x", 16), A, B], "p = R.matmul(x, a)", "q = R.matmul(x, b)", "p, q"),
+        None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PARALLEL)
+def test_combine_parallel_matmul(case):
+    text, wanted = PARALLEL[case]
+    before = program(*text)
+    after = CombineParallelMatmul()(before)
+    assert_same_meaning(before.op, after.op)
+    if wanted == []:
+        assert after.script() == before.script()
+    elif wanted is None:
+        assert after.script().count("R.matmul") == before.script().count("R.matmul") - 1
+    else:
+        assert block_of(after) == wanted
+
+
+def test_combine_is_asked():
+    text = (
+        [X, tensor("y", "'n'", 16), A, B, C, D],
+        "p = R.matmul(x, a)", "q = R.matmul(x, b)", "r = R.matmul(y, a)", "r1 = R.add(r, c)", "s = R.matmul(y, b)",
+        "s1 = R.add(s, d)", "p, q, r1, s1",
+    )  # fmt: skip
+    before, asked = program(*text), []
+
+    def check(x, weights, biases, bindings):
+        asked.append((x.name_hint, [w.name_hint for w in weights], [b.name_hint for b in biases]))
+        assert {v.name_hint for v in bindings} >= {"p", "q", "r"}
+        return x.name_hint == "y"
+
+    after = CombineParallelMatmul(check)(before)
+    assert asked == [("x", ["a", "b"], []), ("y", ["a", "b"], ["c", "d"])]
+    assert block_of(after)[:2] == ["p = R.matmul(x, a)", "q = R.matmul(x, b)"]
+    assert after.script().count("R.matmul") == 3
+
+
+BIG = tensor("x", 2, 64), tensor("a", 64, 4), tensor("b", 4, 64)
+ORDERS = {
+    "to the left": ((BIG, "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"),
+                    ["lv = R.matmul(x, a)", "o = R.matmul(lv, b)"]),
+    "to the right": (
+        ([tensor("x", 64, 8), tensor("a", 8, 64), tensor("b", 64, 8)], "p = R.matmul(x, a)", "o = R.matmul(p, b)", "o"),
+        ["lv = R.matmul(a, b)", "o = R.matmul(x, lv)"],
+    ),
+    "best as it is": (
+        ([tensor("x", 64, 8), tensor("a", 8, 64), tensor("b", 64, 8)], "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"),
+        [],
+    ),
+    "equal": (
+        ([tensor(v, 4, 4) for v in "xab"], "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"), [],
+    ),
+    "a size that may be any": (
+        ([tensor("x", '"n"', 64), tensor("a", 64, '"k"'), tensor("b", '"k"', 64)],
+         "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"), [],
+    ),
+    "provable for any size": (
+        ([tensor("x", 2, 64), tensor("a", 64, '"k"'), tensor("b", '"k"', 64)],
+         "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"),
+        ["lv = R.matmul(x, a)", "o = R.matmul(lv, b)"],
+    ),
+    "low rank": (
+        ([tensor("x", '"n"', 64), tensor("a", 64, 4), tensor("b", 4, 64)],
+         "p = R.matmul(a, b)", "o = R.matmul(x, p)", "e = R.exp(p)", "o, e"),
+        ["p = R.matmul(a, b)", "lv = R.matmul(x, a)", "o = R.matmul(lv, b)", "e = R.exp(p)"],
+    ),
+    "a product that is there anyway": (
+        ([tensor("x", '"n"', 8), tensor("a", 8, 6), tensor("b", 6, 8)],
+         "p = R.matmul(a, b)", "o = R.matmul(x, p)", "e = R.exp(p)", "o, e"), [],
+    ),
+    "transposed": (
+        ([tensor("x", 2, 64), tensor("a", 4, 64), tensor("b", 64, 4)],
+         "p = R.matmul(b, a)", "q = R.permute_dims(p)", "o = R.matmul(x, q)", "o"),
+        ["lv = R.permute_dims(a, axes=None)", "lv1 = R.matmul(x, lv)", "lv2 = R.permute_dims(b, axes=None)",
+         "o = R.matmul(lv1, lv2)"],
+    ),
+    "transposed on the left": (
+        ([tensor("x", 5, 64, 2), tensor("a", 5, 2, 64), tensor("b", 64, 4)],
+         "p = R.matmul(x, a)", "q = R.permute_dims(p, [0, 2, 1])", "o = R.matmul(q, b)", "o"),
+        ["lv = R.permute_dims(a, axes=[0, 2, 1])", "lv1 = R.permute_dims(x, axes=[0, 2, 1])",
+         "lv2 = R.matmul(lv1, b)", "o = R.matmul(lv, lv2)"],
+    ),
+    "turned otherwise": (
+        ([tensor("x", 2, 5, 64), tensor("a", 5, 2, 4), tensor("b", 5, 4, 64)],
+         "p = R.matmul(a, b)", "q = R.permute_dims(p, [1, 2, 0])", "o = R.exp(q)",
+         "o"), [],
+    ),
+    "a row": (
+        ([tensor("x", 64), tensor("a", 64, 32), tensor("b", 32, 8)], "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"),
+        ["lv = R.matmul(x, a)", "o = R.matmul(lv, b)"],
+    ),
+    "a column": (
+        ([tensor("x", 8, 16), tensor("a", 16, 32), tensor("b", 32)], "p = R.matmul(x, a)", "o = R.matmul(p, b)", "o"),
+        ["lv = R.matmul(a, b)", "o = R.matmul(x, lv)"],
+    ),
+    "a row and batches": (
+        ([tensor("x", 16), tensor("a", 16, 16, 16), tensor("b", 16, 16, 8)],
+         "p = R.matmul(a, b)", "o = R.matmul(x, p)", "o"), [],
+    ),
+    "three": (
+        ([*BIG, tensor("c", 64, 8)], "p = R.matmul(a, b)", "q = R.matmul(p, c)", "o = R.matmul(x, q)", "o"),
+        ["lv1 = R.matmul(x, a)", "lv = R.matmul(lv1, b)", "o = R.matmul(lv, c)"],
+    ),
+    "an accumulator of another dtype": (
+        ([tensor(n, *s, dtype="int8") for n, s in (("x", (2, 64)), ("a", (64, 4)), ("b", (4, 64)))],
+         "p = R.matmul(a, b)", "o = R.matmul(x, p, out_dtype='int32')", "o"), [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_adjust_matmul_order(case):
+    text, wanted = ORDERS[case]
+    before = program(*text)
+    after = AdjustMatmulOrder()(before)
+    assert_same_meaning(before.op, after.op)
+    assert block_of(after) == (wanted or block_of(before))
+    assert AdjustMatmulOrder()(after).script() == after.script()
+
+
+TRANSPOSED = {
+    "matrix": ([X, tensor("w", 8, 16)], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o"),
+    "axes": ([X, tensor("w", 8, 16)], "t = R.permute_dims(w, [-1, 0])", "o = R.matmul(x, t)", "o"),
+    "batches": (
+        [tensor("x", 3, '"n"', 16), tensor("w", 1, 8, 16)],
+        "t = R.permute_dims(w, [0, 2, 1])", "o = R.matmul(x, t)", "o",
+    ),
+    "vector": ([tensor("x", 16), tensor("w", '"n"', 16)], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o"),
+    "dtypes": (
+        [tensor("x", 4, 16, dtype="int8"), tensor("w", 8, 16, dtype="int8")],
+        "t = R.permute_dims(w)", "o = R.matmul(x, t, out_dtype='int32')", "o",
+    ),
+    "used twice": ([X, tensor("w", 8, 16)], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o, t"),
+}  # fmt: skip
+NOT_TRANSPOSED = {
+    "other axes": (
+        [tensor("x", 3, '"n"', 16), tensor("w", 16, 3, 8)],
+        "t = R.permute_dims(w, [1, 0, 2])", "o = R.matmul(x, t)", "o",
+    ),
+    "the left one": ([tensor("x", 16, '"n"'), B], "t = R.permute_dims(x)", "o = R.matmul(t, b)", "o"),
+    "sizes to be checked": (
+        [tensor("x", 4, '"n"'), tensor("w", 8, '"k"')], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o",
+    ),
+    "all reversed": (
+        [tensor("x", 2, 5, 4), tensor("w", 3, 4, 2)], "t = R.permute_dims(w)", "o = R.matmul(x, t)", "o",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TRANSPOSED)
+def test_fuse_transpose_matmul(case):
+    before = program(*TRANSPOSED[case])
+    after = FuseTransposeMatmul()(before)
+    assert_same_meaning(before.op, after.op)
+    assert "R.call_tir(cls.NT_matmul, (x, w)" in after.script()
+    assert ("permute_dims" in after.script()) is (case == "used twice")
+
+
+@pytest.mark.parametrize("case", NOT_TRANSPOSED)
+def test_fuse_transpose_matmul_leaves(case):
+    before = program(*NOT_TRANSPOSED[case])
+    assert FuseTransposeMatmul()(before).script() == before.script()
+
+
+def test_fuse_transpose_matmul_shares():
+    after = FuseTransposeMatmul()(
+        program(
+            [tensor("x", 8, 8), tensor("w", 8, 8), tensor("v", 4, 8)],
+            "t = R.permute_dims(w)", "o = R.matmul(x, t)", "p = R.matmul(o, t)", "u = R.permute_dims(v)",
+            "q = R.matmul(p, u)", "q",
+        )
+    )  # fmt: skip
+    assert set(functions(after.op)) == {"main", "NT_matmul", "NT_matmul1"}
+
+
+@pytest.mark.parametrize("one", [CombineParallelMatmul, AdjustMatmulOrder, FuseTransposeMatmul])
+def test_native(one):
+    before = program(
+        [X, A, B, tensor("w", 4, 16)],
+        "p = R.matmul(x, a)", "q = R.matmul(x, b)", "t = R.permute_dims(w)", "r = R.matmul(x, t)",
+        "s = R.matmul(a, w)", "u = R.matmul(x, s)", "p, q, r, u",
+    )  # fmt: skip
+    after = one()(before)
+    vm = relax.VirtualMachine(relax.build(after, target="llvm"), tvm.cpu())
+    for n in (3, 1, 0):
+        inputs = random_inputs(functions(before.op)["main"], {"n": n})
+        wanted = interpret(before.op, "main", inputs)
+        for found, value in zip(vm["main"](*map(tvm.nd.array, inputs)), wanted, strict=True):
+            np.testing.assert_allclose(found.numpy(), value, rtol=1e-4, atol=1e-5)

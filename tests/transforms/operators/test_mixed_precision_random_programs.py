@@ -1,0 +1,61 @@
+"""Random programs in "mixed precision" of which the other one is float64: conversions to it and back change nothing."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from programs import Program, programs
+
+from tirax.dialects import relax
+from tirax.dialects.relax.operator import Operator
+from tirax.interpreter import assert_same_meaning
+from tirax.ir.verify import verify_module
+from tirax.transforms.bindings.convert_to_dataflow import ConvertToDataflow
+from tirax.transforms.operators import mixed_precision_policy as policy
+from tirax.transforms.operators import to_mixed_precision
+from tirax.transforms.operators.mixed_precision_policy import Policy
+from tirax.transforms.operators.to_mixed_precision import ToMixedPrecision
+
+some = settings(
+    max_examples=40,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+OFTEN = dict.fromkeys(["relax.add", "relax.concat", "relax.sum"], Policy.ALWAYS)
+OTHERS = {
+    "sums always": OFTEN,
+    "nothing follows": {n: Policy.NEVER for n, p in policy.POLICIES.items() if p is Policy.FOLLOW} | OFTEN,
+    "all else follows": dict.fromkeys(policy.POLICIES, Policy.FOLLOW) | OFTEN,
+}
+
+
+def signature(module) -> list[str]:
+    functions = [op for op in module.ops if isinstance(op, relax.FuncOp)]
+    return [f"{f.sym_name.data} {[str(p.type) for p in f.params]} {f.ret_type}" for f in functions]
+
+
+@pytest.mark.parametrize("others", OTHERS)
+def test_the_meaning_stays(monkeypatch, others):
+    monkeypatch.setitem(to_mixed_precision._LOW, "float64", float("inf"))
+    for name, kind in OTHERS[others].items():
+        monkeypatch.setitem(policy.POLICIES, name, kind)
+    converted = []
+
+    @some
+    @given(programs())
+    def check(program: Program) -> None:
+        before = ConvertToDataflow()(program.module)
+        after = ToMixedPrecision("float64", dtype="float64")(before)
+        verify_module(after)
+        assert signature(after) == signature(before)
+        assert_same_meaning(before, after)
+        converted.append(count(after) > count(before))
+
+    check()
+    assert sum(converted) >= 10
+
+
+def count(module) -> int:
+    return sum(op.name == "relax.astype" for op in module.walk() if isinstance(op, Operator))

@@ -1,0 +1,228 @@
+"""A sweep over TVM's public names: what is not there is in the table of what is left out, with the reason."""
+
+import importlib
+import inspect
+
+import pytest
+
+import tirax.tvm_api as tvm
+
+NAMES: dict[str, str] = {
+    "relax": """
+        Binding BindingBlock BlockBuilder Call Constant DataTypeImm DataflowBlock DataflowBlockRewrite DataflowVar
+        DummyGlobalInfo ExecBuilder Executable Expr ExprFunctor ExternFunc FuncStructInfo FuncType Function GlobalVar Id
+        If MatchCast ObjectStructInfo ObjectType PackedFuncType PrimStructInfo PrimValue PyExprMutator PyExprVisitor
+        SeqExpr ShapeExpr ShapeStructInfo ShapeType Span StringImm StructInfo TensorStructInfo TensorType Tuple
+        TupleGetItem TupleStructInfo TupleType Type VDevice VMExecutable VMInstrumentReturnKind Var VarBinding
+        VirtualMachine analysis backend binding_rewrite block_builder build call_dps_packed call_inplace_packed
+        call_packed call_pure_packed call_tir call_tir_inplace call_tir_with_grad const convert_to_expr distributed dpl
+        exec_builder expr expr_functor extern frontend get_default_pipeline get_pipeline get_shape_of global_info op
+        pipeline prim_value register_pipeline struct_info testing training transform ty utils vm_build
+    """,
+    "relax.analysis": """
+        BaseCheckResult all_global_vars all_vars bound_vars check_well_formed collect_non_negative_expressions
+        computable_at_compile_time contains_impure_call definable_tir_vars_in_struct_info defined_symbolic_vars
+        derive_call_ret_struct_info detect_recursion erase_to_well_defined estimate_memory_usage free_symbolic_vars
+        free_vars get_static_type get_var2val has_reshape_pattern name_to_binding post_order_visit remove_all_unused
+        struct_info_base_check struct_info_lca suggest_layout_transforms tir_vars_in_struct_info udchain used_vars
+        well_formed
+    """,
+    "relax.expr": """
+        BaseFunc Binding BindingBlock Call Constant DataTypeImm DataflowBlock DataflowVar Expr ExternFunc Function
+        GlobalVar Id If MatchCast PrimValue SeqExpr ShapeExpr Span StringImm TEPlaceholderOp Tuple TupleGetItem Var
+        VarBinding const extern get_shape_of make_shape prim_value te_tensor
+    """,
+    "relax.expr_functor": "ExprFunctor PyExprMutator PyExprVisitor mutator visitor",
+    "relax.struct_info": """
+        FuncStructInfo ObjectStructInfo PrimStructInfo ShapeStructInfo StructInfo TensorStructInfo TupleStructInfo
+    """,
+    "relax.testing": "nn transform vm dump_ast",
+    "relax.testing.nn": """
+        Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params checkpoint
+        emit_checkpoint emit_checkpoint_sequential start_checkpoint end_checkpoint
+    """,
+    "relax.testing.vm": """
+        add add_scalar check_if_defined check_saved_func equal_zero get_device_id identity_packed move mul subtract_one
+        tile_packed
+    """,
+    "ir": """
+        Array Attrs BaseExpr BaseFunc CallingConv DictAttrs EnvFunc GlobalInfo DummyGlobalInfo GlobalVar IRModule Map
+        Node Op PointerType PrimExpr PrimType Range RelaxExpr SequentialSpan SourceName Span TupleType Type
+        TypeConstraint VDevice assert_structural_equal get_first_structural_mismatch instrument load_json make_node
+        register_intrin_lowering register_op_attr save_json structural_equal structural_hash transform
+    """,
+    "ir.instrument": """
+        DumpIR PassInstrument PassPrintingInstrument PassTimingInstrument PrintAfterAll PrintBeforeAll
+        WellFormedInstrument pass_instrument
+    """,
+    "transform": "ApplyPassToFunction ModulePass Pass PassContext PassInfo PrintIR Sequential module_pass",
+    "testing": """
+        CompareBeforeAfter Feature assert_allclose assert_prim_expr_equal check_bool_expr_is_true
+        check_int_constraints_trans_consistency check_numerical_grads device_enabled enabled_targets exclude_targets
+        fixture is_ampere_or_newer known_failing_targets main parameter parameters parametrize_targets requires_cublas
+        requires_cuda requires_cudnn requires_gpu requires_hexagon requires_llvm requires_metal requires_nvcc_version
+        requires_opencl requires_package requires_rocm requires_rpc requires_vulkan requires_x86 skip_if_32bit
+        skip_if_wheel_test slow strtobool uses_gpu
+    """,
+}
+"""Module -> its names."""
+
+_OLD_TYPES = "the type system before struct info: a value has struct info only, which says more"
+_BYTECODE = "there is no bytecode: functions are compiled to machine code"
+_DEVICES = "code is generated for one CPU"
+_CPP = "a matter of TVM's C++ objects; the IR is xDSL's here"
+_RULE = "a plug-in says such things in the class of an operator (docs/extending)"
+_PLACES = "operations know their places (docs/diagnostics.md)"
+_CHECKPOINT = "checkpoints are an option of the pass that makes gradients"
+
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "relax": {
+        **dict.fromkeys(
+            ("FuncType", "ObjectType", "PackedFuncType", "ShapeType", "TensorType", "TupleType", "Type", "ty"),
+            _OLD_TYPES,
+        ),
+        **dict.fromkeys(("ExecBuilder", "VMInstrumentReturnKind", "exec_builder", "vm_build"), _BYTECODE),
+        "DummyGlobalInfo": "a module has attributes in the place of global infos",
+        "global_info": "a module has attributes in the place of global infos",
+        "Span": _PLACES,
+        "distributed": _DEVICES,
+    },
+    "relax.expr": {
+        "Span": _PLACES,
+        "TEPlaceholderOp": _CPP,
+        "make_shape": "ShapeExpr makes one",
+        "te_tensor": "BlockBuilder.call_te turns Relax values into tensors",
+    },
+    "relax.testing": {"dump_ast": "print(func.op) shows the IR"},
+    "relax.testing.nn": dict.fromkeys(
+        ("checkpoint", "emit_checkpoint", "emit_checkpoint_sequential", "start_checkpoint", "end_checkpoint"),
+        _CHECKPOINT,
+    ),
+    "relax.testing.vm": {"get_device_id": _DEVICES},
+    "ir": {
+        **dict.fromkeys(("PointerType", "PrimType", "TupleType", "Type", "TypeConstraint"), _OLD_TYPES),
+        **dict.fromkeys(("CallingConv", "EnvFunc", "Node", "make_node"), _CPP),
+        **dict.fromkeys(("SequentialSpan", "SourceName", "Span"), _PLACES),
+        **dict.fromkeys(("register_intrin_lowering", "register_op_attr"), _RULE),
+        "DummyGlobalInfo": "a module has attributes in the place of global infos",
+        "GlobalInfo": "a module has attributes in the place of global infos",
+        "get_first_structural_mismatch": "assert_structural_equal shows it",
+        "Range": "extents of loops and blocks are symbolic expressions",
+    },
+    "testing": {
+        **dict.fromkeys(("exclude_targets", "known_failing_targets"), "there is one kind of target to test"),
+        **dict.fromkeys(
+            ("is_ampere_or_newer", "requires_nvcc_version", "requires_rpc", "uses_gpu", "skip_if_wheel_test"), _DEVICES
+        ),
+        "check_bool_expr_is_true": "dialects.sym.analyzer proves such things",
+        "check_int_constraints_trans_consistency": "of TVM's solver of constraints",
+    },
+}
+"""Module -> name that is not there -> why."""
+
+MEMBERS: dict[str, str] = {
+    "relax.BlockBuilder": """
+        add_func begin_scope call_te call_te_with_grad current current_block_is_dataflow dataflow emit emit_func_output
+        emit_normalized emit_output emit_te end_scope finalize function get get_unique_name lookup_binding match_cast
+        normalize testing_scope update_func
+    """,
+    "relax.PyExprVisitor": """
+        visit_binding visit_binding_block visit_binding_block_ visit_call_ visit_constant_ visit_data_type_imm_
+        visit_dataflow_block_ visit_dataflow_var_ visit_dataflow_var_def_ visit_expr visit_extern_func_ visit_function_
+        visit_global_var_ visit_if_ visit_match_cast_ visit_op_ visit_prim_value_ visit_seq_expr_ visit_shape_expr_
+        visit_span visit_string_imm_ visit_tuple_ visit_tuple_getitem_ visit_var_ visit_var_binding_ visit_var_def
+        visit_var_def_
+    """,
+    "relax.PyExprMutator": """
+        builder_ get_var_remap lookup_binding set_var_remap visit_binding visit_binding_block visit_binding_block_
+        visit_call_ visit_constant_ visit_data_type_imm_ visit_dataflow_block_ visit_dataflow_var_
+        visit_dataflow_var_def_ visit_expr visit_expr_post_order visit_extern_func_ visit_function_ visit_global_var_
+        visit_if_ visit_match_cast_ visit_op_ visit_prim_value_ visit_seq_expr_ visit_shape_expr_ visit_span
+        visit_string_imm_ visit_tuple_ visit_tuple_getitem_ visit_var_ visit_var_binding_ visit_var_def visit_var_def_
+        visit_with_new_scope with_struct_info
+    """,
+    "relax.DataflowBlockRewrite": """
+        add add_binding mutate_irmodule mutated_dfb mutated_root_fn remove_all_unused remove_unused replace_all_uses
+    """,
+    "relax.Expr": """
+        __add__ __call__ __floordiv__ __ge__ __getitem__ __gt__ __le__ __lt__ __mod__ __mul__ __neg__ __pow__ __radd__
+        __rfloordiv__ __rmod__ __rmul__ __rpow__ __rsub__ __rtruediv__ __sub__ __truediv__ astype same_as struct_info
+        struct_info_
+    """,
+    "relax.Var": "name_hint vid",
+    "relax.Call": "args attrs op sinfo_args",
+    "relax.Function": """
+        attrs bind_params bind_symbolic_vars body is_pure params ret_struct_info script show with_attr with_attrs
+        without_attr
+    """,
+    "relax.DataflowBlock": "bindings",
+    "relax.SeqExpr": "blocks body",
+    "IRModule": """
+        attrs clone from_expr functions functions_items get_attr get_global_var get_global_vars remove script show
+        update update_func with_attr with_attrs without_attr
+    """,
+    "transform.PassContext": "current override_instruments",
+    "ir.instrument.PassTimingInstrument": "render",
+}
+"""Class -> its members."""
+
+CONSTRUCTORS: dict[str, str] = {
+    "Call": "op args attrs sinfo_args span",
+    "Constant": "data struct_info span",
+    "DataTypeImm": "value span",
+    "DataflowBlock": "bindings span",
+    "BindingBlock": "bindings span",
+    "DataflowVar": "name_hint struct_info span",
+    "ExternFunc": "global_symbol struct_info span",
+    "FuncStructInfo": "params ret purity span",
+    "Function": "params body ret_struct_info is_pure attrs span",
+    "If": "cond true_branch false_branch span",
+    "MatchCast": "var value struct_info span",
+    "ObjectStructInfo": "span",
+    "PrimStructInfo": "dtype value span",
+    "PrimValue": "value span",
+    "SeqExpr": "blocks body span",
+    "ShapeExpr": "values span",
+    "ShapeStructInfo": "values ndim span",
+    "StringImm": "value span",
+    "TensorStructInfo": "shape dtype vdevice ndim span",
+    "Tuple": "fields span",
+    "TupleGetItem": "tuple_value index span",
+    "TupleStructInfo": "fields span",
+    "Var": "name_hint struct_info span",
+    "VarBinding": "var value span",
+}
+"""Class of `tvm.relax` -> the parameters of its constructor, in order."""
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_constructors_take_what_those_of_tvm_take(name):
+    parameters = list(inspect.signature(getattr(tvm.relax, name).__init__).parameters)
+    assert parameters[1:] == CONSTRUCTORS[name].split()
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_every_name_is_there_or_left_out(path):
+    module = importlib.import_module(f"tirax.tvm_api.{path}")
+    names = NAMES[path].split()
+    assert len(set(names)) == len(names)
+    left_out = LEFT_OUT.get(path, {})
+    missing = {n for n in names if not hasattr(module, n)}
+    assert missing == set(left_out)
+    assert all(reason and set(left_out) <= set(names) for reason in left_out.values())
+
+
+@pytest.mark.parametrize("path", MEMBERS)
+def test_every_member_is_there(path):
+    found = tvm
+    for part in path.split("."):
+        found = getattr(found, part)
+    instance = found() if path in ("relax.PyExprMutator", "relax.BlockBuilder") else found
+    assert [n for n in MEMBERS[path].split() if not hasattr(instance, n)] == []
+
+
+def test_what_is_public_says_what_it_is():
+    for path in ("relax.analysis", "relax.testing.nn", "relax.testing.vm", "ir.instrument", "transform", "testing"):
+        module = importlib.import_module(f"tirax.tvm_api.{path}")
+        for name in module.__all__:
+            assert getattr(module, name).__doc__, f"{path}.{name}"

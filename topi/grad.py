@@ -1,0 +1,153 @@
+"""Gradients of pooling, of taking slices and of losses: where the gradient of a result goes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from ..dialects.relax.layout import arranged
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.extern import Statements, extern
+from ..te.tensor import IterVar, Tensor
+from . import reduction as rd
+from .util import Indices, over_axes
+from .windows import Padding, Places, pad_constant, pool
+
+Windows = tuple[Sequence[int], Sequence[int], Sequence[int], Padding]
+"""Size, strides, dilation and padding of windows."""
+
+
+def _offsets(size: Sequence[int], dtype: Any) -> list[IterVar]:
+    return [IterVar(f"rv{n}", Const(0, dtype), Const(k, dtype), is_reduction=True) for n, k in enumerate(size)]
+
+
+def _flat(offsets: Sequence[PrimExpr], size: Sequence[int]) -> PrimExpr:
+    """The number of a point of a window, row by row."""
+    out: PrimExpr | None = None
+    for k, n in zip(offsets, size, strict=True):
+        out = k if out is None else out * tx.const(n, k.type) + k
+    assert out is not None
+    return out
+
+
+def _points(at: Sequence[PrimExpr], offsets: Sequence[PrimExpr], windows: Windows) -> list[PrimExpr]:
+    """Where the points of the windows `at` are in the padded data."""
+    rows = zip(at, offsets, windows[1], windows[2], strict=True)
+    return [tx.simplified(i * tx.const(s, i.type) + k * tx.const(d, k.type)) for i, k, s, d in rows]
+
+
+def _first(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: Windows) -> Tensor:
+    """The number of the first point of each window that is the greatest."""
+    size, strides, dilation, padding = windows
+    best = pool(data, out_dims, places, size, strides, dilation, padding, "max")
+    before, after = (arranged(places, [0, 0, *(p[side] for p in padding)]) for side in (0, 1))
+    padded = pad_constant(data, before, after, tx.min_value(data.type).constant, "pad_temp")
+    dtype = out_dims[places[-1]].dtype
+    offsets = _offsets(size, dtype)
+
+    def element(i: Indices) -> Any:
+        batch, channel, *at = (i[p] for p in places)
+        value = padded(*arranged(places, [batch, channel, *_points(at, offsets, windows)]))
+        number = _flat(offsets, size)
+        return red.min(tx.select(tx.equal(value, best(*i)), number, tx.max_value(number.type)), axis=offsets)
+
+    return over_axes(out_dims, element, "pool_first", "")
+
+
+def _counts(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: Windows, counted: Padding) -> Tensor:
+    """How many points of each window are in the data or in the padding `counted`, by spatial position."""
+    size, _, _, padding = windows
+    offsets = _offsets(size, out_dims[places[-1]].dtype)
+
+    def element(at: Indices) -> Any:
+        inside: list[PrimExpr] = []
+        for n, point in enumerate(_points(at, offsets, windows)):
+            start = padding[n][0] - counted[n][0]
+            end = data.dims[places[n + 2]] + (padding[n][0] + counted[n][1])
+            inside += [tx.less_equal(tx.const(start, point.type), point), tx.less(point, from_sym(end))]
+        one = tx.const(1, data.type)
+        return red.sum(tx.select(tx.logical_and(*inside), one, tx.const(0, data.type)), axis=offsets)
+
+    return over_axes([out_dims[p] for p in places[2:]], element, "pool_count", "")
+
+
+def pool_backward(
+    grad: Tensor, data: Tensor, places: Places, windows: Windows, kind: str, counted: Padding | None
+) -> Tensor:
+    """The gradient of `pool` by the data: each point gathers it from the windows that it is in."""
+    size, strides, dilation, padding = windows
+    first = _first(data, grad.dims, places, windows) if kind == "max" else None
+    none = [(0, 0) for _ in size]
+    counts = _counts(data, grad.dims, places, windows, counted or none) if kind == "avg" else None
+    offsets = _offsets(size, data.dims[places[-1]].dtype)
+
+    def element(i: Indices) -> Any:
+        batch, channel, *at = (i[p] for p in places)
+        inside: list[PrimExpr] = []
+        found: list[PrimExpr] = []
+        for n, (v, k) in enumerate(zip(at, offsets, strict=True)):
+            step = tx.const(strides[n], v.type)
+            moved = tx.simplified(v + tx.const(padding[n][0], v.type) - k * tx.const(dilation[n], v.type))
+            found.append(tx.floordiv(moved, step))
+            inside += [tx.less_equal(tx.const(0, v.type), moved), tx.equal(tx.floormod(moved, step), 0)]
+            inside.append(tx.less(found[n], from_sym(grad.dims[places[n + 2]])))
+        where = arranged(places, [batch, channel, *found])
+        value, zero = grad(*where), tx.const(0, grad.type)
+        if first is not None:
+            value = tx.select(tx.equal(first(*where), _flat(offsets, size)), value, zero)
+        if counts is not None:
+            value = tx.div(value, tx.maximum(counts(*found), tx.const(1, grad.type)))
+        return red.sum(tx.if_then_else(tx.logical_and(*inside), value, zero), axis=offsets)
+
+    return over_axes(data.dims, element, f"{kind}_pool_backward", "")
+
+
+def take_backward(grad: Tensor, x: Tensor, indices: Tensor | PrimExpr, axis: int) -> Tensor:
+    """The slices of `grad` along `axis` added up at `indices`, in the shape of x."""
+    axis = axis % x.ndim
+    middle = indices.dims if isinstance(indices, Tensor) else ()
+
+    def body(b: Statements, out: Tensor) -> None:
+        with b.loops("c", x.dims, parallel=True) as c:
+            b.store(out, c, tx.const(0, x.type))
+        with b.loops("i", grad.dims) as i:
+            own = i[axis : axis + len(middle)]
+            index = indices(*own) if isinstance(indices, Tensor) else indices
+            at = [*i[:axis], index.astype(x.dims[axis].dtype), *i[axis + len(middle) :]]
+            b.store(out, at, out(*at) + grad(*i))
+
+    inputs = [t for t in (grad, indices) if isinstance(t, Tensor)]
+    return extern([("take_backward", x.dims, x.type)], inputs, body, "take_backward")[0]
+
+
+def nll_loss_backward(
+    grad: Tensor, predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int
+) -> Tensor:
+    """-grad * weights[target] at the targets, 0 elsewhere; divided by the sum of the weights for a mean."""
+    dtype, axis = predictions.type, builtins.min(1, predictions.ndim - 1)
+    classes = predictions.dims[axis]
+    zero = tx.const(0, dtype)
+
+    def weight(own: Sequence[PrimExpr]) -> PrimExpr:
+        target = targets(*own)
+        kept = tx.not_equal(target, tx.const(ignore_index, target.type))
+        value = tx.const(1, dtype) if weights is None else weights(target.astype(classes.dtype))
+        return tx.if_then_else(kept, value, zero)
+
+    total = over_axes(targets.dims, lambda i: weight(i), "nll_loss_weight", "injective")
+    whole = rd.sum(total) if reduction == "mean" and targets.ndim else total
+
+    def element(i: Indices) -> PrimExpr:
+        own = [*i[:axis], *i[axis + 1 :]]
+        value = zero - (grad(*own) if reduction == "none" else grad()) * weight(own)
+        value = tx.div(value, whole()) if reduction == "mean" else value
+        return tx.if_then_else(tx.equal(targets(*own).astype(classes.dtype), i[axis]), value, zero)
+
+    return over_axes(predictions.dims, element, "nll_loss_backward", "injective")
+
+
+__all__ = ["nll_loss_backward", "pool_backward", "take_backward"]

@@ -1,0 +1,126 @@
+"""Sampling of images at computed positions, and the grids of such positions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Attribute
+
+from ..dialects.sym.expr import SymExpr
+from ..ir import prim_expr as tx
+from ..ir.prim_expr import PrimExpr, from_sym
+from ..te.tensor import Tensor, compute
+from .image import cubic_weights
+
+Tap = tuple[PrimExpr, PrimExpr]
+"""A position of the data, a whole number as a floating point one, and its weight."""
+
+
+def affine_grid(data: Tensor, size: Sequence[SymExpr], align_corners: bool) -> Tensor:
+    """The positions, each dimension from -1 to 1, to which the matrices `data` move those of a grid of `size`."""
+    rank = len(size)
+    wide = data.type if data.type == f64 else f32
+
+    def position(i: PrimExpr, extent: SymExpr) -> PrimExpr:
+        x, n = i.astype(wide), from_sym(extent).astype(wide)
+        if align_corners:
+            return tx.const(-1.0, wide) + x * tx.div(tx.const(2.0, wide), tx.maximum(n - 1.0, tx.const(1.0, wide)))
+        return tx.const(-1.0, wide) + tx.div(x * 2.0 + 1.0, n)
+
+    def element(*axes: PrimExpr) -> PrimExpr:
+        n, dim, *i = axes
+        value = data(n, dim, rank).astype(wide)
+        for k, (v, extent) in enumerate(zip(i, size, strict=True)):
+            value = value + data(n, dim, rank - 1 - k).astype(wide) * position(v, extent)
+        return value.astype(data.type)
+
+    names = ["n", "dim", *(f"i{k}" for k in range(rank))]
+    return compute([data.dims[0], data.dims[1], *size], element, "compute", "affine_grid", None, names)
+
+
+def grid_sample(data: Tensor, grid: Tensor, method: str, padding_mode: str, align_corners: bool) -> Tensor:
+    """The values of `data` (batch, channels, …) at the positions that `grid` (batch, dimensions, …) lists.
+
+    A position is from -1 to 1 in each dimension, the last dimension first.
+    """
+    extents = data.dims[2:]
+    wide = f64 if f64 in (data.type, grid.type) else f32
+
+    def element(*axes: PrimExpr) -> PrimExpr:
+        n, c, *i = axes
+        taps: list[list[Tap]] = []
+        for k, extent in enumerate(extents):
+            sampling = _Sampling(extent, wide, padding_mode, align_corners)
+            taps.append(sampling.taps(grid(n, len(extents) - 1 - k, *i).astype(wide), method))
+        value: PrimExpr = tx.const(0.0, wide)
+        for corner in itertools.product(*taps):
+            inside = tx.logical_and(*(_inside(at, e) for (at, _), e in zip(corner, extents, strict=True)))
+            index = [at.astype(e.dtype) for (at, _), e in zip(corner, extents, strict=True)]
+            found = data(n, c, *index).astype(wide)
+            for _, weight in corner:
+                found = found * weight
+            value = value + tx.if_then_else(inside, found, tx.const(0.0, wide))
+        return value.astype(data.type)
+
+    names = ["n", "c", *"dhw"[-len(extents) :]]
+    return compute([*data.dims[:2], *grid.dims[2:]], element, "compute", "grid_sample", None, names)
+
+
+def _inside(at: PrimExpr, extent: SymExpr) -> PrimExpr:
+    """Whether a position is one of the data; NaN is none."""
+    last = from_sym(extent - 1).astype(at.type)
+    return tx.logical_and(tx.const(0.0, at.type) <= at, at <= last)
+
+
+class _Sampling:
+    """How the values along one dimension are found."""
+
+    def __init__(self, extent: SymExpr, dtype: Attribute, padding_mode: str, align_corners: bool):
+        self.size = from_sym(extent).astype(dtype)
+        self.dtype = dtype
+        self.padding_mode = padding_mode
+        self.aligned = align_corners
+
+    def taps(self, at: PrimExpr, method: str) -> list[Tap]:
+        """What of the dimension the value at `at`, from -1 to 1, is made of."""
+        one = self.number(1.0)
+        x = tx.div((at + 1.0) * (self.size - 1.0 if self.aligned else self.size), self.number(2.0))
+        x = x if self.aligned else x - 0.5
+        if method == "nearest":
+            return [(tx.round_(self.bounded(x)), one)]
+        if method == "bilinear":
+            x = self.bounded(x)
+            low = tx.floor(x)
+            return [(low, one - (x - low)), (low + 1.0, x - low)]
+        low = tx.floor(x)
+        points = [self.bounded(low + float(k)) for k in (-1, 0, 1, 2)]
+        return list(zip(points, cubic_weights(x - low, tx.const(-0.75, self.dtype)), strict=True))
+
+    def number(self, value: float) -> PrimExpr:
+        return tx.const(value, self.dtype)
+
+    def bounded(self, x: PrimExpr) -> PrimExpr:
+        """A position, drawn into the dimension where `padding_mode` says so."""
+        if self.padding_mode == "zeros":
+            return x
+        return self.clipped(self.reflected(x) if self.padding_mode == "reflection" else x)
+
+    def clipped(self, x: PrimExpr) -> PrimExpr:
+        """From 0 to the last; NaN is 0."""
+        return tx.select(self.number(0.0) < x, tx.minimum(x, self.size - 1.0), self.number(0.0))
+
+    def reflected(self, x: PrimExpr) -> PrimExpr:
+        """Thrown back at both ends: at the middle of the outermost elements where aligned, else at their borders."""
+        first = self.number(0.0 if self.aligned else -0.5)
+        span = self.size - 1.0 if self.aligned else self.size
+        safe = tx.select(self.number(0.0) < span, span, self.number(1.0))
+        distance = tx.abs_(x - first)
+        flips = tx.floor(tx.div(distance, safe))
+        rest = distance - flips * safe
+        even = tx.equal(flips - tx.floor(flips * 0.5) * 2.0, self.number(0.0))
+        return tx.select(self.number(0.0) < span, first + tx.select(even, rest, safe - rest), self.number(0.0))
+
+
+__all__ = ["affine_grid", "grid_sample"]

@@ -1,0 +1,124 @@
+"""Make local functions functions of the module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import free_symbolic_vars
+from ...dialects.sym.expr import Var
+from ...ir.functions import ops_of_type, relax_functions
+from ...ir.transform import Pass
+from ..fusion.naming import NameSupply, symbols
+from .private import caller_of, erase, insert_before, take_over
+from .symbols import determined_variables, mentioned_in
+
+
+@dataclass(frozen=True)
+class LambdaLift(Pass):
+    """Local functions become private functions of the module, named after the function they stand in and themselves.
+
+    main(x, y) {def f(a) {… x …}; r = f(y)}  ->  main(x, y) {r = main_f(y, x)}; main_f(a, x) {… x …}
+
+    Values of outside become parameters, and so do the symbolic variables that no parameter determines (as one shape).
+    A local function that uses nothing of outside may be a value: it becomes a reference to the function. One that does,
+    and is used other than by calls, stays.
+    """
+
+    name = "lambda-lift"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lift_local_functions(op)
+
+
+def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
+    """Make local functions functions of the module, inner ones first, in place.
+
+    With `values` also those that are used as values and use nothing of outside.
+    """
+    names = NameSupply(symbols(module))
+    for function in relax_functions(module):
+        for closure in reversed(list(ops_of_type(function, relax.ClosureOp))):
+            captured, variables = _captured(closure), _undetermined(closure)
+            if _is_only_called(closure) or (values and not captured and not variables):
+                name = names.fresh(f"{function.sym_name.data}_{name_of(closure.result) or 'closure'}")
+                lifted = _lift(closure, name, captured)
+                module.body.block.insert_op_after(lifted, function)
+
+
+def _captured(op: relax.ClosureOp) -> list[SSAValue]:
+    """The values of outside that the body uses, in order of first use."""
+    inside: set[SSAValue] = set(op.body.block.args)
+    found: dict[SSAValue, None] = {}
+    for inner in op.walk():
+        if inner is not op:
+            found |= {v: None for v in inner.operands if v not in inside}
+        inside.update(inner.results)
+        inside.update(a for r in inner.regions for b in r.blocks for a in b.args)
+    return list(found)
+
+
+def _undetermined(op: relax.ClosureOp) -> list[Var]:
+    """The symbolic variables that the body mentions and neither parameters nor captured values determine."""
+    determined = determined_variables([*(a.type for a in op.body.block.args), *(v.type for v in _captured(op))])
+    bound = determined_variables(cast.result.type for cast in ops_of_type(op, relax.MatchCastOp))
+    if bound:
+        determined += set(bound) - _outside(op)
+    return [v for v in mentioned_in([op]) if v not in determined]
+
+
+def _outside(op: relax.ClosureOp) -> set[Var]:
+    """The symbolic variables that are mentioned outside of a local function: a cast in it does not bind them."""
+    inside = set(op.walk())
+    around = caller_of(op)
+    types = [p.type for p in around.params]
+    types += [r.type for other in around.body.walk() if other not in inside for r in other.results]
+    return set(free_symbolic_vars(types))
+
+
+def _is_only_called(op: relax.ClosureOp) -> bool:
+    return all(isinstance(use.operation, relax.CallValueOp) and use.index == 0 for use in op.result.uses)
+
+
+def _lift(op: relax.ClosureOp, name: str, captured: list[SSAValue]) -> relax.FuncOp:
+    """The function that a local one becomes; calls are calls of it, and other uses refer to it."""
+    variables = _undetermined(op)
+    block = op.body.block
+    inside: set[Operation] = set(op.walk()) - {op}
+    for value in captured:
+        param = block.insert_arg(value.type, len(block.args))
+        set_name(param, name_of(value))
+        value.replace_uses_with_if(param, lambda use: use.operation in inside)
+    if variables:
+        set_name(block.insert_arg(relax.ShapeType.of(variables), len(block.args)), "shape_vars")
+    for use in list(op.result.uses):
+        if isinstance(use.operation, relax.CallValueOp) and use.index == 0:
+            _replace_call(use.operation, name, captured, variables)
+    if op.result.first_use is not None:
+        reference = relax.FunctionRefOp(name, op.result.type)
+        insert_before(op, reference)
+        take_over(op.result, reference.result)
+    function = relax.FuncOp(
+        name, op.detach_region(op.body), op.ret_type, private=True, attrs=op.func_attrs, pure=op.impure is None
+    )
+    function.location = op.location
+    erase(op)
+    return function
+
+
+def _replace_call(call: relax.CallValueOp, name: str, captured: list[SSAValue], variables: list[Var]) -> None:
+    extra: list[SSAValue] = list(captured)
+    if variables:
+        shape = relax.ShapeOp(variables)
+        insert_before(call, shape)
+        extra.append(shape.result)
+    new = relax.CallOp(name, [*call.args, *extra], call.result.type)
+    new.location = call.location
+    insert_before(call, new)
+    take_over(call.result, new.result)
+    erase(call)

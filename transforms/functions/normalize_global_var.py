@@ -1,0 +1,68 @@
+"""Let functions be called in the module what they are called outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+
+from ...diagnostics import TiraxError
+from ...ir.functions import FunctionOp, functions
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from ..fusion.naming import NameSupply
+from .renaming import rename_functions
+
+_SYMBOL = "global_symbol"
+
+
+@dataclass(frozen=True)
+class NormalizeGlobalVar(Pass):
+    """A public function with an attribute `global_symbol` of another name takes that name.
+
+    bar() {global_symbol = "foo"}, private foo()  ->  foo(), private foo1()
+
+    A private function that has the name takes a new one. Raises `TiraxError` where two public functions want one name.
+    """
+
+    name = "normalize-global-var"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        table = functions(op)
+        wanted = {n: symbol_of(f) or n for n, f in table.items() if not f.private}
+        _check_unique(wanted, table)
+        supply = NameSupply(wanted.values())
+        names = wanted | {n: supply.fresh(n) for n, f in table.items() if f.private}
+        for func in table.values():
+            drop_symbol(func)
+        rename_functions(op, {old: new for old, new in names.items() if old != new})
+
+
+def symbol_of(func: FunctionOp) -> str | None:
+    """The attribute `global_symbol` of a function; None where it has none, and is called as in the module."""
+    found = None if func.func_attrs is None else func.func_attrs.data.get(_SYMBOL)
+    return found.data if isinstance(found, StringAttr) else None
+
+
+def drop_symbol(func: FunctionOp) -> None:
+    """Take the attribute `global_symbol` away: the function is called as in the module."""
+    if func.func_attrs is not None:
+        kept = {k: v for k, v in func.func_attrs.data.items() if k != _SYMBOL}
+        func.func_attrs = DictionaryAttr(kept) if kept else None
+
+
+def _check_unique(wanted: dict[str, str], table: dict[str, FunctionOp]) -> None:
+    owner: dict[str, str] = {}
+    problems: list[tuple[str, str, str]] = []
+    for name, symbol in wanted.items():
+        if owner.setdefault(symbol, name) != name:
+            problems.append((symbol, owner[symbol], name))
+    if problems:
+        _, _, last = problems[0]
+        raise TiraxError(
+            "two public functions have the same global symbol",
+            location=location_of(table[last]),
+            hint="make one of them private, or give it another global_symbol",
+            notes=[f"'{symbol}' is wanted by @{first} and @{second}" for symbol, first, second in problems],
+        )

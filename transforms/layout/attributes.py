@@ -1,0 +1,45 @@
+"""What layout passes read from and write to attributes of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute
+
+from ...dialects import relax, tir
+from ...dialects.relax.operator import from_attr
+
+OPERATOR_NAME = "operator_name"
+"""Which operator a tensor function computes."""
+LAYOUT_FREE = "layout_free_buffers"
+"""The positions of parameters whose layout may be chosen: weights and constants."""
+NUM_INPUT = "num_input"
+"""How many parameters of a Relax function are inputs; the others are weights."""
+
+
+def operator_name(func: tir.FuncOp | relax.FuncOp | None) -> str | None:
+    """The operator that a tensor function says it computes."""
+    if not isinstance(func, tir.FuncOp) or func.func_attrs is None:
+        return None
+    attr = func.func_attrs.data.get(OPERATOR_NAME)
+    return attr.data if isinstance(attr, StringAttr) else None
+
+
+def num_input(func: relax.FuncOp) -> int | None:
+    """How many parameters are inputs, None where the function does not say."""
+    attr = None if func.func_attrs is None else func.func_attrs.data.get(NUM_INPUT)
+    return attr.value.data if isinstance(attr, IntegerAttr) else None
+
+
+def layout_free(func: tir.FuncOp) -> list[int]:
+    """The positions of parameters whose layout may be chosen, none where the function does not say."""
+    attr = None if func.func_attrs is None else from_attr(func.func_attrs.data.get(LAYOUT_FREE))
+    return [i for i in attr if isinstance(i, int)] if isinstance(attr, list) else []
+
+
+def with_attrs(func: tir.FuncOp, changes: Mapping[str, Attribute | None]) -> None:
+    """Set attributes of a function, and remove those that are None."""
+    entries = {**(func.func_attrs.data if func.func_attrs is not None else {}), **changes}
+    kept = {k: v for k, v in entries.items() if v is not None}
+    func.func_attrs = DictionaryAttr(kept) if kept else None

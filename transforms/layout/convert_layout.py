@@ -1,0 +1,349 @@
+"""Convolutions in the layouts that one wants, with as few transpositions as the rules allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...diagnostics import ShapeError, TiraxError, unknown_name
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import Arg, Operator
+from ...dialects.relax.types import is_base_of
+from ...dialects.sym import IndexMapAttr
+from ...dialects.sym.data_layout import DataLayout
+from ...ir.expr import bound_expr
+from ...ir.functions import binding_blocks, relax_functions
+from ...ir.transform import Pass
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from ..bindings.normalize import name_bindings
+from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, convolution
+
+Layouts = DataLayout | tuple["Layouts", ...] | None
+"""The layout of a value: of a tensor, of the fields of a tuple, None where it is as the program had it."""
+Callback = Callable[[Any], Mapping[str, Sequence[str]] | None]
+"""`layout_cb(call) -> {operator: layouts}`"""
+
+
+@dataclass(frozen=True, init=False)
+class ConvertLayout(Pass):
+    """Brings operators into desired layouts; others around them follow, where `rules` says how.
+
+    y = conv2d(x, w)  ->  y = permute_dims(conv2d(permute_dims(x), permute_dims(w), data_layout="NHWC", …))
+
+    `desired_layouts` has for a convolution the layouts of data, kernel and (that of the data where not given) result:
+    `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`. `layout_cb(call)` gives such a dictionary for one call, and then
+    `desired_layouts` does not count. Only dataflow blocks change; what they take and give keeps its layout.
+
+    A layout in blocks, `NCHW4c`, is for tensors whose extents the blocks certainly divide. Element-wise operators,
+    convolutions and pools carry it.
+
+    In text, `operators` and `layouts` go in step: `convert-layout{operators="relax.nn.conv2d" layouts="NHWC OHWI"}`.
+
+    Raises `NameLookupError` for an unknown operator and `ShapeError` for layouts that it cannot have.
+    """
+
+    name: ClassVar[str] = "convert-layout"
+    operators: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
+    desired_layouts: Mapping[str, Sequence[str]] = field(init=False, default_factory=dict[str, Sequence[str]])
+    layout_cb: Callback | None = field(init=False, default=None)
+
+    def __init__(
+        self,
+        desired_layouts: Mapping[str, Sequence[str]] | None = None,
+        layout_cb: Callback | None = None,
+        *,
+        operators: tuple[str, ...] = (),
+        layouts: tuple[str, ...] = (),
+    ):
+        if len(operators) != len(layouts):
+            message = "convert-layout: as many layouts as operators"
+            raise TiraxError(message, expected=len(operators), found=len(layouts))
+        texts = zip(operators, layouts, strict=True)
+        desired = {n: list(given) for n, given in (desired_layouts or {}).items()} | {n: t.split() for n, t in texts}
+        object.__setattr__(self, "operators", tuple(desired))
+        object.__setattr__(self, "layouts", tuple(" ".join(given) for given in desired.values()))
+        object.__setattr__(self, "desired_layouts", desired)
+        object.__setattr__(self, "layout_cb", layout_cb)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        desired = _checked(self.desired_layouts)
+        for func in relax_functions(op):
+            blocks = [b for b in binding_blocks(func) if isinstance(b.parent_op(), relax.DataflowOp)]
+            for block in blocks:
+                _Converter(desired, self.layout_cb).block(list(block.ops))
+            if blocks:
+                remove_dead_bindings(func)
+                name_bindings(func)
+
+
+def _checked(desired: Desired) -> Desired:
+    """Raise where a name is no convolution, or a layout is not one of its dimensions."""
+    convolutions = {n: cls for n, cls in relax.OPERATORS.items() if RULES.get(n) is convolution}
+    for name, layouts in desired.items():
+        cls = convolutions.get(name)
+        if cls is None:
+            raise unknown_name("operator with layouts", name, convolutions)
+        if len(layouts) not in (2, 3):
+            raise ShapeError(f"{name}: layouts are of data, kernel and result", expected="2 or 3", found=list(layouts))
+        for text, attr in zip(layouts, ("data_layout", "kernel_layout", "out_layout"), strict=False):
+            own = DataLayout.parse(cls.ATTR_SPECS[attr].default)
+            if sorted(_parsed(name, text).dims) != sorted(own.dims):
+                raise ShapeError(f"{name}: not a layout of its {attr}", expected=f"the letters of {own}", found=text)
+    return desired
+
+
+def _parsed(name: str, text: str) -> DataLayout:
+    try:
+        return DataLayout.parse(text)
+    except ShapeError as error:
+        raise ShapeError(f"{name}: {error.message}", expected=error.expected, found=text) from error
+
+
+class _Converter:
+    """Rewrites the bindings of one dataflow block, in order, in place."""
+
+    def __init__(self, desired: Desired, callback: Callback | None):
+        self.desired = desired
+        self.callback = callback
+        self.moved: dict[SSAValue, tuple[SSAValue, Layouts]] = {}
+        """What stands in another layout: the value, and the layout."""
+        self.replaced: list[Operation] = []
+
+    def block(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            if isinstance(op, Operator):
+                self._operator(op)
+            elif isinstance(op, relax.BindOp | relax.TupleOp | relax.TupleGetItemOp):
+                self._structure(op)
+            elif isinstance(op, relax.MatchCastOp) and self._cast_type(op) is not None:
+                self._match_cast(op)
+            else:
+                self._restore(op)
+        for op in reversed(self.replaced):
+            op.detach()
+            op.erase()
+
+    # Bindings
+
+    def _operator(self, op: Operator) -> None:
+        op = self._spread(op)
+        plan = self._plan(op)
+        changes = plan is not None and (plan.attrs or any(plan.inputs) or any(plan.outputs))
+        if plan is None or not changes or self._is_as_before(op, plan):
+            self._restore(op)
+            return
+        values = iter([*plan.inputs, *[None] * len(op.operands)])
+        args = [self._argument(op, arg, values) for arg in op.args]
+        names = [n.rstrip("*?") for n in op.ARG_NAMES]
+        for key, axes in plan.attrs.items():
+            if key.endswith("*"):
+                place = names.index(key.rstrip("*"))
+                args[place] = [self._put(op, relax.PrimValueOp(a)) for a in axes]
+        attrs = {n: op.attr(n) for n in op.ATTR_SPECS}
+        attrs |= {n: v for n, v in plan.attrs.items() if not n.endswith("*")}
+        new = type(op).make(*args, **{n: v for n, v in attrs.items() if v is not None})
+        outputs = plan.outputs
+        result: Layouts = tuple(outputs) if isinstance(op.result_type, TupleType) else outputs[0]
+        self._replace(op, new, result)
+
+    def _spread(self, op: Operator) -> Operator:
+        """`concat(t)` of a tuple whose fields stand in other layouts as `concat(t[0], t[1], …)`."""
+        values = op.operands
+        if len(values) != 1 or op.ARG_NAMES[0][-1] != "*" or values[0] not in self.moved:
+            return op
+        fields: list[SSAValue] = []
+        for i in range(len(cast(TupleType, values[0].type).types)):
+            fields.append(self._put(op, relax.TupleGetItemOp(values[0], i)))
+        new = type(op).make(fields, **{n: op.attr(n) for n in op.ATTR_SPECS})
+        set_name(self._put(op, new), name_of(op.results[0]))
+        op.results[0].replace_all_uses_with(new.results[0])
+        for item in fields:
+            self._structure(cast(relax.TupleGetItemOp, item.owner))
+        self.replaced.append(op)
+        return new
+
+    def _match_cast(self, op: relax.MatchCastOp) -> None:
+        """The cast of a tensor that was moved, to a shape that is."""
+        value, layout = self.moved[op.value]
+        wanted = self._cast_type(op)
+        assert wanted is not None
+        self._replace(op, relax.MatchCastOp(value, wanted), layout)
+
+    def _cast_type(self, op: relax.MatchCastOp) -> relax.TensorType | None:
+        """What a tensor is cast to where it stands now; None where it was not moved, or its shape is not given."""
+        found, t = self.moved.get(op.value), op.result.type
+        if found is None or not isinstance(found[1], DataLayout) or not found[1].is_plain:
+            return None
+        if not isinstance(t, relax.TensorType) or t.dims is None or len(t.dims) != len(found[1]):
+            return None
+        places = DataLayout.initial(len(t.dims)).order(found[1])
+        return relax.TensorType.of([t.dims[p] for p in places], t.element)
+
+    def _is_as_before(self, op: Operator, plan: Plan) -> bool:
+        """Whether the plan changes nothing."""
+        initial = all(p is None or p == DataLayout.initial(len(p.dims)) for p in (*plan.inputs, *plan.outputs))
+        return initial and all(op.attr(n) == v for n, v in plan.attrs.items()) and not self._touches(op)
+
+    def _touches(self, op: Operation) -> bool:
+        return any(v in self.moved for v in op.operands)
+
+    def _plan(self, op: Operator) -> Plan | None:
+        rule = RULES.get(op.name)
+        given = self._operands(op)
+        if rule is None or not given:
+            return None
+        plan = rule(op, given, self._desired(op))
+        if plan is None or self._fits(op, given, plan):
+            cut = any(not o.layout.is_plain for o in given)
+            return None if cut and rule not in CARRY_BLOCKS else plan
+        return self._unblocked(op, given) if rule is convolution else None
+
+    def _desired(self, op: Operator) -> Desired:
+        if self.callback is None:
+            return self.desired
+        if RULES.get(op.name) is not convolution:
+            return {}
+        return _checked(self.callback(bound_expr(op)) or {})
+
+    def _operands(self, op: Operator) -> list[Operand]:
+        """The tensors that the operator takes; none where the rank of one is not known."""
+        found: list[Operand] = []
+        for value in op.operands:
+            if isinstance(value.type, relax.TensorType):
+                if value.type.rank is None:
+                    return []
+                found.append(Operand(value.type, self._layout(value, value.type.rank)))
+        others = op.operands[: len(found)]
+        return found if all(isinstance(v.type, relax.TensorType) for v in others) else []
+
+    def _layout(self, value: SSAValue, rank: int) -> DataLayout:
+        found = self.moved.get(value)
+        return found[1] if found is not None and isinstance(found[1], DataLayout) else DataLayout.initial(rank)
+
+    def _fits(self, op: Operator, given: Sequence[Operand], plan: Plan) -> bool:
+        """Whether blocks divide what they are to cut."""
+        wanted = zip(given, plan.inputs, strict=False)
+        types = op.result_type.types if isinstance(op.result_type, TupleType) else [op.result_type]
+        pairs = [*((o.type, p) for o, p in wanted), *zip(types, plan.outputs, strict=True)]
+        return all(p is None or p.is_plain or _divides(t, p) for t, p in pairs)
+
+    def _unblocked(self, op: Operator, given: Sequence[Operand]) -> Plan | None:
+        """A convolution whose extents the blocks do not divide: as its operands stand, where these are in no blocks."""
+        plan = convolution(op, given, {})
+        return plan if plan is not None and all(p is None or p.is_plain for p in plan.inputs) else None
+
+    def _structure(self, op: relax.BindOp | relax.TupleOp | relax.TupleGetItemOp) -> None:
+        """Names, tuples and their fields carry what layouts they have."""
+        if not self._touches(op):
+            return
+        values = [self.moved.get(v, (v, None)) for v in op.operands]
+        layouts = [layout for _, layout in values]
+        if isinstance(op, relax.TupleOp):
+            self._replace(op, relax.TupleOp([v for v, _ in values]), tuple(layouts))
+            return
+        value, layout = values[0]
+        if isinstance(op, relax.TupleGetItemOp):
+            place = op.index.data
+            self._replace(op, relax.TupleGetItemOp(value, place), layout[place] if isinstance(layout, tuple) else None)
+        else:
+            self._replace(op, relax.BindOp(value), layout)
+
+    def _replace(self, op: Operation, new: Operation, layout: Layouts) -> None:
+        """Put `new` in place of `op`; what uses that is still to come, and looks the result up."""
+        old = op.results[0]
+        self._put(op, new)
+        self.replaced.append(op)
+        set_name(new.results[0], name_of(old))
+        if _is_initial(layout) and new.results[0].type == old.type:
+            old.replace_all_uses_with(new.results[0])
+        else:
+            self.moved[old] = (new.results[0], layout)
+
+    @staticmethod
+    def _put(anchor: Operation, new: Operation) -> SSAValue:
+        block = anchor.parent_block()
+        assert block is not None
+        new.location = anchor.location
+        block.insert_op_before(new, anchor)
+        return new.results[0]
+
+    # Layouts
+
+    def _restore(self, op: Operation) -> None:
+        """Give an op, and what is in its regions, its operands as the program had them."""
+        for user in op.walk():
+            for i, value in enumerate(user.operands):
+                if value in self.moved:
+                    user.operands[i] = back = self._initial(op, value)
+                    if isinstance(op, relax.OutputOp) and back is not self.moved[value][0]:
+                        self._pass_name(value, back)
+
+    def _pass_name(self, value: SSAValue, back: SSAValue) -> None:
+        """What leaves the block under the name of `value` is what has the name in it."""
+        set_name(self.moved[value][0], None)
+        set_name(back, name_of(value))
+
+    def _argument(self, anchor: Operation, arg: Arg, layouts: Any) -> Arg:
+        if arg is None:
+            return None
+        if isinstance(arg, SSAValue):
+            return self._in_layout(anchor, arg, next(layouts))
+        return [self._in_layout(anchor, v, next(layouts)) for v in arg]
+
+    def _in_layout(self, anchor: Operation, value: SSAValue, wanted: DataLayout | None) -> SSAValue:
+        """A tensor in a layout, transposed before `anchor` where it stands in another one."""
+        if wanted is None or not isinstance(value.type, relax.TensorType):
+            return self._initial(anchor, value) if value in self.moved else value
+        found, _ = self.moved.get(value, (value, None))
+        return self._transposed(anchor, found, self._layout(value, len(wanted.dims)), wanted)
+
+    def _transposed(self, anchor: Operation, value: SSAValue, have: DataLayout, want: DataLayout) -> SSAValue:
+        if have == want:
+            return value
+        if have.is_plain and want.is_plain:
+            return self._put(anchor, relax.OPERATORS["relax.permute_dims"].make(value, axes=have.order(want)))
+        mapping = IndexMapAttr(have.map_to(want))
+        return self._put(anchor, relax.OPERATORS["relax.layout_transform"].make(value, index_map=mapping))
+
+    def _initial(self, anchor: Operation, value: SSAValue) -> SSAValue:
+        """A value that was moved, as the program had it."""
+        found, layout = self.moved[value]
+        back = self._back(anchor, found, layout, value.type)
+        if back.type == value.type:
+            return back
+        kind = relax.BindOp if is_base_of(value.type, back.type) else relax.MatchCastOp
+        return self._put(anchor, kind(back, value.type))
+
+    def _back(self, anchor: Operation, value: SSAValue, layout: Layouts, wanted: Attribute) -> SSAValue:
+        if isinstance(layout, tuple) and isinstance(wanted, TupleType):
+            if _is_initial(layout):
+                return value
+            made = value.owner.fields_ if isinstance(value.owner, relax.TupleOp) else None
+            fields: list[SSAValue] = []
+            for i, (part, t) in enumerate(zip(layout, wanted.types, strict=True)):
+                item = self._put(anchor, relax.TupleGetItemOp(value, i)) if made is None else made[i]
+                fields.append(self._back(anchor, item, part, t))
+            return self._put(anchor, relax.TupleOp(fields))
+        if not isinstance(layout, DataLayout):
+            return value
+        return self._transposed(anchor, value, layout, DataLayout.initial(len(layout.dims)))
+
+
+def _divides(t: Attribute, layout: DataLayout) -> bool:
+    return isinstance(t, relax.TensorType) and t.dims is not None and layout.divides(t.dims)
+
+
+def _is_initial(layout: Layouts) -> bool:
+    if isinstance(layout, tuple):
+        return all(map(_is_initial, layout))
+    return layout is None or layout == DataLayout.initial(len(layout.dims))
+
+
+__all__ = ["ConvertLayout"]

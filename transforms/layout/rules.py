@@ -1,0 +1,307 @@
+"""How operators carry layouts: one row of `RULES` an operator (or a family of them).
+
+A rule is asked in which layouts the operands stand, and says in which the operator wants them, which attributes it has
+then, and in which layout the result is. Layouts are written in letters of the order that the program has: `ABCD` is a
+tensor of rank 4 as it was, `ACDB` has its second dimension last, `ABCD4b` that one in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import SSAValue
+
+from ...dialects import relax
+from ...dialects.relax.elementwise import BINARY, UNARY
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.reduce import REDUCTIONS
+from ...dialects.sym.data_layout import Axis, DataLayout
+
+Desired = Mapping[str, Sequence[str]]
+"""Operator -> the layouts that its data, its kernel and (that of the data where not given) its result are to have."""
+Attrs = Mapping[str, Any]
+
+
+class Operand(NamedTuple):
+    """A tensor operand: its struct info as the program had it, and the layout in which it stands now."""
+
+    type: relax.TensorType
+    layout: DataLayout
+
+    @property
+    def rank(self) -> int:
+        return len(self.layout.dims)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The layouts of operands (None: as the program had it) and results, attributes that change.
+
+    `scalars` are new values for arguments that are tuples of prim values.
+    """
+
+    inputs: Sequence[DataLayout | None]
+    outputs: Sequence[DataLayout | None]
+    attrs: Attrs = field(default_factory=dict[str, Any])
+
+
+Rule = Callable[[Operator, Sequence[Operand], Desired], Plan | None]
+"""`(operator, tensor operands, desired layouts)` -> the plan; None where all have to be as the program had them."""
+
+
+def follow(source: DataLayout, rank: int) -> DataLayout:
+    """The layout of a tensor of `rank` that a tensor of `source` is broadcast to: dimensions in front are new."""
+    more = rank - len(source.dims)
+    initial = DataLayout.initial(rank)
+    names = dict(zip(sorted(source.dims), initial.dims[more:], strict=True))
+    moved = [Axis(_like(names[a.primal], a.letter), a.factor) for a in source.axes]
+    return DataLayout((*initial.axes[:more], *moved))
+
+
+def _like(letter: str, model: str) -> str:
+    return letter if model.isupper() else letter.lower()
+
+
+def without(layout: DataLayout, letters: Sequence[str]) -> DataLayout:
+    """The layout of what is left when dimensions go, in letters of the new order."""
+    kept = [a for a in layout.axes if a.primal not in letters]
+    names = dict(zip(sorted(a.letter for a in kept), DataLayout.initial(len(kept)).dims, strict=True))
+    return DataLayout(tuple(Axis(names[a.letter]) for a in kept))
+
+
+def _letters(operand: Operand, axes: int | Sequence[int] | None) -> list[str]:
+    """The dimensions that axes of the program name, all for None."""
+    given = range(operand.rank) if axes is None else [axes] if isinstance(axes, int) else axes
+    return [sorted(operand.layout.dims)[a] for a in given]
+
+
+def _places(operand: Operand, axes: int | Sequence[int] | None) -> list[int]:
+    """Where axes of the program stand now."""
+    return [operand.layout.index(c) for c in _letters(operand, axes)]
+
+
+def elementwise(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """f(x): as x stands."""
+    return Plan([given[0].layout], [given[0].layout])
+
+
+def dropout(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """The result and the mask as x stands."""
+    return Plan([given[0].layout], [given[0].layout] * 2)
+
+
+def broadcast(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """f(x1, x2): the operand of the lower rank leads (the first of equal ones), the other follows. Scalars do not."""
+    low, high = sorted(given, key=lambda o: o.rank)
+    if low.rank == 0:
+        layouts = [None if o is low else high.layout for o in given]
+        return Plan(layouts, [high.layout])
+    layout = follow(low.layout, high.rank)
+    return Plan([low.layout if o is low else layout for o in given], [layout])
+
+
+def agreeing(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """f(x1, x2, x3): as they stand, where all stand alike."""
+    first = given[0].layout
+    return Plan([first] * len(given), [first]) if all(o.layout == first for o in given) else None
+
+
+def convolution(op: Operator, given: Sequence[Operand], desired: Desired) -> Plan | None:
+    """In the desired layouts, else as data and kernel stand."""
+    wanted = desired.get(op.name)
+    data, kernel = given
+    initial = DataLayout.initial(data.rank)
+    own = {n: DataLayout.parse(op.attr(n)) for n in ("data_layout", "kernel_layout", "out_layout")}
+    if not all(layout.is_plain for layout in own.values()):
+        return None
+    if wanted is None:
+        inputs, result = [data.layout, kernel.layout], data.layout
+    else:
+        named = [DataLayout.parse(w) for w in wanted]
+        named = named if len(named) > 2 else [*named, named[0]]
+        inputs = [n.renamed(_sorted_like(n, own[a]), initial) for n, a in zip(named[:2], list(own)[:2], strict=True)]
+        result = named[2].renamed(_sorted_like(named[2], own["out_layout"]), initial)
+    layouts = [*inputs, result]
+    names = zip(own.items(), layouts, strict=True)
+    attrs = {name: str(layout.renamed(initial, before)) for (name, before), layout in names}
+    return Plan(inputs, [result], attrs)
+
+
+def _sorted_like(layout: DataLayout, model: DataLayout) -> DataLayout:
+    if sorted(layout.dims) != sorted(model.dims):
+        layout.map_to(model)  # raises
+    return model
+
+
+def pooling(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """As the data stands, where the program has it in no blocks."""
+    data = given[0]
+    if not DataLayout.parse(op.attr("layout")).is_plain:
+        return None
+    initial = DataLayout.initial(data.rank)
+    names = [n for n in ("layout", "out_layout") if n in op.ATTR_SPECS]
+    attrs = {n: str(data.layout.renamed(initial, DataLayout.parse(op.attr(n) or op.attr("layout")))) for n in names}
+    others = [None] * (len(given) - 1)
+    return Plan([data.layout, *others], [data.layout], attrs)
+
+
+def resizing(op: Operator, given: Sequence[Operand], desired: Desired) -> Plan | None:
+    """As the data stands, which is not in blocks."""
+    return pooling(op, given, desired)
+
+
+def along(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """f(x, axis): all operands as the first stands."""
+    axis, first = op.attr("axis"), given[0]
+    if axis is None:
+        return None
+    return Plan([first.layout] * len(given), [first.layout], {"axis": _places(first, axis)[0]})
+
+
+def channels(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """f(x, parameters of the dimension `axis`): x as it stands; further results are as the parameters."""
+    first = given[0]
+    results = len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1
+    attrs = {"axis": _places(first, op.attr("axis"))[0]}
+    return Plan([first.layout, *[None] * (len(given) - 1)], [first.layout, *[None] * (results - 1)], attrs)
+
+
+def grouped(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """group_norm, instance_norm: x as it stands, parameters of its channels."""
+    first = given[0]
+    attrs = {"channel_axis": _places(first, op.attr("channel_axis"))[0], "axes": _places(first, op.attr("axes"))}
+    return Plan([first.layout, None, None], [first.layout], attrs)
+
+
+def normalized(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """layer_norm, rms_norm: x as it stands, where the parameters' dimensions are still in their order."""
+    first = given[0]
+    given_axes: list[int] = list(range(first.rank)) if op.attr("axes") is None else op.attr("axes")
+    before, axes = [a % first.rank for a in given_axes], _places(first, given_axes)
+    if sorted(range(len(axes)), key=axes.__getitem__) != sorted(range(len(axes)), key=before.__getitem__):
+        return None
+    return Plan([first.layout, *[None] * (len(given) - 1)], [first.layout], {"axes": axes})
+
+
+def reduction(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """sum(x, axis): x as it stands; what is left keeps its order."""
+    first = given[0]
+    letters = _letters(first, op.attr("axis"))
+    result = first.layout if op.attr("keepdims") else without(first.layout, letters)
+    return Plan([first.layout], [result], {"axis": sorted(_places(first, op.attr("axis")))})
+
+
+def split(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """Each part as x stands."""
+    first = given[0]
+    parts = len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1
+    return Plan([first.layout], [first.layout] * parts, {"axis": _places(first, op.attr("axis"))[0]})
+
+
+def squeeze(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """What is left keeps its order."""
+    first, axes = given[0], op.attr("axis")
+    if axes is None:
+        if first.type.dims is None:
+            return None
+        axes = [i for i, d in enumerate(first.type.dims) if d.constant == 1]
+    result = without(first.layout, _letters(first, axes))
+    return Plan([first.layout], [result], {"axis": sorted(_places(first, axes))})
+
+
+def expand_dims(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """New dimensions stand where the program has them, the others between them in their order."""
+    first = given[0]
+    rank = first.rank + len(op.attr("axis"))
+    new = [a % rank for a in op.attr("axis")]
+    initial = DataLayout.initial(rank).dims
+    names = dict(zip(sorted(first.layout.dims), (c for i, c in enumerate(initial) if i not in new), strict=True))
+    rest = iter(names[a.letter] for a in first.layout.axes)
+    result = DataLayout(tuple(Axis(initial[i] if i in new else next(rest)) for i in range(rank)))
+    return Plan([first.layout], [result], {"axis": new})
+
+
+def permute_dims(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """The result is as the program had it: the axes are those of x as it stands."""
+    first = given[0]
+    axes = op.attr("axes") or list(range(first.rank))[::-1]
+    return Plan([first.layout], [None], {"axes": _places(first, axes)})
+
+
+def tile(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """Repeats go where their dimensions are; more of them than dimensions do not."""
+    first, repeats = given[0], op.attr("repeats")
+    counts = [repeats] if isinstance(repeats, int) else list(repeats)
+    if len(counts) > first.rank:
+        return None
+    counts = [1] * (first.rank - len(counts)) + counts
+    moved = [counts[sorted(first.layout.dims).index(a.letter)] for a in first.layout.axes]
+    return Plan([first.layout], [first.layout], {"repeats": moved})
+
+
+def strided_slice(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """x as it stands; the axes are prim values, which `axes*` of the plan gives anew."""
+    first = given[0]
+    axes = [_constant(v) for v in cast("Sequence[SSAValue]", op.args[1])]
+    known = [a for a in axes if a is not None]
+    if len(known) < len(axes):
+        return None
+    return Plan([first.layout], [first.layout], {"axes*": _places(first, known)})
+
+
+def _constant(value: SSAValue) -> int | None:
+    """The integer that a prim value is."""
+    t = value.type
+    return t.expr.constant if isinstance(t, relax.PrimType) and t.expr is not None else None
+
+
+def scatter_nd(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+    """As data stands, where the dimensions that indices go over are still first; updates follow."""
+    data, indices, updates = given
+    depth = indices.type.dims[-1].constant if indices.type.dims else None
+    more = updates.rank - data.rank
+    if depth is None or more < 0 or indices.rank - 1 != more + depth:
+        return None
+    if list(data.layout.dims[:depth]) != sorted(data.layout.dims)[:depth]:
+        return None
+    return Plan([data.layout, None, follow(data.layout, updates.rank)], [data.layout])
+
+
+CARRY_BLOCKS: frozenset[Rule] = frozenset((elementwise, broadcast, agreeing, convolution, pooling))
+"""Rules that take tensors in blocks, where a dimension stands in two places."""
+
+RULES: dict[str, Rule] = {
+    **{cls.name: elementwise for cls in UNARY.values()},
+    "relax.astype": elementwise,
+    "relax.nn.dropout": dropout,
+    **{cls.name: broadcast for cls in BINARY.values()},
+    "relax.ewise_fma": agreeing,
+    "relax.where": agreeing,
+    **{f"relax.nn.conv{n}d{suffix}": convolution for n in (1, 2, 3) for suffix in ("", "_transpose")},
+    **{f"relax.nn.{kind}_pool{n}d": pooling for n in (1, 2, 3) for kind in ("max", "avg", "adaptive_avg")},
+    "relax.image.resize2d": resizing,
+    **{cls.name: reduction for cls in REDUCTIONS.values()},
+    "relax.nn.softmax": along,
+    "relax.nn.batch_norm": channels,
+    "relax.nn.prelu": channels,
+    "relax.nn.group_norm": grouped,
+    "relax.nn.instance_norm": grouped,
+    "relax.nn.layer_norm": normalized,
+    "relax.nn.rms_norm": normalized,
+    "relax.concat": along,
+    "relax.split": split,
+    "relax.squeeze": squeeze,
+    "relax.expand_dims": expand_dims,
+    "relax.permute_dims": permute_dims,
+    "relax.repeat": along,
+    "relax.flip": along,
+    "relax.tile": tile,
+    "relax.strided_slice": strided_slice,
+    "relax.gather_elements": along,
+    "relax.scatter_elements": along,
+    "relax.scatter_nd": scatter_nd,
+}
+"""Operators that carry layouts. All others get and give what the program had."""

@@ -1,0 +1,126 @@
+"""The rule of layout_transform: a copy whose stores, or loads where it pads, go through the index map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import relax, tir
+from ...dialects.names import set_name
+from ...dialects.relax.layout_transform import LayoutTransform
+from ...dialects.relax.operator import Operator
+from ...dialects.sym import IndexMapping
+from ...dialects.sym.index_map import Inverse
+from ...ir.affine import Materializer, expr_of
+from ...ir.prim_expr import PrimExpr, as_sym, const, from_sym, if_then_else
+from ...ir.regions import infer_regions
+from ...te.create import add_scalar_params, undetermined_vars
+from ...te.emit import TECall, call_te
+from ...te.tensor import Tensor, compute
+from .rules import BUILDERS, Builder, known_shape
+
+
+def layout_transform(b: Builder, op: Operator) -> SSAValue | None:
+    """relax.layout_transform(x) -> te_layout_transform(x), …_with_pad(x), …_axis_separator(x)"""
+    transform = cast(LayoutTransform, op)
+    x, value = transform.tensor("x"), op.attr("pad_value")
+    if x.dims is None or not known_shape(op.result_type):
+        return None
+    inverse = transform.mapping.padded_inverse(x.dims)
+    pads = inverse.padding.constant != 0
+    name = "te_layout_transform" + ("_with_pad" if pads else "")
+    name += "_axis_separator" if op.attr("axis_separators") else ""
+    if pads and value is not None:
+        call = _padded(op, inverse, value, name)
+    else:
+        call = _moved(op, transform.mapping, name)
+    _separate(call.func, op.attr("input_axis_separators"), 0)
+    _separate(call.func, op.attr("axis_separators"), 1)
+    return b.call(call)
+
+
+def _padded(op: Operator, inverse: Inverse, value: float, name: str) -> TECall:
+    """Every element of the result: that of x where it comes from, or the padding."""
+    result = cast(relax.TensorType, op.result_type)
+
+    def te_layout_transform_with_pad(x: Tensor) -> Tensor:
+        def element(*new: PrimExpr) -> PrimExpr:
+            places = dict(zip(inverse.map.params, map(as_sym, new), strict=True))
+            old = [from_sym(r.substitute(places)) for r in inverse.map.results]
+            return if_then_else(from_sym(inverse.padding.substitute(places)), const(value, x.type), x(*old))
+
+        return compute(result.dims or (), element, name)
+
+    call = call_te(te_layout_transform_with_pad, op.operands[0], primfunc_name_hint=name)
+    _name_axes(call.func, [str(p.name) for p in inverse.map.params])
+    return call
+
+
+def _name_axes(func: tir.FuncOp, names: Sequence[str]) -> None:
+    """Loops and iterators are called as the new indices."""
+    loops = [op for op in func.walk() if isinstance(op, tir.ForOp)]
+    iterators = next((op.iter_vars for op in func.walk() if isinstance(op, tir.BlockOp)), ())
+    for loop, iterator, name in zip(loops, iterators, names, strict=True):
+        set_name(loop.body.block.args[0], name)
+        set_name(iterator, f"v_{name}")
+
+
+def _moved(op: Operator, mapping: IndexMapping, name: str) -> TECall:
+    """Every element of x, written where the map puts it."""
+
+    def te_layout_transform(x: Tensor) -> Tensor:
+        return compute(x.dims, x, name)
+
+    call = call_te(te_layout_transform, op.operands[0], primfunc_name_hint=name)
+    result = cast(relax.TensorType, op.result_type)
+    _map_stores(call.func, mapping, result.dims or ())
+    _name_axes(call.func, ["self", *(f"i{n}" for n in range(len(mapping.params) - 1))])
+    added = undetermined_vars(call.func)
+    add_scalar_params(call.func, added)
+    call.tir_vars += added
+    call.out_type = result
+    return call
+
+
+def _map_stores(func: tir.FuncOp, mapping: IndexMapping, dims: Sequence[Any]) -> None:
+    """Put the stores into the output through the map; it gets the shape `dims`."""
+    output = func.params[1]
+    buffer = cast(tir.BufferType, output.type)
+    output._type = buffer.with_shape(dims)  # pyright: ignore[reportPrivateUsage]
+    for op in [o for o in func.walk() if isinstance(o, tir.StoreOp)]:
+        block = cast(tir.BlockOp, op.parent_op())
+        build = Materializer(partial(_insert_before, op))
+        new = tir.StoreOp(op.value, output, [build(e) for e in mapping.apply([expr_of(i) for i in op.indices])])
+        _insert_before(op, new)
+        op.detach()
+        op.erase()
+        for region in (*block.reads, *block.writes):
+            region.detach()
+            region.erase()
+        infer_regions(block)
+
+
+def _insert_before(op: Operation, new: Operation) -> None:
+    parent = op.parent_block()
+    assert parent is not None
+    parent.insert_op_before(new, op)
+
+
+def _separate(func: tir.FuncOp, separators: Sequence[int] | None, position: int) -> None:
+    """Give a parameter axes where its memory stays apart when it is flattened."""
+    if separators:
+        param = func.params[position]
+        t = cast(tir.BufferType, param.type)
+        marks = ArrayAttr(IntAttr(s) for s in separators)
+        param._type = tir.BufferType(  # pyright: ignore[reportPrivateUsage]
+            t.shape, t.dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, marks
+        )
+
+
+BUILDERS["relax.layout_transform"] = layout_transform
+
+__all__ = ["layout_transform"]

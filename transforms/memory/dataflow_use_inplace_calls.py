@@ -1,0 +1,181 @@
+"""Let operators write their result into an operand that is needed no more."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects import relax, tir
+from ...dialects.names import name_of, set_name
+from ...ir.affine import expr_of
+from ...ir.equality import fingerprint
+from ...ir.functions import ops_of_type, relax_functions
+from ...ir.transform import Pass
+from ..fusion.naming import NameSupply, symbols
+from ..legalize import LegalizeOps
+from .aliases import Aliases
+
+SUPPORTED = frozenset(f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.silu", "nn.relu"))
+"""The operators that may write in place, as in TVM."""
+
+
+@dataclass(frozen=True)
+class DataflowUseInplaceCalls(Pass):
+    """Operators of dataflow blocks whose operand is of the result's type and needed no more write into that operand.
+
+    z = add(x, y); u = nn.relu(z)  ->  z = add(x, y); u = call_tir_inplace(relu_inplace, (z,), [0])
+
+    The operators are `add`, `subtract`, `multiply`, `divide`, `nn.relu` and `nn.silu`; where several operands would do,
+    it is the last. Not written are parameters and other values from outside of the block, constants and what is
+    computed of constants alone, outputs, and values that another one which is still needed may be in the memory of.
+    """
+
+    name = "dataflow-use-inplace-calls"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        made = _Functions(op)
+        for func in relax_functions(op):
+            for block in list(ops_of_type(func, relax.DataflowOp)):
+                for operator, index in list(_candidates(block)):
+                    made.rewrite(operator, index)
+
+
+def _candidates(block: relax.DataflowOp) -> Iterator[tuple[relax.Operator, int]]:
+    """The operators that can write in place, each with the operand that they can write into."""
+    aliases = Aliases(block)
+    for op in block.body.block.ops:
+        if isinstance(op, relax.Operator) and op.name in SUPPORTED:
+            for i, value in reversed(list(enumerate(op.operands))):
+                if _same_tensor(value, op) and aliases.ends_with(value, op):
+                    yield op, i
+                    break
+
+
+def _same_tensor(value: SSAValue, op: relax.Operator) -> bool:
+    t = value.type
+    known = isinstance(t, relax.TensorType) and t.dims is not None and t.element is not None
+    return known and t == op.result_type
+
+
+class _Functions:
+    """The functions that write in place, by structure, and what they are called."""
+
+    def __init__(self, module: ModuleOp):
+        self._module = module
+        self._first = module.body.block.first_op
+        self._names = NameSupply(symbols(module))
+        self._bases = NameSupply(symbols(module))
+        self._base_of: dict[Hashable, str] = {}
+        self._known: dict[Hashable, str] = {}
+
+    def rewrite(self, op: relax.Operator, index: int) -> None:
+        """Let `op` write into its operand `index`, where the tensor function that it becomes allows that."""
+        found = _legalized(op, index)
+        if found is None:
+            return
+        func, call, operands, place = found
+        base = self._base_of.get(key := fingerprint(func))
+        if base is None:
+            base = self._base_of[key] = self._bases.fresh(func.sym_name.data)
+        if not _write_into(func, place):
+            return
+        new = relax.CallTIRInplaceOp(self._add(func, base), operands, [place], op.result_type, call.tir_vars)
+        new.location = op.location
+        assert op.parent is not None
+        op.parent.insert_op_before(new, op)
+        set_name(new.result, name_of(op.results[0]))
+        op.results[0].replace_all_uses_with(new.result)
+        op.detach()
+        op.erase()
+
+    def _add(self, func: tir.FuncOp, base: str) -> str:
+        key = fingerprint(func)
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = self._names.fresh(f"{base}_inplace")
+            func.sym_name = StringAttr(name)
+            func.detach()
+            if self._first is None:
+                self._module.body.block.add_op(func)
+            else:
+                self._module.body.block.insert_op_before(func, self._first)
+        return name
+
+
+def _legalized(op: relax.Operator, index: int) -> tuple[tir.FuncOp, relax.CallTIROp, list[SSAValue], int] | None:
+    """The tensor function that an operator becomes, its call, the operands of that, and which of them is `index`.
+
+    None where it becomes anything else.
+    """
+    block = Block()
+    copies = {value: _copy_operand(value, block) for value in op.operands}
+    copy = op.clone(dict(copies))
+    block.add_ops([copy, relax.ReturnOp(copy.results[0])])
+    module = ModuleOp([relax.FuncOp("main", Region(block), op.result_type)])
+    LegalizeOps().apply(Context(), module)
+    functions = [f for f in module.ops if isinstance(f, tir.FuncOp)]
+    calls = [c for c in block.ops if not isinstance(c, relax.ReturnOp | relax.ConstantOp)]
+    if len(functions) != 1 or len(calls) != 1 or not isinstance(calls[0], relax.CallTIROp):
+        return None
+    originals = {new: old for old, new in copies.items()}
+    given = [originals[a] for a in calls[0].args]
+    wanted = op.operands[index]
+    return (functions[0], calls[0], given, given.index(wanted)) if wanted in given else None
+
+
+def _copy_operand(value: SSAValue, block: Block) -> SSAValue:
+    """A parameter, or the constant again: the tensor function may have its number in it."""
+    constant = value.owner
+    if isinstance(constant, relax.ConstantOp):
+        copy = constant.clone()
+        block.add_op(copy)
+        return copy.result
+    parameter = block.insert_arg(value.type, len(block.args))
+    set_name(parameter, name_of(value))
+    return parameter
+
+
+def _write_into(func: tir.FuncOp, place: int) -> bool:
+    """Let a tensor function write its result into its parameter `place`; False where that would change what it means.
+
+    What is read of the parameter must have been read before anything is written, or be the element that is written.
+    """
+    block = func.body.block
+    number = max(i for i, p in enumerate(func.params) if isinstance(p.type, tir.BufferType))
+    source, target = block.args[place], block.args[number]
+    if source.type != target.type or not _reads_first(block, source, target):
+        return False
+    target.replace_all_uses_with(source)
+    block.erase_arg(target)
+    if func.handle_names is not None:
+        names = list(func.handle_names)
+        func.handle_names = ArrayAttr([*names[:number], *names[number + 1 :]])
+    return True
+
+
+def _reads_first(block: Block, source: SSAValue, target: SSAValue) -> bool:
+    position = {op: i for i, op in enumerate(block.ops)}
+    stores = [use.operation for use in target.uses if isinstance(use.operation, tir.StoreOp)]
+    begin = min(position[_outermost(s, block)] for s in stores)
+    return all(
+        position[_outermost(load, block)] < begin or any(_same_element(load, s) for s in stores)
+        for load in (use.operation for use in source.uses)
+        if isinstance(load, tir.LoadOp)
+    )
+
+
+def _outermost(op: Operation, block: Block) -> Operation:
+    found = block.find_ancestor_op_in_block(op)
+    assert found is not None
+    return found
+
+
+def _same_element(load: tir.LoadOp, store: Operation) -> bool:
+    """Whether a load and a store of one block have equal indices."""
+    if not isinstance(store, tir.StoreOp) or load.parent is not store.parent:
+        return False
+    return [expr_of(i) for i in load.indices] == [expr_of(i) for i in store.indices]

@@ -1,0 +1,80 @@
+"""Bindings that passes on memory put before others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import ExprLike
+from ...ir.functions import binding_blocks, relax_functions
+from ..fusion.naming import NameSupply
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def variable_names(module: ModuleOp) -> Iterator[str]:
+    """The names of all variables of the Relax functions of a module."""
+    for func in relax_functions(module):
+        for block in binding_blocks(func):
+            for value in (*block.args, *(r for op in block.ops for r in op.results)):
+                name = name_of(value)
+                if name is not None:
+                    yield name
+
+
+class Emitter:
+    """Puts ops before an `anchor`, at its place in the source; names come from `names`."""
+
+    def __init__(self, anchor: Operation, names: NameSupply):
+        self.anchor = anchor
+        self.names = names
+
+    def put(self, op: OpT) -> OpT:
+        """Put an op before the anchor."""
+        op.location = self.anchor.location
+        assert self.anchor.parent is not None
+        self.anchor.parent.insert_op_before(op, self.anchor)
+        return op
+
+    def named(self, cls: type[relax.Operator], base: str, *args: SSAValue | None) -> SSAValue:
+        """The result of a new operator, its name `base` or one made of it."""
+        result = self.put(cls.make(*args)).results[0]
+        set_name(result, self.names.fresh(base))
+        return result
+
+    def effect(self, op: Operation) -> None:
+        """Put an op that is there for its effect."""
+        set_name(self.put(op).results[0], self.names.fresh("_"))
+
+    def shape(self, dims: Iterable[ExprLike]) -> SSAValue:
+        """A shape without a name."""
+        return self.put(relax.ShapeOp(dims)).result
+
+    def dtype(self, dtype: Attribute) -> SSAValue:
+        """A data type without a name."""
+        return self.put(relax.DataTypeOp(dtype)).result
+
+    def integer(self, value: ExprLike) -> SSAValue:
+        """A number without a name."""
+        return self.put(relax.PrimValueOp(value)).result
+
+    def string(self, text: str) -> SSAValue:
+        """A string without a name."""
+        return self.put(relax.StringOp(text)).result
+
+
+def erase_binding(op: Operation) -> None:
+    """Erase an op that nothing uses, and the leaves without a name that only it used."""
+    operands: Any = dict.fromkeys(op.operands)
+    op.detach()
+    op.erase()
+    for value in operands:
+        leaf = value.owner
+        if isinstance(leaf, relax.LEAVES) and value.first_use is None and name_of(value) is None:
+            leaf.detach()
+            leaf.erase()

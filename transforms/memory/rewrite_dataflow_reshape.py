@@ -1,0 +1,62 @@
+"""Calls of tensor functions that only reshape are reshapes again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects import relax, tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import product
+from ...ir.functions import functions, ops_of_type, relax_functions
+from ...ir.reshape_pattern import is_reshape
+from ...ir.transform import Pass
+
+_IN_PLACE = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp)
+
+
+@dataclass(frozen=True)
+class RewriteDataflowReshape(Pass):
+    """Calls of functions that copy all elements in order become `reshape`, which is no copy where memory is planned.
+
+    y = call_tir(reshape, (x,), Tensor((n * 4,)))  ->  y = reshape(x, shape([n * 4]))
+
+    In dataflow blocks only. A function with calls that write in place is left alone: there, a copy may matter.
+    """
+
+    name = "rewrite-dataflow-reshape"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found = {n for n, f in functions(op).items() if isinstance(f, tir.FuncOp) and is_reshape(f)}
+        for func in relax_functions(op):
+            if any(isinstance(inner, _IN_PLACE) for inner in func.walk()):
+                continue
+            for call in list(ops_of_type(func, relax.CallTIROp)):
+                if call.callee_name in found and isinstance(call.parent_op(), relax.DataflowOp):
+                    _rewrite(call)
+
+
+def _rewrite(call: relax.CallTIROp) -> None:
+    result = call.result.type
+    tensors = [a for a in call.args if isinstance(a.type, relax.TensorType)]
+    if len(tensors) != 1 or not isinstance(result, relax.TensorType) or not _same_elements(tensors[0].type, result):
+        return
+    assert call.parent is not None and result.dims is not None
+    shape = relax.ShapeOp(result.dims)
+    reshape = relax.OPERATORS["relax.reshape"].make(tensors[0], shape.result)
+    for new in (shape, reshape):
+        new.location = call.location
+        call.parent.insert_op_before(new, call)
+    set_name(reshape.results[0], name_of(call.result))
+    call.result.replace_all_uses_with(reshape.results[0])
+    call.detach()
+    call.erase()
+
+
+def _same_elements(given: object, wanted: relax.TensorType) -> bool:
+    """Whether two tensors certainly have as many elements of the same dtype."""
+    if not isinstance(given, relax.TensorType) or given.dims is None or wanted.dims is None:
+        return False
+    return given.element == wanted.element and product(given.dims) == product(wanted.dims)

@@ -1,0 +1,58 @@
+"""Single operators as tensor functions of another kind than their legalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ...dialects import relax
+from ...dialects.relax import OPERATORS
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...ir.functions import relax_functions
+from ...ir.transform import new_context
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from ..legalize import LegalizeOps
+
+TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]
+"""What computes an operator in `te`, of which operands, and what the function is called; None leaves the operator."""
+
+
+def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None:
+    """Let operators become calls of the tensor functions that their rules say, in place; all others stay.
+
+    Operators of unknown shapes stay, and so do those that have to be checked at run time.
+    """
+
+    made: dict[Hashable, relax.CallTIROp] = {}
+
+    def rule_for(rule: TERule) -> Callable[[Any, Operator], SSAValue | None]:
+        def call(builder: Any, op: Operator) -> SSAValue | None:
+            found = rule(op) if _is_known(op) else None
+            if found is None:
+                return None
+            function, args, name = found
+            # The types say all that a rule may look at; which arguments are the same value decides on the parameters.
+            key = (op.name, tuple(sorted(op.properties.items())), *((v.type, args.index(v)) for v in args))
+            like = made.get(key)
+            if like is not None:
+                return relax.CallTIROp(like.callee_name, args, like.result.type, like.tir_vars).result
+            value: SSAValue = builder.call_te(function, *args, primfunc_name_hint=name)
+            if isinstance(value.owner, relax.CallTIROp) and list(value.owner.args) == args:
+                made[key] = value.owner
+            return value
+
+        return call
+
+    others = tuple(name for name in OPERATORS if name not in rules)
+    LegalizeOps({name: rule_for(rule) for name, rule in rules.items()}, others).apply(new_context(), module)
+    for func in relax_functions(module):
+        remove_dead_bindings(func)
+
+
+def _is_known(op: Operator) -> bool:
+    types = [v.type for v in (*op.operands, *op.results)]
+    return all(isinstance(t, TensorType) and t.dims is not None and t.element for t in types) and not op.assumptions()

@@ -1,0 +1,419 @@
+"""Mixed precision: convolutions, matrix products and attention in float16 or bfloat16, what needs it in float32.
+
+Only dataflow blocks are rewritten, by the policies of `mixed_precision_policy`. First it is decided, from the last
+binding to the first, which variables are used by operators of the policy `ALWAYS` only: these are converted where they
+are defined (parameters: at the start of the block), all others where they are used. Types of what leaves a block stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TupleType, f32
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from ...diagnostics import DTypeError, unknown_name
+from ...dialects import relax
+from ...dialects.dtypes import dtype_name, dtype_of, is_float
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType, tuple_type
+from ...ir.builder import infer_again
+from ...ir.functions import binding_blocks, ops_of_type, relax_functions
+from ...ir.substitute import set_type
+from ...ir.transform import Pass
+from ..bindings.normalize import name_bindings
+from ..fusion.graph import is_inline
+from ..fusion.naming import NameSupply, make_unique
+from .mixed_precision_policy import Policy, policy_of
+
+_LOW = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
+"""The low precisions, with the greatest finite number of each."""
+
+Dtypes = Attribute | None | tuple["Dtypes", ...]
+"""The dtype of a tensor, a tuple of them for a tuple; None where it is unknown, and for what is neither."""
+
+
+@dataclass(frozen=True)
+class ToMixedPrecision(Pass):
+    """Computes in `dtype`, float16 (by default) or bfloat16, what is worth it; sums of products are of `out_dtype`.
+
+    y = matmul(x, w)  ->  y = astype(matmul(astype(x, "float16"), astype(w, "float16"), out_dtype="float32"), "float16")
+
+    `fp16_input_names`: parameters that become tensors of `dtype` themselves. `out_dtype="bfloat16"` implies that dtype.
+    Conversions of constants are written out; `FoldConstant` computes them. What is of float64 or of integers stays.
+
+    Raises `DTypeError` for other dtypes and for parameters that are no tensors of float32, `NameLookupError` for names
+    that are no parameters.
+    """
+
+    name = "to-mixed-precision"
+    out_dtype: str = "float32"
+    fp16_input_names: tuple[str, ...] | None = None
+    dtype: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fp16_input_names", tuple(self.fp16_input_names or ()) or None)
+        if self.low not in _LOW:
+            raise DTypeError("mixed precision has no such dtype", expected=" or ".join(_LOW), found=self.low)
+        if self.out_dtype not in ("float32", self.low):
+            raise DTypeError(
+                "out_dtype of mixed precision is unknown", expected=f"float32 or {self.low}", found=self.out_dtype
+            )
+
+    @property
+    def low(self) -> str:
+        """The name of the low precision."""
+        return self.dtype or (self.out_dtype if self.out_dtype in _LOW else "float16")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        low = dtype_of(self.low)
+        lowered = _lower_parameters(op, self.fp16_input_names or (), low)
+        for func in relax_functions(op):
+            rewriter = _Rewriter(low, dtype_of(self.out_dtype), func)
+            rewriter.original.update({p: f32 for p in func.params if p in lowered})
+            rewriter.run()
+        _convert_arguments(op, lowered)
+
+
+def _lower_parameters(module: ModuleOp, names: Sequence[str], low: Attribute) -> set[SSAValue]:
+    """Make the parameters with these names tensors of low precision."""
+    params = [p for func in relax_functions(module) for p in func.params]
+    asked = set(names)
+    wanted = [p for p in params if name_of(p) in asked]
+    missing = sorted(asked - {str(name_of(p)) for p in wanted})
+    if missing:
+        known = {n for p in params if (n := name_of(p))}
+        raise unknown_name("parameter", ", ".join(missing), known)
+    wrong = [p for p in wanted if dtypes_of(p.type) not in (f32, low)]
+    if wrong:
+        raise DTypeError(
+            f"fp16_input_names: {', '.join(str(name_of(p)) for p in wrong)}",
+            expected="tensors of float32",
+            found=", ".join(str(p.type) for p in wrong),
+        )
+    changed: set[SSAValue] = {p for p in wanted if dtypes_of(p.type) == f32}
+    for p in changed:
+        set_type(p, with_dtypes(p.type, low))
+    return changed
+
+
+def _convert_arguments(module: ModuleOp, changed: set[SSAValue]) -> None:
+    """Convert the arguments of calls of functions whose parameters have changed."""
+    named = {f.sym_name.data: f.params for f in relax_functions(module) if any(p in changed for p in f.params)}
+    for call in [c for c in module.walk() if isinstance(c, relax.CallOp) and c.callee_name in named]:
+        for i, param in enumerate(named[call.callee_name]):
+            wanted = dtypes_of(param.type)
+            if dtypes_of(call.operands[i].type) != wanted:
+                made = _astype(call.operands[i], cast(Attribute, wanted))
+                cast(Block, call.parent).insert_op_before(made, call)
+                call.operands[i] = made.results[0]
+                name_bindings(cast(relax.FuncOp, _function(call)))
+
+
+def _function(op: Operation) -> Operation:
+    while not isinstance(op, relax.FuncOp):
+        op = cast(Operation, op.parent_op())
+    return op
+
+
+def dtypes_of(t: Attribute) -> Dtypes:
+    """The dtypes of a type's tensors."""
+    if isinstance(t, TupleType):
+        return tuple(dtypes_of(f) for f in t.types)
+    return t.element if isinstance(t, TensorType) else None
+
+
+def with_dtypes(t: Attribute, dtypes: Dtypes) -> Attribute:
+    """A type with other dtypes."""
+    if isinstance(t, TupleType) and isinstance(dtypes, tuple):
+        return tuple_type(with_dtypes(f, d) for f, d in zip(t.types, dtypes, strict=True))
+    if isinstance(t, TensorType) and isinstance(dtypes, Attribute):
+        return TensorType(t.shape, t.ndim, dtypes, t.vdevice)
+    return t
+
+
+def _leaves(dtypes: Dtypes) -> Iterator[Attribute | None]:
+    if isinstance(dtypes, tuple):
+        for d in dtypes:
+            yield from _leaves(d)
+    else:
+        yield dtypes
+
+
+def _mapped(dtypes: Dtypes, f: Callable[[Attribute | None], Attribute | None]) -> Dtypes:
+    return tuple(_mapped(d, f) for d in dtypes) if isinstance(dtypes, tuple) else f(dtypes)
+
+
+def _astype(value: SSAValue, dtype: Attribute) -> Operator:
+    return relax.OPERATORS["relax.astype"].make(value, dtype=dtype)
+
+
+def _merged(a: Dtypes, b: Dtypes) -> Dtypes:
+    """What two uses ask for: what both do, else the precision that is there (float32)."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(_merged(x, y) for x, y in zip(a, b, strict=True))
+    return a if a == b else f32
+
+
+@dataclass
+class _Decisions:
+    """What the uses of each value in dataflow blocks ask for: the low dtype, float32, or None for no matter what."""
+
+    low: Attribute
+    wanted: dict[SSAValue, Dtypes] = field(default_factory=dict[SSAValue, Dtypes])
+
+    def visit(self, block: Block) -> None:
+        """Take in the uses of a dataflow block; later blocks come first."""
+        for op in reversed(list(block.ops)):
+            if isinstance(op, relax.TupleOp):
+                self._visit_tuple(op)
+            elif isinstance(op, relax.TupleGetItemOp) and isinstance(op.tuple_.type, TupleType):
+                fields: list[Dtypes] = [_everywhere(t, None) for t in op.tuple_.type.types]
+                fields[op.index.data] = self.wanted.get(op.result, fields[op.index.data])
+                self._ask(op.tuple_, tuple(fields))
+            else:
+                always = is_always(op, self.low)
+                for inner in op.walk():
+                    for v in inner.operands:
+                        self._ask(v, _everywhere(v.type, self.low if always else f32))
+
+    def _visit_tuple(self, op: relax.TupleOp) -> None:
+        wanted = self.wanted.get(op.result, _everywhere(op.result.type, None))
+        for v, d in zip(op.fields_, cast("tuple[Dtypes, ...]", wanted), strict=True):
+            self._ask(v, d)
+
+    def _ask(self, value: SSAValue, dtypes: Dtypes) -> None:
+        known = self.wanted.get(value, dtypes)
+        self.wanted[value] = _merged(known, dtypes)
+
+    def conversion(self, value: SSAValue) -> Dtypes:
+        """The dtypes that a value is to be converted to where it is defined."""
+        wanted = self.wanted.get(value)
+        return _chosen(dtypes_of(value.type), wanted, self.low)
+
+
+def _everywhere(t: Attribute, dtype: Attribute | None) -> Dtypes:
+    return tuple(_everywhere(f, dtype) for f in t.types) if isinstance(t, TupleType) else dtype
+
+
+def _chosen(now: Dtypes, wanted: Dtypes, low: Attribute) -> Dtypes:
+    """Float32 as the low dtype where that is wanted."""
+    if isinstance(now, tuple):
+        if not isinstance(wanted, tuple):
+            return now
+        return tuple(_chosen(n, w, low) for n, w in zip(now, wanted, strict=True))
+    return low if now == f32 and wanted == low else now
+
+
+def is_always(op: Operation, low: Attribute) -> bool:
+    """Whether an operation is one that is computed in low precision whatever its inputs are."""
+    if not isinstance(op, Operator) or policy_of(op) is not Policy.ALWAYS:
+        return False
+    floats = [d for v in op.operands for d in _floats(v.type)]
+    return bool(floats) and {*floats, *_floats(op.result_type)} <= {f32, low}
+
+
+def _floats(t: Attribute) -> list[Attribute | None]:
+    """The dtypes of tensors in a type, but for integers and truth values; None stands for an unknown one."""
+    if isinstance(t, TupleType):
+        return [d for f in t.types for d in _floats(f)]
+    if not isinstance(t, TensorType):
+        return []
+    return [t.element] if t.element is None or is_float(t.element) else []
+
+
+class _Rewriter:
+    """Rewrites one function."""
+
+    def __init__(self, low: Attribute, out: Attribute, func: relax.FuncOp):
+        self._low, self._out, self._func = low, out, func
+        self._decisions = _Decisions(low)
+        self._names = NameSupply()
+        self.original: dict[SSAValue, Dtypes] = {}
+        """The dtypes in the program as it was of values that have others now."""
+        self._changed = False
+
+    def run(self) -> None:
+        blocks = list(ops_of_type(self._func, relax.DataflowOp))
+        for dataflow in reversed(blocks):
+            self._decisions.visit(dataflow.body.block)
+        if self.original:
+            self._restore_outside()
+        for dataflow in blocks:
+            self._convert_parameters(dataflow.body.block)
+            for op in list(dataflow.body.block.ops):
+                if isinstance(op, relax.OutputOp):
+                    self._finish(dataflow, op)
+                else:
+                    self._visit(op, dataflow)
+        if self._changed:
+            make_unique(self._func)
+
+    def _restore_outside(self) -> None:
+        """Outside of dataflow blocks parameters of low precision are converted back where they are used."""
+        for block in binding_blocks(self._func):
+            if not isinstance(block.parent_op(), relax.DataflowOp):
+                for op in list(block.ops):
+                    self._set_operands(op, [self._restored(v, op) for v in op.operands])
+
+    def _convert_parameters(self, block: Block) -> None:
+        start = block.first_op
+        for param in self._func.params:
+            wanted = self._decisions.conversion(param)
+            if wanted != dtypes_of(param.type) and any(_inside(u.operation, block) for u in param.uses):
+                uses = [u for u in param.uses if _inside(u.operation, block)]
+                new = self._bind(param, wanted, cast(Operation, start), None)
+                self.original[new] = self._originals(param)
+                for use in uses:
+                    use.operation.operands[use.index] = new
+
+    def _visit(self, op: Operation, dataflow: relax.DataflowOp) -> None:
+        for inner in [i for region in op.regions for i in region.walk()]:
+            self._set_operands(inner, [self._restored(v, inner) for v in inner.operands])
+        if isinstance(op, relax.TupleOp | relax.TupleGetItemOp | relax.BindOp):
+            self._retype(op)
+        elif is_always(op, self._low):
+            self._lower(op)
+            if "out_dtype" in cast(Operator, op).ATTR_SPECS:
+                op.properties["out_dtype"] = self._out
+            self._retype(op)
+        elif self._follows(op):
+            self._lower(op)
+            self._retype(op)
+        else:
+            self._set_operands(op, [self._restored(v, op) for v in op.operands])
+        if not is_inline(op):
+            self._convert_result(op, dataflow)
+
+    def _lower(self, op: Operation) -> None:
+        self._set_operands(op, [self._cast(v, self._lowest(v), op) for v in op.operands])
+
+    def _lowest(self, value: SSAValue) -> Dtypes:
+        return _mapped(dtypes_of(value.type), lambda d: self._low if d == f32 else d)
+
+    def _follows(self, op: Operation) -> bool:
+        """Whether all inputs of an operator that follows them are of low precision, or constants that can be."""
+        if not isinstance(op, Operator) or policy_of(op) is not Policy.FOLLOW:
+            return False
+        leaves = [leaf for v in op.operands for leaf in _inline_leaves(v)]
+        floats = [v for v in leaves if _floats(v.type)]
+        return bool(floats) and all(self._is_low(v) for v in floats)
+
+    def _is_low(self, value: SSAValue) -> bool:
+        if set(_floats(value.type)) == {self._low}:
+            return True
+        op = value.owner
+        if not isinstance(op, relax.ConstantOp) or not is_inline(op) or dtypes_of(value.type) != f32:
+            return False
+        return not bool(np.any(np.abs(op.value.numpy()) > _LOW[dtype_name(self._low)]))
+
+    def _retype(self, op: Operation) -> None:
+        """Infer the dtypes of the result anew; what is known of its shape stays."""
+        result = op.results[0]
+        before = result.type
+        infer_again(op)
+        now = dtypes_of(result.type)
+        set_type(result, with_dtypes(before, now))
+        if now != dtypes_of(before):
+            self.original.setdefault(result, dtypes_of(before))
+
+    def _convert_result(self, op: Operation, dataflow: relax.DataflowOp) -> None:
+        """Bring the result to the dtype that it is used in, or must leave the block in."""
+        result, anchor = op.results[0], cast(Operation, op.next_op)
+        leaves = any(name_of(dataflow.outputs[i]) == name_of(result) for i in _outputs(dataflow, result))
+        renamed = leaves or is_always(op, self._low)
+        if leaves:
+            wanted = self.original.get(result, dtypes_of(result.type))
+        else:
+            wanted = self._lowest(result) if renamed else self._decisions.conversion(result)
+        if wanted == dtypes_of(result.type):
+            return
+        users, name = list(result.uses), name_of(result) if renamed else None
+        if renamed:
+            set_name(result, self._names.fresh("lv"))
+        new = self._bind(result, wanted, anchor, name)
+        self.original.setdefault(new, self._originals(result))
+        for use in users:
+            use.operation.operands[use.index] = new
+
+    def _finish(self, dataflow: relax.DataflowOp, output: relax.OutputOp) -> None:
+        for i, (value, result) in enumerate(zip(list(output.values_), dataflow.outputs, strict=True)):
+            wanted = self._originals(value)
+            if dtypes_of(value.type) != wanted:
+                output.operands[i] = self._bind(value, wanted, output, name_of(result))
+
+    def _originals(self, value: SSAValue) -> Dtypes:
+        """The dtypes of a value in the program as it was."""
+        op = value.owner
+        if isinstance(op, relax.TupleOp) and is_inline(op):
+            return tuple(self._originals(v) for v in op.fields_)
+        return self.original.get(value, dtypes_of(value.type))
+
+    def _restored(self, value: SSAValue, anchor: Operation) -> SSAValue:
+        return self._cast(value, self._originals(value), anchor)
+
+    def _set_operands(self, op: Operation, operands: Sequence[SSAValue]) -> None:
+        for i, v in enumerate(operands):
+            if op.operands[i] is not v:
+                op.operands[i] = v
+        if isinstance(op, relax.TupleOp):
+            infer_again(op)
+
+    def _cast(self, value: SSAValue, wanted: Dtypes, anchor: Operation) -> SSAValue:
+        """A value with its tensors converted, before `anchor`; a tuple of them has no name: it is written in place."""
+        if dtypes_of(value.type) == wanted:
+            return value
+        made = self._converted(value, wanted, anchor)
+        cast(Block, anchor.parent).insert_op_before(made, anchor)
+        if not isinstance(made, relax.TupleOp):
+            set_name(made.results[0], self._names.fresh("lv"))
+        return made.results[0]
+
+    def _bind(self, value: SSAValue, wanted: Dtypes, anchor: Operation, name: str | None) -> SSAValue:
+        """A variable for a value with its tensors converted, which are of other dtypes; a new one without a `name`."""
+        made = self._converted(value, wanted, anchor)
+        cast(Block, anchor.parent).insert_op_before(made, anchor)
+        set_name(made.results[0], name or self._names.fresh("lv"))
+        return made.results[0]
+
+    def _converted(self, value: SSAValue, wanted: Dtypes, anchor: Operation) -> Operation:
+        self._changed = True
+        if not isinstance(wanted, tuple):
+            return _astype(value, cast(Attribute, wanted))
+        fields = self._fields(value, anchor)
+        return relax.TupleOp([self._cast(f, w, anchor) for f, w in zip(fields, wanted, strict=True)])
+
+    def _fields(self, value: SSAValue, anchor: Operation) -> Iterator[SSAValue]:
+        if isinstance(value, OpResult) and isinstance(value.op, relax.TupleOp) and is_inline(value.op):
+            yield from value.op.fields_
+            return
+        for i in range(len(cast(TupleType, value.type).types)):
+            item = relax.TupleGetItemOp(value, i)
+            cast(Block, anchor.parent).insert_op_before(item, anchor)
+            set_name(item.result, self._names.fresh("lv"))
+            yield item.result
+
+
+def _inline_leaves(value: SSAValue) -> Iterator[SSAValue]:
+    op = value.owner
+    if isinstance(op, relax.TupleOp) and is_inline(op):
+        for v in op.fields_:
+            yield from _inline_leaves(v)
+    else:
+        yield value
+
+
+def _outputs(dataflow: relax.DataflowOp, value: SSAValue) -> list[int]:
+    return [u.index for u in value.uses if u.operation is dataflow.output_op]
+
+
+def _inside(op: Operation, block: Block) -> bool:
+    return block.is_ancestor(op)
+
+
+__all__ = ["ToMixedPrecision", "dtypes_of", "with_dtypes"]

@@ -1,0 +1,171 @@
+"""Compute ahead of time what depends on weights alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+
+from ...diagnostics import TiraxError, unknown_name
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import free_symbolic_vars, tuple_type
+from ...dialects.sym.expr import Var
+from ...ir.functions import relax_functions
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from ..functions.symbols import determined_variables, mentioned_variables
+from ..fusion.naming import NameSupply, symbols
+from .bundle_model_params import bundle_params
+from .lifting import Liftable, ancestors, liftable
+from .weights import NUM_INPUT, add_param, num_input, remove_params
+
+
+@dataclass(frozen=True, init=False)
+class LiftTransformParams(Pass):
+    """What a function with the attribute `num_input` computes of its other parameters becomes a function of its own.
+
+    main(x, w) {num_input = 1} {… t = permute_dims(w); y = matmul(x, t); …}
+    ->  main(x, t) {… y = matmul(x, t); …}; main_transform_params(model_params) {… t = permute_dims(w); … (t,)}
+
+    `main_transform_params` takes the weights as one tuple and gives what `main` takes in their place: first a shape of
+    the symbolic variables that nothing else would determine, then the weights that are still used, then new ones.
+    Only bindings of dataflow blocks are lifted. What depends on no weight stays where it is.
+
+    `shared_transform`: True, one function `transform_params` for all functions with the attribute, or a list of names,
+    for these: it computes what all of them do. In text `shared_transform=true`, or `functions="main","other"`. Raises
+    `NameLookupError` for an unknown function, `TiraxError` where weights are not of the same types.
+    """
+
+    name = "lift-transform-params"
+    shared_transform: bool = False
+    functions: tuple[str, ...] = ()
+    given: tuple[str, ...] | None = field(init=False, default=None)
+
+    def __init__(self, shared_transform: bool | Sequence[str] = False, *, functions: Sequence[str] = ()):
+        if isinstance(shared_transform, str):
+            raise TiraxError("shared_transform is a bool or a list of names", found=repr(shared_transform))
+        names = tuple(functions) if isinstance(shared_transform, bool) else tuple(shared_transform)
+        object.__setattr__(self, "shared_transform", bool(shared_transform) or bool(names))
+        object.__setattr__(self, "functions", names)
+        listed = bool(functions) or not isinstance(shared_transform, bool)
+        object.__setattr__(self, "given", names if listed else None)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        supply = NameSupply(symbols(op))
+        targets = self._targets(op)
+        if self.shared_transform or self.given is not None:
+            if targets:
+                _lift(targets, supply.fresh("transform_params"))
+            return
+        for func in targets:
+            _lift([func], supply.fresh(f"{func.sym_name.data}_transform_params"))
+
+    def _targets(self, module: ModuleOp) -> list[relax.FuncOp]:
+        if self.given is None:
+            return [f for f in relax_functions(module) if num_input(f) is not None]
+        known = {f.sym_name.data: f for f in relax_functions(module)}
+        for name in self.given:
+            if name not in known:
+                raise unknown_name("Relax function", name, known)
+            if num_input(known[name]) is None:
+                raise TiraxError(
+                    f"@{name} does not say which parameters are weights",
+                    location=location_of(known[name]),
+                    hint=f"it needs the attribute {NUM_INPUT}",
+                )
+        return [known[n] for n in self.given]
+
+
+def _lift(functions: Sequence[relax.FuncOp], name: str) -> None:
+    lifted = liftable(functions, [list(f.params)[num_input(f) :] for f in functions])
+    numbers = sorted(set[int]().union(*(each.required() for each in lifted)))
+    transform = _Transform(lifted[0], numbers)
+    undetermined = dict[Var, None]()
+    for each in lifted:
+        _use(each, numbers)
+        undetermined |= dict.fromkeys(_undetermined(each))
+    variables = list(undetermined)
+    if variables:
+        for each in lifted:
+            _take_symbols(each, variables)
+    block = functions[0].parent
+    assert block is not None
+    block.insert_op_after(transform.finish(name, variables), functions[0])
+
+
+class _Transform:
+    """The function that computes values of weights, in the making."""
+
+    def __init__(self, lifted: Liftable, numbers: Sequence[int]):
+        self.block = Block(arg_types=[w.type for w in lifted.weights])
+        self.inner = Block()
+        copies: dict[SSAValue, SSAValue] = dict(zip(lifted.weights, self.block.args, strict=True))
+        for weight, arg in copies.items():
+            set_name(arg, name_of(weight))
+        for op in ancestors(lifted, numbers):
+            for v in op.operands:
+                copies[v] = copies[lifted.value[lifted.number[v]]]
+            copy = op.clone(copies)
+            self.inner.add_op(copy)
+            copies[op.results[0]] = copy.results[0]
+        self.outputs = [copies[lifted.value[n]] for n in numbers]
+
+    def finish(self, name: str, variables: Sequence[Var]) -> relax.FuncOp:
+        """The function; it gives a shape of `variables`, if there are any, then the values."""
+        if self.outputs == list(self.block.args) and not variables:
+            return self._identity(name)
+        if variables:
+            shape = relax.ShapeOp(variables)
+            self.inner.add_op(shape)
+            self.outputs.insert(0, shape.result)
+        made = relax.TupleOp(self.outputs)
+        if self.outputs:
+            self.inner.add_ops([made, relax.OutputOp([made.result])])
+            dataflow = relax.DataflowOp(Region(self.inner))
+            for value in (made.result, dataflow.outputs[0]):
+                set_name(value, "output_tuple")
+            self.block.add_ops([dataflow, relax.ReturnOp(dataflow.outputs[0])])
+        else:
+            self.block.add_ops([made, relax.ReturnOp(made.result)])
+        func = relax.FuncOp(name, Region(self.block), made.result.type, attrs={NUM_INPUT: 0})
+        bundle_params(func, 0)
+        return func
+
+    def _identity(self, name: str) -> relax.FuncOp:
+        whole = tuple_type(v.type for v in self.outputs)
+        block = Block(arg_types=[whole])
+        set_name(block.args[0], "model_params")
+        block.add_op(relax.ReturnOp(block.args[0]))
+        return relax.FuncOp(name, Region(block), whole, attrs={NUM_INPUT: 0})
+
+
+def _use(lifted: Liftable, numbers: Sequence[int]) -> None:
+    """Let a function take values as parameters instead of its weights, in place."""
+    block = lifted.func.body.block
+    passed = {n: add_param(block, lifted.value[n].type, name_of(lifted.value[n])) for n in numbers}
+    for value, n in lifted.number.items():
+        if n in passed:
+            value.replace_all_uses_with(passed[n])
+    remove_dead_bindings(lifted.func)
+    remove_params(block, lifted.weights)
+
+
+def _undetermined(lifted: Liftable) -> list[Var]:
+    """The symbolic variables that the parameters no longer determine, as the first function calls them."""
+    params = [p.type for p in lifted.func.params]
+    determined = determined_variables(params)
+    mentioned = [*free_symbolic_vars(params), *mentioned_variables(lifted.func)]
+    here = [lifted.symbols.get(v) for v in dict.fromkeys(mentioned) if v not in determined]
+    return [v for v in here if isinstance(v, Var)]
+
+
+def _take_symbols(lifted: Liftable, variables: Sequence[Var]) -> None:
+    """Let a function take a shape of symbolic variables, after its inputs."""
+    own = {there: here for here, there in lifted.symbols.items()}
+    shape = relax.ShapeType.of([own[v] for v in variables])
+    add_param(lifted.func.body.block, shape, "vars_from_compile_time_params", num_input(lifted.func))

@@ -1,0 +1,151 @@
+"""Which bindings of functions depend on weights alone, and which of them several functions have in common.
+
+Every value that can be computed ahead of time gets a number. The same computation has the same number in all functions;
+in one function, each binding has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.substitute import SymbolSubstitution, is_removable
+from ...ir.verify import location_of
+from ..functions.private import bind_variables
+from ..functions.symbols import determined_variables, mentioned_in
+
+_NOT_LIFTED = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp, relax.ClosureOp)
+
+
+@dataclass
+class Liftable:
+    """What of a function can be computed of its weights."""
+
+    func: relax.FuncOp
+    weights: list[SSAValue]
+    symbols: Mapping[Var, SymExpr]
+    """The symbolic variables that the weights determine, and what they are in the first function."""
+    number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Values -> numbers. The result of a dataflow block has the number of the value that it is."""
+    value: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    """Numbers -> values, inside of their blocks."""
+    derived: set[int] = field(default_factory=set[int])
+    """The numbers of what is computed of a weight's contents."""
+
+    def moved(self, op: Operation) -> bool:
+        """Whether an op need not be in the function when what it gives is passed."""
+        return len(op.results) == 1 and self.number.get(op.results[0], -1) in self.derived
+
+    def restrict(self, common: set[int]) -> None:
+        """Forget what is not among the numbers `common`."""
+        self.number = {v: n for v, n in self.number.items() if n in common}
+        self.value = {n: v for n, v in self.value.items() if n in common}
+        self.derived &= common
+
+    def required(self) -> set[int]:
+        """The numbers of what the rest of the function uses."""
+        found = set[int]()
+        stays = set[Operation]()
+        for op in reversed(list(self.func.body.block.walk())):
+            if isinstance(op, relax.OutputOp) or (self.moved(op) and not _is_needed_tuple(op, stays)):
+                continue
+            stays.add(op)
+            numbers = ((v, self.number.get(v)) for v in op.operands)
+            found |= {n for v, n in numbers if n in self.derived and not _is_inline_tuple(v.owner)}
+        return found
+
+
+def _is_inline_tuple(op: object) -> bool:
+    return isinstance(op, relax.TupleOp) and name_of(op.result) is None
+
+
+def _is_needed_tuple(op: Operation, stays: set[Operation]) -> bool:
+    """Whether `op` is part of an expression that stays: its fields are passed, not the tuple."""
+    return _is_inline_tuple(op) and any(use.operation in stays for use in op.results[0].uses)
+
+
+def liftable(functions: Sequence[relax.FuncOp], weights: Sequence[Sequence[SSAValue]]) -> list[Liftable]:
+    """What can be computed of weights that the functions share, the first one's giving the numbers their order.
+
+    Raises `TiraxError` where the weights are not of the same types.
+    """
+    first = [w.type for w in weights[0]]
+    numbering: dict[Hashable, int] = {}
+    found: list[Liftable] = []
+    for func, own in zip(functions, weights, strict=True):
+        types = [w.type for w in own]
+        symbols = bind_variables(types, first) if len(types) == len(first) else {}
+        if [SymbolSubstitution(symbols).attribute(t) for t in types] != first:
+            raise TiraxError(
+                f"@{func.sym_name.data} has other weights than @{functions[0].sym_name.data}",
+                location=location_of(func),
+                expected=", ".join(map(str, first)),
+                found=", ".join(map(str, types)),
+                hint="functions with a shared transformation have the same parameters after the first num_input",
+            )
+        known = {v: symbols[v] for v in determined_variables(types)}
+        found.append(_number(Liftable(func, list(own), known), numbering))
+    common = set(found[0].value)
+    for each in found:
+        common.intersection_update(each.value)
+    for each in found:
+        each.restrict(common)
+    return found
+
+
+def _number(lifted: Liftable, numbering: dict[Hashable, int]) -> Liftable:
+    seen: dict[Hashable, int] = {}
+    substitution = SymbolSubstitution(lifted.symbols)
+
+    def give(value: SSAValue, key: Hashable, derived: bool) -> None:
+        seen[key] = seen.get(key, 0) + 1
+        number = numbering.setdefault((key, seen[key]), len(numbering))
+        lifted.number[value] = number
+        lifted.value[number] = value
+        if derived:
+            lifted.derived.add(number)
+
+    for i, weight in enumerate(lifted.weights):
+        give(weight, i, derived=True)
+    for op in lifted.func.body.block.ops:
+        if not isinstance(op, relax.DataflowOp):
+            continue
+        for binding in op.body.block.ops:
+            if _can_move(binding, lifted):
+                operands = tuple(lifted.number[v] for v in binding.operands)
+                derived = any(n in lifted.derived for n in operands)
+                give(binding.results[0], (_text(binding, substitution), operands), derived)
+        for inner, outer in zip(op.output_op.values_, op.outputs, strict=True):
+            if inner in lifted.number:
+                lifted.number[outer] = lifted.number[inner]
+    return lifted
+
+
+def _text(op: Operation, substitution: SymbolSubstitution) -> Hashable:
+    """What an op is besides its operands."""
+    properties = sorted((k, substitution.attribute(v)) for k, v in op.properties.items())
+    return op.name, tuple(properties), substitution.attribute(op.results[0].type)
+
+
+def _can_move(op: Operation, lifted: Liftable) -> bool:
+    if len(op.results) != 1 or not is_removable(op) or isinstance(op, _NOT_LIFTED):
+        return False
+    return all(v in lifted.number for v in op.operands) and all(v in lifted.symbols for v in mentioned_in([op]))
+
+
+def ancestors(lifted: Liftable, numbers: Iterable[int]) -> list[Operation]:
+    """The bindings that values are computed by, in order."""
+    stack = [lifted.value[n] for n in numbers]
+    found = set[Operation]()
+    while stack:
+        op = stack.pop().owner
+        if isinstance(op, Operation) and op not in found:
+            found.add(op)
+            stack += [lifted.value[lifted.number[v]] for v in op.operands]
+    return [op for op in lifted.func.body.block.walk() if op in found]

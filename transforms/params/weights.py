@@ -1,0 +1,81 @@
+"""Parameters that are weights: those after the first `num_input` ones of a function that has this attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import from_attr
+from ...ir.verify import location_of
+from ..fusion.naming import NameSupply
+
+NUM_INPUT = "num_input"
+
+
+def num_input(func: relax.FuncOp) -> int | None:
+    """How many parameters are inputs at run time, None where the function does not say.
+
+    Raises `TiraxError` where the attribute is no number of parameters.
+    """
+    found = None if func.func_attrs is None else func.func_attrs.data.get(NUM_INPUT)
+    if found is None:
+        return None
+    number = from_attr(found)
+    if not isinstance(number, int) or not 0 <= number <= len(func.params):
+        raise TiraxError(
+            f"the attribute {NUM_INPUT} of @{func.sym_name.data} is no number of its parameters",
+            location=location_of(func),
+            expected=f"0 to {len(func.params)}",
+            found=number,
+        )
+    return number
+
+
+def set_num_input(func: relax.FuncOp, number: int) -> None:
+    """Say how many parameters are inputs at run time."""
+    old = DictionaryAttr({}) if func.func_attrs is None else func.func_attrs
+    func.func_attrs = DictionaryAttr({**old.data, NUM_INPUT: IntegerAttr(number, i64)})
+
+
+def names_in(func: relax.FuncOp, without: Sequence[SSAValue] = ()) -> NameSupply:
+    """A supply of names that no value of a function has, but for those of `without`."""
+    block = func.body.block
+    values = [*block.args, *(r for op in block.walk() for r in op.results)]
+    return NameSupply(n for v in values if v not in without and (n := name_of(v)) is not None)
+
+
+def add_param(block: Block, t: Attribute, name: str | None, at: int | None = None) -> SSAValue:
+    """A new parameter of a function's body, the last one where `at` is not given."""
+    made = block.insert_arg(t, len(block.args) if at is None else at)
+    set_name(made, name)
+    return made
+
+
+def remove_params(block: Block, params: Sequence[SSAValue]) -> None:
+    """Take away parameters that nothing uses."""
+    for param in params:
+        block.erase_arg(param)  # pyright: ignore[reportArgumentType]
+
+
+def insert_before(anchor: Operation, *ops: Operation) -> SSAValue:
+    """Put bindings before another one; the value of the last."""
+    assert anchor.parent is not None
+    anchor.parent.insert_ops_before(ops, anchor)
+    return ops[-1].results[0]
+
+
+def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[[int], Operation]) -> None:
+    """Let every use of the parameters be of a binding of its own, `load(position)`, before the user."""
+    where = {p: i for i, p in enumerate(params)}
+    names = names_in(func, params)
+    for op in list(func.body.block.walk()):
+        for i, operand in enumerate(op.operands):
+            if operand in where:
+                value = insert_before(op, load(where[operand]))
+                set_name(value, names.fresh(name_of(operand) or "param"))
+                op.operands[i] = value

@@ -1,0 +1,168 @@
+"""Putting a loss behind a function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...diagnostics import ShapeError, TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import TensorType, is_base_of
+from ...dialects.sym.expr import Var
+from ...ir.builder import NameSupply
+from ...ir.functions import functions, relax_functions
+from ...ir.substitute import SymbolSubstitution
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from ..functions.private import bind_variables
+from ..params.bind_symbolic_vars import function_symbols
+from .blocks import bind_outputs, dataflow_block, make_unique
+
+
+@dataclass(frozen=True)
+class AppendLoss(Pass):
+    """Adds a function that computes what `func_name` does, and then a loss of its first results.
+
+    def f(x): …; return (out, state)  ->  def f_loss(x, targets): …; return (loss, state)
+
+    `loss_function`: a function (predictions…, targets…) -> a scalar; both functions have one dataflow block.
+    `num_backbone_outputs`: how many results of the backbone are its predictions; the others are results of the new
+    function, too. `new_func_name`: its name, `<func_name>_loss` where None.
+    """
+
+    name = "append-loss"
+    func_name: str
+    loss_function: Any
+    num_backbone_outputs: int = 1
+    new_func_name: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        backbone = relax_functions(op, self.func_name)[0]
+        given = getattr(self.loss_function, "op", self.loss_function)
+        if not isinstance(given, relax.FuncOp):
+            raise TiraxError("a loss is a Relax function", expected="a Function", found=type(given).__name__)
+        name = self.new_func_name or f"{self.func_name}_loss"
+        taken = functions(op)
+        if name in taken:
+            raise TiraxError(f"there is a function '{name}' already", location=location_of(taken[name]))
+        new = backbone.clone()
+        new.sym_name, new.sym_visibility = StringAttr(name), None
+        _append(new, given.clone(), self.num_backbone_outputs)
+        op.body.block.insert_op_after(new, backbone)
+
+
+def _results(func: relax.FuncOp) -> list[SSAValue]:
+    """What a function returns: the fields of a tuple that is written out, or its one result."""
+    value = func.return_op.value
+    return list(value.owner.fields_) if isinstance(value.owner, relax.TupleOp) else [value]
+
+
+def _inner(value: SSAValue, dataflow: relax.DataflowOp) -> SSAValue:
+    """The value inside of a dataflow block that one of its outputs is."""
+    if value.owner is not dataflow:
+        return value
+    return dataflow.output_op.values_[list(dataflow.outputs).index(value)]  # pyright: ignore[reportArgumentType]
+
+
+def _append(func: relax.FuncOp, loss: relax.FuncOp, count: int) -> None:
+    dataflow, behind = dataflow_block(func), dataflow_block(loss)
+    bind_outputs(dataflow)
+    bind_outputs(behind)
+    made = [_inner(v, dataflow) for v in _results(func)]
+    _check(func, loss, made, count)
+    _rename_symbols(func, loss, made[:count])
+    block, end = dataflow.body.block, dataflow.output_op
+    for param, value in zip(loss.params[:count], made[:count], strict=True):
+        param.replace_all_uses_with(value)
+    for param in loss.params[count:]:
+        target = func.body.block.insert_arg(param.type, len(func.params))
+        set_name(target, name_of(param))
+        param.replace_all_uses_with(target)
+    new = [op for op in behind.body.block.ops if op is not behind.output_op]
+    scalar = _inner(_results(loss)[0], behind)
+    for op in new:
+        op.detach()
+        block.insert_op_before(op, end)
+    _return(func, dataflow, [scalar, *made[count:]])
+    make_unique(func, set(new))
+
+
+def _check(func: relax.FuncOp, loss: relax.FuncOp, made: Sequence[SSAValue], count: int) -> None:
+    """Raise where the loss does not fit behind the function."""
+    if not 0 < count <= min(len(made), len(loss.params)):
+        raise TiraxError(
+            "num_backbone_outputs does not fit",
+            location=location_of(func),
+            expected=f"from 1 to {min(len(made), len(loss.params))}",
+            found=count,
+        )
+    for param, value in zip(loss.params[:count], made[:count], strict=True):
+        if not is_base_of(param.type, value.type) and not _symbolically(param, value):
+            raise ShapeError(
+                f"the loss's parameter '{name_of(param)}' does not take what the function returns",
+                location=location_of(func.return_op),
+                expected=param.type,
+                found=value.type,
+            )
+    result = loss.return_op.value.type
+    if not isinstance(result, TensorType) or result.rank != 0:
+        raise ShapeError("a loss is a scalar", location=location_of(loss), expected="a tensor of rank 0", found=result)
+
+
+def _symbolically(param: SSAValue, value: SSAValue) -> bool:
+    """Whether a parameter takes a value, its symbolic variables being what the value's extents are."""
+    found = bind_variables([param.type], [value.type])
+    return is_base_of(SymbolSubstitution(found).attribute(param.type), value.type)
+
+
+def _rename_symbols(func: relax.FuncOp, loss: relax.FuncOp, made: Sequence[SSAValue]) -> None:
+    """Let the loss's symbolic variables be what the predictions make of them, others new ones."""
+    found = bind_variables([p.type for p in loss.params[: len(made)]], [v.type for v in made])
+    names = NameSupply([str(v.name) for v in function_symbols(func)])
+    for v in function_symbols(loss):
+        if v not in found:
+            found[v] = Var(names.fresh(str(v.name)), v.dtype)
+    SymbolSubstitution(found).operation(loss)
+
+
+def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSAValue]) -> None:
+    """Let a function return `values`, which are values of its dataflow block or parameters."""
+    block, last = dataflow.body.block, func.return_op
+    old_tuple: Operation | None = last.value.owner if isinstance(last.value.owner, relax.TupleOp) else None
+    last.detach()
+    last.erase()
+    if old_tuple is not None:
+        old_tuple.detach()
+        old_tuple.erase()
+    end = dataflow.output_op
+    end.detach()
+    end.erase()
+    place = {op: i for i, op in enumerate(block.ops)}
+    inside = [v for v in values if isinstance(v.owner, Operation)]
+    own = sorted(dict.fromkeys(inside), key=lambda v: place[v.owner])  # pyright: ignore[reportArgumentType]
+    block.add_op(relax.OutputOp(own))
+    dataflow.body.detach_block(block)
+    new = relax.DataflowOp(type(dataflow.body)(block))
+    for v, result in zip(own, new.outputs, strict=True):
+        set_name(result, name_of(v))
+    func.body.block.insert_op_before(new, dataflow)
+    dataflow.detach()
+    dataflow.erase()
+    outputs = dict(zip(own, new.outputs, strict=True))
+    results = [outputs.get(v, v) for v in values]
+    value = results[0]
+    if len(results) > 1:
+        whole = relax.TupleOp(results)
+        func.body.block.add_op(whole)
+        value = whole.result
+    func.body.block.add_op(relax.ReturnOp(value))
+    bound = set(relax.free_symbolic_vars(p.type for p in func.params))
+    func.ret_type = relax.erase_unbound(value.type, bound)
+    remove_dead_bindings(func)

@@ -1,0 +1,247 @@
+"""Building gradients: small functions that give detached expressions, and the tape that places them.
+
+A rule writes what it means, `g * (1 - y * y)`, and the tape puts it into the dataflow block, binding by binding. One
+expression that is used twice is bound once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TupleType, i64
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import relax
+from ...dialects.dtypes import is_float
+from ...dialects.names import set_name
+from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import Const, ExprLike, SymExpr, product
+from ...ir.expr import Constant, Expr, Tuple, Var, is_inline
+from ...ir.relax_ops import to_expr
+
+Dims = tuple[SymExpr, ...]
+_INLINE = (*relax.LEAVES, relax.TupleOp)
+
+
+def call(name: str, *args: Any, **attrs: Any) -> Expr:
+    """A detached call of the operator `relax.<name>`; a list stands for the fields of a tuple argument."""
+    values: list[Any] = []
+    for a in args:
+        fields = cast("list[Expr]", a) if isinstance(a, list) else None
+        values.append([f.ssa for f in fields] if fields is not None else None if a is None else to_expr(a).ssa)
+    return to_expr(relax.OPERATORS[f"relax.{name}"].make(*values, **attrs).results[0])
+
+
+def tensor(x: Expr) -> TensorType:
+    """The struct info of a tensor."""
+    return cast(TensorType, x.ssa.type)
+
+
+def dims(x: Expr) -> Dims:
+    """The extents of a tensor of known shape."""
+    found = tensor(x).dims
+    assert found is not None  # `Gradient` refuses operands of unknown shape
+    return found
+
+
+def rank(x: Expr) -> int:
+    """How many dimensions a tensor of known shape has."""
+    return len(dims(x))
+
+
+def shape(extents: Sequence[ExprLike]) -> Expr:
+    """A shape value."""
+    return to_expr(relax.ShapeOp(extents).result)
+
+
+def prim(value: ExprLike) -> Expr:
+    """A scalar value."""
+    return to_expr(relax.PrimValueOp(value).result)
+
+
+def number(value: float, like: Expr) -> Expr:
+    """A constant tensor of rank 0, of the dtype of `like`."""
+    return constant(value, tensor(like).element)
+
+
+def constant(value: Any, dtype: Attribute | None) -> Expr:
+    """A constant tensor."""
+    return Constant.on(relax.ConstantOp.of(value, cast(Attribute, dtype)).result)
+
+
+def extent(value: SymExpr, dtype: Attribute | None) -> Expr:
+    """An extent, or a product of extents, as a tensor of rank 0."""
+    if value.constant is not None:
+        return constant(value.constant, dtype)
+    # the one element of the range from n to n + 1
+    return call("squeeze", call("arange", prim(value), prim(value + 1), prim(1), dtype=dtype), axis=[0])
+
+
+def count(x: Expr, axes: Sequence[int]) -> SymExpr:
+    """How many elements are along `axes`."""
+    return product([Const(1, i64), *(dims(x)[a] for a in axes)])
+
+
+def zeros(t: Attribute) -> Expr:
+    """Zeros of a type: a tensor of known shape, or a tuple of such ones."""
+    if isinstance(t, TupleType):
+        return Tuple([zeros(f) for f in t.types])
+    if not isinstance(t, TensorType) or t.dims is None or t.element is None:
+        raise UnsupportedError("there are no zeros of this type", expected="a tensor of known shape and dtype", found=t)
+    return call("zeros", shape(t.dims), dtype=t.element)
+
+
+def zeros_like(x: Expr) -> Expr:
+    """Zeros in the shape of x."""
+    return zeros(x.ssa.type) if tensor(x).dims is not None else call("zeros_like", x)
+
+
+def where(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """`yes` where the condition holds, else `no`."""
+    return call("where", condition, yes, no)
+
+
+def total(x: Expr, axes: Sequence[int] | None = None, keepdims: bool = False) -> Expr:
+    """The sum along `axes`, all where None; x itself where there is none."""
+    if axes is not None and not axes:
+        return x
+    return call("sum", x, axis=axes if axes is None else list(axes), keepdims=keepdims)
+
+
+def mean(x: Expr, axes: Sequence[int]) -> Expr:
+    """The mean along `axes`, which stay as extent 1."""
+    return call("mean", x, axis=list(axes), keepdims=True) if axes else x
+
+
+def reshape(x: Expr, to: Sequence[ExprLike]) -> Expr:
+    """x in another shape."""
+    return call("reshape", x, shape(to))
+
+
+def broadcast(x: Expr, to: Sequence[ExprLike]) -> Expr:
+    """x repeated to fill a shape."""
+    return call("broadcast_to", x, shape(to))
+
+
+def permute(x: Expr, axes: Sequence[int]) -> Expr:
+    """x with dimension i of the result being dimension axes[i]; x itself where that changes nothing."""
+    return x if list(axes) == list(range(len(axes))) else call("permute_dims", x, axes=list(axes))
+
+
+def inverse(axes: Sequence[int]) -> list[int]:
+    """The permutation that undoes `axes`."""
+    return sorted(range(len(axes)), key=lambda i: axes[i])
+
+
+def field(value: Expr, index: int) -> Expr:
+    """A field of a tuple."""
+    return value[index]
+
+
+def added(a: Expr, b: Expr) -> Expr:
+    """a + b, field by field where they are tuples."""
+    t = a.ssa.type
+    if isinstance(t, TupleType):
+        return Tuple([added(field(a, i), field(b, i)) for i in range(len(t.types))])
+    return call("add", a, b)
+
+
+def is_differentiable(t: Attribute) -> bool:
+    """Whether values of a type have gradients: tensors of floating point, and tuples with such a field."""
+    if isinstance(t, TupleType):
+        return any(map(is_differentiable, t.types))
+    return isinstance(t, TensorType) and (t.element is None or is_float(t.element))
+
+
+class Tape:
+    """Places detached expressions before the end of a dataflow block; their names are `lv`, `lv1`, …"""
+
+    def __init__(self, end: Operation):
+        self._end = end
+        self._count = 0
+        self._next: dict[str, int] = {}
+        self.placed: list[Operation] = []
+
+    def bind(self, expr: Expr, name: str) -> SSAValue:
+        """Bind an expression to a variable like `name`; what it uses is bound before it."""
+        value = expr.ssa
+        op = value.op if isinstance(value, OpResult) and value.op.parent is None else relax.BindOp(value)
+        self.operands(op)
+        number = self._next.get(name, 0)
+        self._next[name] = number + 1
+        self.insert(op, f"{name}{number or ''}")
+        return op.results[0]
+
+    def normalize(self, expr: Expr) -> Expr:
+        """The expression with its operands bound; itself it is not bound."""
+        value = expr.ssa
+        if isinstance(value, OpResult) and value.op.parent is None:
+            self.operands(value.op)
+        return expr
+
+    def operands(self, op: Operation) -> None:
+        """Place the detached operands of a detached op, and theirs, in the order of their use."""
+        for value in op.operands:
+            if isinstance(value, OpResult) and value.op.parent is None:
+                self.operands(value.op)
+                self.insert(value.op, None if isinstance(value.op, _INLINE) else self._fresh())
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"lv{self._count - 1 or ''}"
+
+    def insert(self, op: Operation, name: str | None) -> None:
+        """Insert an op whose operands stand in the block."""
+        block = self._end.parent
+        assert block is not None
+        block.insert_op_before(op, self._end)
+        set_name(op.results[0], name)
+        self.placed.append(op)
+
+
+def discard(expr: Expr) -> None:
+    """Let a detached expression that nothing uses go, and what only it used."""
+    stack = [expr.ssa]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, OpResult) and value.op.parent is None and value.first_use is None:
+            operands = list(value.op.operands)
+            value.op.operands = []
+            stack += operands
+
+
+def handle(value: SSAValue) -> Expr:
+    """The handle on a value of the block."""
+    return to_expr(value) if isinstance(value, OpResult) and is_inline(value.op) else Var.on(value)
+
+
+__all__ = [
+    "Dims",
+    "Tape",
+    "added",
+    "broadcast",
+    "call",
+    "constant",
+    "count",
+    "dims",
+    "discard",
+    "extent",
+    "field",
+    "handle",
+    "inverse",
+    "is_differentiable",
+    "mean",
+    "number",
+    "permute",
+    "prim",
+    "rank",
+    "reshape",
+    "shape",
+    "tensor",
+    "total",
+    "where",
+    "zeros",
+    "zeros_like",
+]

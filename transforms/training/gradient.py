@@ -1,0 +1,354 @@
+"""Reverse-mode differentiation of Relax functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...diagnostics import DTypeError, TiraxError, UnsupportedError, unknown_name
+from ...dialects import relax
+from ...dialects.dtypes import is_float
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import TensorType, tuple_type
+from ...ir.expr import Expr, Tuple, Var, is_inline
+from ...ir.functions import functions, relax_functions
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from ..bindings.dead_code_elimination import remove_dead_bindings
+from . import elementwise, linear, moving, network, reduce, windows
+from .blocks import bind_outputs, dataflow_block, make_unique
+from .checkpoints import Recomputation, remove_marks
+from .expressions import Tape, added, call, discard, field, handle, is_differentiable, shape, zeros, zeros_like
+from .rules import CONSTANT, GRADIENTS, Site
+from .te_gradients import te_gradient
+
+FAMILIES = (elementwise, linear, moving, network, reduce, windows)
+"""The modules that fill the table of rules."""
+
+
+@dataclass(frozen=True)
+class Gradient(Pass):
+    """Adds `f_adjoint`, which computes what the function `f` does and the gradients of a result by parameters.
+
+    def f(x, y): …; return z  ->  def f_adjoint(x, y): …; return (z, (x_adjoint, y_adjoint))
+
+    `func_name`: the function; it has one dataflow block, and returns a value of it or a tuple of such values.
+    `require_grads`: parameters, as variables or by name; all tensors where None. `target_index`: which field of the
+    result is differentiated, a scalar of floating point. Integers have zeros for a gradient. Parts between
+    `grad.start_checkpoint` and `grad.end_checkpoint` are computed again rather than kept.
+
+    Raises `UnsupportedError`, which lists every operator on the way that has no gradient.
+    """
+
+    name = "gradient"
+    func_name: str
+    require_grads: tuple[str, ...] | None = None
+    target_index: int = 0
+
+    def __init__(self, func_name: str, require_grads: Any = None, target_index: int = 0):
+        object.__setattr__(self, "func_name", func_name)
+        object.__setattr__(self, "require_grads", _names(require_grads))
+        object.__setattr__(self, "target_index", target_index)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        func = relax_functions(op, self.func_name)[0]
+        taken = functions(op)
+        name = f"{self.func_name}_adjoint"
+        if name in taken:
+            raise TiraxError(f"there is a function '{name}' already", location=location_of(taken[name]))
+        adjoint = func.clone()
+        op.body.block.insert_op_after(adjoint, func)
+        try:
+            _differentiate(adjoint, self.require_grads, self.target_index)
+        except TiraxError:
+            adjoint.detach()
+            raise
+        adjoint.sym_name, adjoint.sym_visibility = StringAttr(name), None
+
+
+def _names(given: Any) -> tuple[str, ...] | None:
+    """Parameters, given as variables or names, by name. Raises `TiraxError` for one that is given twice."""
+    if given is None:
+        return None
+    items = [given] if isinstance(given, Var | str) else list(cast("Sequence[Any]", given))
+    names = tuple(v if isinstance(v, str) else v.name_hint for v in items)
+    for n in names:
+        if names.count(n) > 1:
+            raise TiraxError(f"the parameter '{n}' is given twice", found=", ".join(names))
+    return names
+
+
+def _differentiate(func: relax.FuncOp, names: tuple[str, ...] | None, target_index: int) -> None:
+    dataflow = dataflow_block(func)
+    params = _required(func, names)
+    target = _target(func, dataflow, target_index)
+    bind_outputs(dataflow)
+    inside = remove_marks(dataflow.body.block)
+    end = dataflow.output_op
+    seed = end.values_[dataflow.outputs.index(target)]
+    backward = _Backward(end, params, inside)
+    backward.run(seed)
+    made = backward.results()
+    _finish(func, dataflow, made)
+    make_unique(func, set(backward.tape.placed))
+
+
+def _required(func: relax.FuncOp, names: tuple[str, ...] | None) -> list[SSAValue]:
+    """The parameters whose gradients are wanted. Raises where one is unknown or is no tensor."""
+    if names is None:
+        return [p for p in func.params if _is_tensors(p.type)]
+    known = {name_of(p) or "": p for p in func.params}
+    out: list[SSAValue] = []
+    for n in names:
+        if n not in known:
+            raise unknown_name(f"parameter of '{func.sym_name.data}'", n, known, location_of(func))
+        if not _is_tensors(known[n].type):
+            raise DTypeError(f"the parameter '{n}' is no tensor", expected="tensors", found=known[n].type)
+        out.append(known[n])
+    return out
+
+
+def _is_tensors(t: Attribute) -> bool:
+    return all(map(_is_tensors, t.types)) if isinstance(t, TupleType) else isinstance(t, TensorType)
+
+
+def _target(func: relax.FuncOp, dataflow: relax.DataflowOp, index: int) -> Any:
+    """The output of the dataflow block that is differentiated. Raises where it is not one, or no float scalar."""
+    value = func.return_op.value
+    owner = value.owner
+    fields = list(owner.fields_) if isinstance(owner, relax.TupleOp) else [value]
+    place = location_of(func.return_op)
+    if not 0 <= index < len(fields):
+        raise TiraxError(
+            "target_index is out of range", location=place, expected=f"from 0 to {len(fields) - 1}", found=index
+        )
+    target = fields[index]
+    t = target.type
+    if not (isinstance(t, TensorType) and t.rank == 0 and t.element is not None and is_float(t.element)):
+        raise DTypeError(
+            "only a scalar can be differentiated", location=place, expected="a tensor of floats of rank 0", found=t
+        )
+    if target.owner is not dataflow:
+        raise TiraxError(
+            "the target is no output of the dataflow block", location=place, found=name_of(target) or str(t)
+        )
+    return target
+
+
+class _Backward:
+    """Walks the bindings of a block from the last to the first, and adds up the gradients of their operands."""
+
+    def __init__(self, end: relax.OutputOp, params: Sequence[SSAValue], inside: set[SSAValue]):
+        self.tape = Tape(end)
+        self._params = params
+        self._again = Recomputation(self.tape, inside)
+        self._adjoints: dict[SSAValue, SSAValue] = {}
+        self._problems: list[tuple[Operation, str]] = []
+        block = end.parent
+        assert block is not None
+        self._bindings = [op for op in block.ops if op is not end]
+        self._varied = self._reached(params)
+
+    def _reached(self, params: Sequence[SSAValue]) -> set[SSAValue]:
+        """Values that change with the parameters, and have gradients."""
+        reached = {p for p in params if is_differentiable(p.type)}
+        for op in self._bindings:
+            if op.name.removeprefix("relax.") not in CONSTANT and any(v in reached for v in op.operands):
+                reached.update(r for r in op.results if is_differentiable(r.type))
+        return reached
+
+    def run(self, target: SSAValue) -> None:
+        """Compute the gradients. Raises `UnsupportedError` with all operators that have none."""
+        seed = call("ones", shape([]), dtype=cast(TensorType, target.type).element)
+        self._adjoints[target] = self.tape.bind(seed, f"{name_of(target)}_adjoint")
+        for op in reversed(self._bindings):
+            result = op.results[0]
+            if result in self._adjoints and result in self._varied:
+                self._binding(op)
+        if self._problems:
+            self._fail()
+
+    def _fail(self) -> None:
+        where = [(location_of(op), text) for op, text in reversed(self._problems)]
+        kinds = {type(op) for op, _ in self._problems}
+        raise UnsupportedError(
+            where[0][1],
+            location=where[0][0],
+            hint=next((hint for kind, hint in _HINTS.items() if kind in kinds), "grad.no_grad marks what is constant"),
+            notes=[text if place is None else f"{place}: {text}" for place, text in where[1:]],
+        )
+
+    def _binding(self, op: Operation) -> None:
+        step = _STEPS.get(type(op), _Backward._operator)
+        try:
+            step(self, op, handle(self._adjoints[op.results[0]]))
+        except UnsupportedError as error:
+            self._problems.append((op, error.message))
+            for value in op.operands:  # so that what is wrong before it is found, too
+                if value in self._varied:
+                    self.add(value, _nothing(handle(value)))
+
+    def _operator(self, op: Operation, grad: Expr) -> None:
+        rule = GRADIENTS.get(op.name.removeprefix("relax.")) if isinstance(op, relax.Operator) else None
+        if rule is None or not isinstance(op, relax.Operator):
+            raise UnsupportedError(f"{op.name} has no gradient")
+        unknown = [v for v in (*op.operands, op.results[0]) if not _known(v.type)]
+        if unknown:
+            raise UnsupportedError(f"{op.name} has no gradient where a shape is unknown, that of {_called(unknown[0])}")
+        args = [self._argument(a) for a in op.args]
+        out = handle(self._again.value(op.results[0]))
+        made = rule(Site(op, grad, out, args, self.tape.normalize))
+        for given, gradients in zip(op.args, made, strict=False):
+            self._add_all(given, gradients)
+
+    def _argument(self, given: SSAValue | Sequence[SSAValue] | None) -> Any:
+        if given is None:
+            return None
+        if isinstance(given, Sequence):
+            return [handle(self._again.value(v)) for v in given]
+        return handle(self._again.value(given))
+
+    def _add_all(self, given: SSAValue | Sequence[SSAValue] | None, gradients: Expr | list[Expr] | None) -> None:
+        if given is None or gradients is None:
+            return
+        if isinstance(given, SSAValue):
+            assert isinstance(gradients, Expr)
+            self.add(given, gradients)
+            return
+        assert isinstance(gradients, list)
+        for value, gradient in zip(given, gradients, strict=True):
+            self.add(value, gradient)
+
+    def _bound(self, op: Operation, grad: Expr) -> None:
+        self.add(op.operands[0], grad)
+
+    def _tuple(self, op: Operation, grad: Expr) -> None:
+        for i, value in enumerate(op.operands):
+            if is_differentiable(value.type):
+                self.add(value, field(grad, i))
+
+    def _field(self, op: Operation, grad: Expr) -> None:
+        item = cast(relax.TupleGetItemOp, op)
+        whole, index = item.tuple_, item.index.data
+        if isinstance(whole.owner, relax.TupleOp) and is_inline(whole.owner):
+            self.add(whole.owner.fields_[index], grad)
+            return
+        types = cast(TupleType, whole.type).types.data
+        known = self._adjoints.get(whole)
+        if known is None:
+            parts = [grad if i == index else zeros(t) for i, t in enumerate(types)]
+        else:
+            old = handle(known)
+            parts = [added(field(old, i), grad) if i == index else field(old, i) for i in range(len(types))]
+        self._adjoints[whole] = self.tape.bind(Tuple(parts), f"{name_of(whole)}_adjoint")
+
+    def _tensor_function(self, op: Operation, grad: Expr) -> None:
+        tir_call = cast(relax.CallTIROp, op)
+        if tir_call.te_grad_name is None:
+            raise UnsupportedError(f"{op.name} of @{tir_call.callee_name} has no gradient")
+        args = [handle(self._again.value(v)) for v in tir_call.args]
+        for value, gradient in zip(tir_call.args, te_gradient(tir_call, grad, args, self.tape), strict=True):
+            self.add(value, gradient)
+
+    def add(self, value: SSAValue, gradient: Expr) -> None:
+        """Add to the gradient of a value; nothing for what has none."""
+        owner = value.owner
+        if not is_differentiable(value.type) or isinstance(owner, relax.LEAVES):
+            discard(gradient)
+        elif isinstance(owner, relax.TupleOp) and is_inline(owner):
+            for i, inner in enumerate(owner.fields_):
+                self.add(inner, field(gradient, i))
+        else:
+            known = self._adjoints.get(value)
+            whole = gradient if known is None else added(handle(known), gradient)
+            self._adjoints[value] = self.tape.bind(whole, f"{name_of(value)}_adjoint")
+
+    def results(self) -> list[SSAValue]:
+        """The gradients of the parameters, bound to `x_adjoint_out`."""
+        made: list[SSAValue] = []
+        for p in self._params:
+            name = f"{name_of(p)}_adjoint"
+            found = self._adjoints.get(p)
+            if found is None:
+                found = self.tape.bind(zeros(p.type) if _known(p.type) else _nothing(handle(p)), name)
+            made.append(self.tape.bind(handle(found), f"{name}_out"))
+        return made
+
+
+_STEPS: dict[type[Operation], Callable[[_Backward, Any, Expr], None]] = {
+    relax.BindOp: _Backward._bound,  # pyright: ignore[reportPrivateUsage]
+    relax.MatchCastOp: _Backward._bound,  # pyright: ignore[reportPrivateUsage]
+    relax.TupleOp: _Backward._tuple,  # pyright: ignore[reportPrivateUsage]
+    relax.TupleGetItemOp: _Backward._field,  # pyright: ignore[reportPrivateUsage]
+    relax.CallTIROp: _Backward._tensor_function,  # pyright: ignore[reportPrivateUsage]
+}
+
+
+_HINTS: dict[type[Operation], str] = {
+    relax.CallOp: "InlinePrivateFunctions puts a function where it is called",
+    relax.CallTIROp: "call_tir_with_grad names the gradient of a tensor function; differentiate before LegalizeOps",
+}
+"""What to do about operations that have no gradient."""
+
+
+def _nothing(x: Expr) -> Expr:
+    """Zeros like a value of any shape."""
+    t = x.ssa.type
+    return Tuple([_nothing(field(x, i)) for i in range(len(t.types))]) if isinstance(t, TupleType) else zeros_like(x)
+
+
+def _known(t: Attribute) -> bool:
+    if isinstance(t, TupleType):
+        return all(map(_known, t.types))
+    return not isinstance(t, TensorType) or (t.dims is not None and t.element is not None)
+
+
+def _called(value: SSAValue) -> str:
+    return f"'{name_of(value)}'" if name_of(value) else str(value.type)
+
+
+def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAValue]) -> None:
+    """Let the function return what it did together with the gradients."""
+    end, block = dataflow.output_op, dataflow.body.block
+    names = [name_of(v) for v in made]
+    outputs = [*end.values_, *_unbound(made)]
+    end.detach()
+    end.erase()
+    block.add_op(relax.OutputOp(outputs))
+    dataflow.body.detach_block(block)
+    new = relax.DataflowOp(type(dataflow.body)(block))
+    func.body.block.insert_op_before(new, dataflow)
+    for old, result in zip(dataflow.outputs, new.outputs, strict=False):
+        set_name(result, name_of(old))
+        old.replace_all_uses_with(result)
+    gradients = new.outputs[len(dataflow.outputs) :]
+    for name, result in zip(names, gradients, strict=True):
+        set_name(result, name)
+    dataflow.detach()
+    dataflow.erase()
+    last = func.return_op
+    parts = relax.TupleOp(gradients)
+    whole = relax.TupleOp([last.value, parts.result])
+    func.body.block.insert_ops_before([parts, whole], last)
+    last.operands[0] = whole.result
+    bound = set(relax.free_symbolic_vars(p.type for p in func.params))
+    func.ret_type = tuple_type([func.ret_type, relax.erase_unbound(parts.result.type, bound)])
+    remove_dead_bindings(func)
+
+
+def _unbound(made: Sequence[SSAValue]) -> list[SSAValue]:
+    """The gradients, without the renaming at the end of the block: there the outputs' names say it."""
+    out = list(made)
+    for i in reversed(range(len(out))):
+        bind = cast(relax.BindOp, out[i].owner)
+        if not isinstance(bind.next_op, relax.OutputOp):
+            break
+        out[i] = bind.value
+        bind.detach()
+        bind.erase()
+    return out

@@ -1,0 +1,80 @@
+"""Gradients of tensor functions, given as tensor expressions: what `call_tir_with_grad` names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from ...diagnostics import TiraxError, unknown_name
+from ...dialects import relax
+from ...ir.expr import Expr
+from ...ir.functions import functions
+from ...ir.relax_ops import to_expr
+from ...te.emit import call_te
+from .expressions import Tape
+
+TEGradient = Callable[..., Any]
+"""`(output_grad, *inputs, **te_grad_kwargs) -> gradients`: tensors, one for each input."""
+
+_FUNCTIONS: dict[str, TEGradient] = {}
+
+
+def register_te_gradient(te_grad_name: str, te_grad_func: TEGradient | None = None) -> Any:
+    """Register a function as the gradient that `call_tir_with_grad(…, te_grad_name)` names; a decorator without it.
+
+    The function takes the gradient of the result (a list of tensors where there are several), the arguments of the
+    tensor function and `te_grad_kwargs`, and gives a tensor for each argument.
+    """
+
+    def define(function: TEGradient) -> TEGradient:
+        _FUNCTIONS[te_grad_name] = function
+        return function
+
+    return define if te_grad_func is None else define(te_grad_func)
+
+
+def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tape) -> list[Expr]:
+    """The gradients of the arguments of a call, computed by the tensor function that its `te_grad_name` stands for.
+
+    The function joins the module. Raises `NameLookupError` for a name that is not registered.
+    """
+    assert op.te_grad_name is not None
+    name = op.te_grad_name.data
+    if name not in _FUNCTIONS:
+        raise unknown_name("gradient of a tensor function", name, _FUNCTIONS)
+    given: dict[str, Any] = {}
+    if op.te_grad_kwargs is not None:
+        given = {k: relax.from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
+    made = call_te(_FUNCTIONS[name], grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **given)
+    new = made.call_op(_add(op, made.func))
+    count = len(new.output_types)
+    if count != len(args):
+        raise TiraxError(
+            f"the gradient '{name}' gives too few or too many", expected=f"{len(args)} tensors", found=count
+        )
+    result = to_expr(new.result)
+    if count == 1 and not hasattr(new.result.type, "types"):
+        return [result]
+    whole = to_expr(tape.bind(result, "lv"))
+    return [whole[i] for i in range(count)]
+
+
+def _add(inside: Operation, func: Any) -> str:
+    """Put a tensor function into the module that `inside` is in; its name."""
+    module: Any = inside
+    while not isinstance(module, ModuleOp):
+        module = module.parent_op()
+    taken, hint = functions(module), func.sym_name.data
+    name, number = hint, 0
+    while name in taken:
+        number += 1
+        name = f"{hint}{number}"
+    func.sym_name = StringAttr(name)
+    top: Any = inside
+    while top.parent_op() is not module:
+        top = top.parent_op()
+    module.body.block.insert_op_before(func, top)
+    return name

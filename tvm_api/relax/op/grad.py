@@ -1,0 +1,15 @@
+"""`tvm.relax.op.grad`: a function for each operator of differentiation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....ir.relax_ops import operator_attribute, operators_in
+
+
+def __getattr__(name: str) -> Any:
+    return operator_attribute(__name__, "relax.grad.", name)
+
+
+def __dir__() -> list[str]:
+    return operators_in("relax.grad.")

@@ -1,0 +1,163 @@
+"""`tvm.relax.testing.nn`: layers that emit into the `BlockBuilder` whose function is being built.
+
+with bb.function("main"):
+    model = Sequential(Linear(784, 128), ReLU())
+    data = Placeholder((1, 784), name="data")
+    with bb.dataflow():
+        out = bb.emit_output(model(data))
+    bb.emit_func_output(out, [data, *model.parameters()])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ....diagnostics import ShapeError, TiraxError
+from ....frontend.block_builder import BlockBuilder
+from ....ir.expr import Expr, Var
+from ....ir.module import IRModule
+from ....ir.relax_ops import call_operator
+from ....ir.struct_info import TensorStructInfo
+from ....runtime import NDArray, array
+
+
+def _builder() -> BlockBuilder:
+    builder = BlockBuilder.current()
+    if builder is None:
+        raise TiraxError("there is no function to build in", hint="with bb.function(…):")
+    return builder
+
+
+def emit(expr: Any, name_hint: str = "") -> Var:
+    """Bind an expression in the current function."""
+    return _builder().emit(expr, name_hint)
+
+
+def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
+    """Bind what tensor expressions describe in the current function."""
+    return _builder().emit_te(func, *args, **kwargs)
+
+
+def _unique(name: str) -> str:
+    builder = BlockBuilder.current()
+    return name if builder is None else builder.get_unique_name(name)
+
+
+class Placeholder(Var):
+    """An input: a variable of a shape and dtype."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: Sequence[Any], dtype: str = "float32", name: str = "data"):
+        super().__init__(_unique(name), TensorStructInfo(shape, dtype))
+
+
+class Parameter(Var):
+    """A parameter of a layer: a variable of a shape that is known. Raises `ShapeError` for a symbolic one."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: Sequence[int], dtype: str = "float32", name: str = "param"):
+        if not all(isinstance(d, int) for d in shape):
+            raise ShapeError("the shape of a parameter is known", expected="integers", found=list(shape))
+        super().__init__(_unique(name), TensorStructInfo(shape, dtype))
+
+
+class Module:
+    """The base of layers: `forward` emits, `parameters()` are those of the layer and of the layers in it."""
+
+    def parameters(self) -> list[Parameter]:
+        """The parameters, in the order in which they were assigned, each once."""
+        return list(dict.fromkeys(_parameters_in(vars(self))))
+
+    def forward(self, input: Expr) -> Expr:
+        """What the layer computes: a subclass says it."""
+        raise TiraxError(f"{type(self).__name__} defines no forward")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+
+def _parameters_in(value: Any) -> Iterator[Parameter]:
+    if isinstance(value, Parameter):
+        yield value
+    elif isinstance(value, Module):
+        yield from value.parameters()
+    elif isinstance(value, dict | list | tuple):
+        for inner in cast("list[Any]", list(value.values() if isinstance(value, dict) else value)):
+            yield from _parameters_in(inner)
+
+
+class Sequential(Module):
+    """Layers one after the other."""
+
+    def __init__(self, *modules: Module):
+        self.modules = list(modules)
+
+    def forward(self, input: Expr) -> Expr:
+        """What the last layer gives."""
+        for module in self.modules:
+            input = module(input)
+        return input
+
+
+class ReLU(Module):
+    """The greater of the input and 0."""
+
+    def forward(self, input: Expr) -> Var:
+        """Emit it."""
+        return emit(call_operator("relax.nn.relu", input))
+
+
+class LogSoftmax(Module):
+    """The logarithm of the softmax over the last axis."""
+
+    def forward(self, input: Expr) -> Var:
+        """Emit it."""
+        return emit(call_operator("relax.nn.log_softmax", input))
+
+
+class Linear(Module):
+    """`input @ weight + bias`; the weight has the shape (in_features, out_features)."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True):
+        self.weight = Parameter((in_features, out_features), name="linear_weight")
+        self.bias = Parameter((out_features,), name="linear_bias") if bias else None
+
+    def forward(self, input: Expr) -> Var:
+        """Emit it."""
+        product = emit(call_operator("relax.matmul", input, self.weight))
+        return product if self.bias is None else emit(call_operator("relax.add", product, self.bias))
+
+
+def init_params(mod: IRModule, seed: int = 0) -> list[NDArray]:
+    """Random values from 0 to 1 for the parameters of `main` whose shape is known, in order; the same for a seed.
+
+    Raises `ShapeError` where none is known.
+    """
+    random = np.random.default_rng(seed)
+    made: list[NDArray] = []
+    for param in mod["main"].params:
+        shape = getattr(param.struct_info, "shape", None)
+        if shape is not None and all(isinstance(d, int) for d in shape):
+            made.append(array(random.random(tuple(shape)).astype(param.struct_info.dtype)))
+    if not made:
+        raise ShapeError("no parameter has a shape that is known")
+    return made
+
+
+__all__ = [
+    "Linear",
+    "LogSoftmax",
+    "Module",
+    "Parameter",
+    "Placeholder",
+    "ReLU",
+    "Sequential",
+    "emit",
+    "emit_te",
+    "init_params",
+]

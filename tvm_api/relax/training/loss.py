@@ -1,0 +1,5 @@
+"""`tvm.relax.training.loss`."""
+
+from __future__ import annotations
+
+from ....frontend.training.loss import *  # noqa: F403

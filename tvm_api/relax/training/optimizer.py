@@ -1,0 +1,5 @@
+"""`tvm.relax.training.optimizer`."""
+
+from __future__ import annotations
+
+from ....frontend.training.optimizer import *  # noqa: F403
