@@ -1,6 +1,6 @@
 """The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
 
-from . import builtins, kv_cache  # registers their functions
+from . import builtins, kv_cache
 from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device
 from .dtypes import dtype_name, to_dtype
@@ -38,6 +38,7 @@ __all__ = [
     "dtype_name",
     "empty",
     "from_dlpack",
+    "kv_cache",
     "get_global_func",
     "list_global_func_names",
     "load_module",

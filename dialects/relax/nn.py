@@ -65,6 +65,8 @@ class Attention(Operator):
     window each position looks at `window_size` ones at most before and with its own.
     """
 
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
+
     @property
     def script_name(self) -> str:
         """TVM calls attention with a bias by another name."""

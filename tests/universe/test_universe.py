@@ -12,6 +12,18 @@ relax.func @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
 }
 """
 
+LOSS = """
+relax.func @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[], f32> {
+  %gv = relax.dataflow {
+    %lv = relax.sum %x : !relax.tensor<[], f32>
+    relax.output %lv : !relax.tensor<[], f32>
+  }
+  relax.return %gv : !relax.tensor<[], f32>
+}
+"""
+PROGRAMS = {"convert-to-llvm": "builtin.module {}", "gradient": LOSS}
+"""What a pass needs that does not take the identity."""
+
 PATTERNS = """
 from tirax.tvm_api.relax.dpl import PatternMatchingRewriter, is_op, wildcard
 
@@ -25,8 +37,12 @@ def test_a_pass_runs_with_its_defaults(parse, name, tmp_path):
     assert cls.name == name
     assert cls.__doc__
     (tmp_path / "patterns.py").write_text(PATTERNS)
-    options = {"bind-params": {"func_name": ("f",)}, "apply-dpl-patterns": {"file": (str(tmp_path / "patterns.py"),)}}
-    module = parse("builtin.module {}" if name == "convert-to-llvm" else IDENTITY)
+    options = {
+        "bind-params": {"func_name": ("f",)},
+        "gradient": {"func_name": ("f",)},
+        "apply-dpl-patterns": {"file": (str(tmp_path / "patterns.py"),)},
+    }
+    module = parse(PROGRAMS.get(name, IDENTITY))
     cls.from_pass_spec(ArgSpec(name, options.get(name, {}))).apply(new_context(), module)
     module.verify()
 

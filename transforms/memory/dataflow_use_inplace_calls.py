@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import Dims
 from ...ir.affine import expr_of
 from ...ir.equality import fingerprint
 from ...ir.functions import ops_of_type, relax_functions
@@ -61,6 +62,16 @@ def _same_tensor(value: SSAValue, op: relax.Operator) -> bool:
     return known and t == op.result_type
 
 
+@dataclass(frozen=True)
+class _InPlace:
+    """What operators of equal kind and types become: the function, the operands that it gets, which it writes."""
+
+    callee: str
+    order: list[int]
+    place: int
+    tir_vars: Dims | None
+
+
 class _Functions:
     """The functions that write in place, by structure, and what they are called."""
 
@@ -71,19 +82,19 @@ class _Functions:
         self._bases = NameSupply(symbols(module))
         self._base_of: dict[Hashable, str] = {}
         self._known: dict[Hashable, str] = {}
+        self._memo: dict[Hashable, _InPlace | None] = {}
 
     def rewrite(self, op: relax.Operator, index: int) -> None:
         """Let `op` write into its operand `index`, where the tensor function that it becomes allows that."""
-        found = _legalized(op, index)
+        kinds = [(v.type, v.owner.value if isinstance(v.owner, relax.ConstantOp) else None) for v in op.operands]
+        key = (op.name, frozenset(op.properties.items()), op.result_type, index, *kinds)
+        if key not in self._memo:
+            self._memo[key] = self._make(op, index)
+        found = self._memo[key]
         if found is None:
             return
-        func, call, operands, place = found
-        base = self._base_of.get(key := fingerprint(func))
-        if base is None:
-            base = self._base_of[key] = self._bases.fresh(func.sym_name.data)
-        if not _write_into(func, place):
-            return
-        new = relax.CallTIRInplaceOp(self._add(func, base), operands, [place], op.result_type, call.tir_vars)
+        operands = [op.operands[i] for i in found.order]
+        new = relax.CallTIRInplaceOp(found.callee, operands, [found.place], op.result_type, found.tir_vars)
         new.location = op.location
         assert op.parent is not None
         op.parent.insert_op_before(new, op)
@@ -91,6 +102,18 @@ class _Functions:
         op.results[0].replace_all_uses_with(new.result)
         op.detach()
         op.erase()
+
+    def _make(self, op: relax.Operator, index: int) -> _InPlace | None:
+        found = _legalized(op)
+        if found is None:
+            return None
+        func, order, tir_vars = found
+        base = self._base_of.get(key := fingerprint(func))
+        if base is None:
+            base = self._base_of[key] = self._bases.fresh(func.sym_name.data)
+        if index not in order or not _write_into(func, order.index(index)):
+            return None
+        return _InPlace(self._add(func, base), order, order.index(index), tir_vars)
 
     def _add(self, func: tir.FuncOp, base: str) -> str:
         key = fingerprint(func)
@@ -106,8 +129,8 @@ class _Functions:
         return name
 
 
-def _legalized(op: relax.Operator, index: int) -> tuple[tir.FuncOp, relax.CallTIROp, list[SSAValue], int] | None:
-    """The tensor function that an operator becomes, its call, the operands of that, and which of them is `index`.
+def _legalized(op: relax.Operator) -> tuple[tir.FuncOp, list[int], Dims | None] | None:
+    """The tensor function that an operator becomes, which operands that gets, and the scalars that it gets.
 
     None where it becomes anything else.
     """
@@ -121,10 +144,8 @@ def _legalized(op: relax.Operator, index: int) -> tuple[tir.FuncOp, relax.CallTI
     calls = [c for c in block.ops if not isinstance(c, relax.ReturnOp | relax.ConstantOp)]
     if len(functions) != 1 or len(calls) != 1 or not isinstance(calls[0], relax.CallTIROp):
         return None
-    originals = {new: old for old, new in copies.items()}
-    given = [originals[a] for a in calls[0].args]
-    wanted = op.operands[index]
-    return (functions[0], calls[0], given, given.index(wanted)) if wanted in given else None
+    positions = {copies[value]: i for i, value in enumerate(op.operands)}
+    return functions[0], [positions[a] for a in calls[0].args], calls[0].tir_vars
 
 
 def _copy_operand(value: SSAValue, block: Block) -> SSAValue:

@@ -10,7 +10,7 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.relax.operator import Operator
-from tirax.interpreter import interpret
+from tirax.interpreter import assert_same_meaning, interpret
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps
@@ -246,3 +246,21 @@ def test_unknown_shapes():
         (rx.op.memory.view(anything, (2, 3), "int8"), 2, "int8"),
     ]:
         assert (call.struct_info.ndim, call.struct_info.dtype or "") == (rank, dtype)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["R.unique(x, False, True)", "R.nonzero(x)", "R.memory.view(x, (2, 2), 'float32', 4)", "R.unique(x, axis=0)"],
+)
+def test_the_meaning_of_what_it_becomes(call: str):
+    module = function('x: R.Tensor((3, 4), "float32")', f"y = {call}")
+    assert_same_meaning(module, LegalizeOps()(module))
+
+
+def test_the_meaning_of_a_slice():
+    module = parse_source(SLICE)
+    after = LegalizeOps()(module)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for begin, end, strides in SLICES:
+        args = [x, *map(np.array, (begin, end, strides))]
+        np.testing.assert_array_equal(interpret(module, "main", args), interpret(after, "main", args))

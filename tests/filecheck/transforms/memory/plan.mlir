@@ -1,7 +1,7 @@
 // RUN: tirax-opt %s -p call-tir-rewrite --check-each | filecheck %s --check-prefix CALL
 // RUN: tirax-opt %s -p call-tir-rewrite,static-plan-block-memory --check-each | filecheck %s --check-prefix PLAN
 // RUN: tirax-opt %s -p call-tir-rewrite,static-plan-block-memory,lower-alloc-tensor,kill-after-last-use --check-each | filecheck %s --check-prefix KILL
-// RUN: tirax-opt %s -p call-tir-rewrite,static-plan-block-memory,lower-relax-calls,plan-memory | filecheck %s --check-prefix HOST
+// RUN: tirax-opt %s -p call-tir-rewrite,static-plan-block-memory,lower-relax-calls,plan-memory | tirax-opt | filecheck %s --check-prefix HOST
 // RUN: tirax-opt %s -p compute-prim-value --check-each | filecheck %s --check-prefix VALUE
 // RUN: not tirax-opt %s -p remove-purity-checking 2>&1 | filecheck %s --check-prefix PURE
 
