@@ -395,3 +395,13 @@ CALL_OPS: list[type[Operation]] = [
     CallOp,
     CallValueOp,
 ]
+
+
+def overwritten(op: Operation) -> list[SSAValue]:
+    """The arguments whose memory a call takes for its results: they have no value after it."""
+    if isinstance(op, CallTIRInplaceOp):
+        return [op.call_args[i] for i in op.indices if i >= 0]
+    if isinstance(op, CallInplacePackedOp) and op.call_attrs is not None:
+        indices = cast("list[int]", from_attr(op.call_attrs.data["inplace_indices"]))
+        return [op.call_args[i] for i in indices if i >= 0]
+    return []

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of
+from ...dialects.relax.calls import overwritten
 from ...ir.functions import relax_functions
 from ...ir.substitute import erase_unused, is_removable
 from ...ir.transform import Pass
@@ -49,7 +50,7 @@ class _Scope:
                 continue
             key = self.key(op)
             first = known.setdefault(key, op)
-            if first is not op:
+            if first is not op and not _is_overwritten(first):
                 for old, new in zip(op.results, first.results, strict=True):
                     old.replace_all_uses_with(new)
                 erase_unused([op])
@@ -74,3 +75,8 @@ class _Scope:
             leaf = isinstance(value, OpResult) and isinstance(value.op, _LEAVES) and name_of(value) is None
             found = self.leaves[value] = self.key(value.op) if leaf and isinstance(value, OpResult) else value
         return found
+
+
+def _is_overwritten(op: Operation) -> bool:
+    """Whether a later call writes into the memory of what `op` gives."""
+    return any(result in overwritten(use.operation) for result in op.results for use in result.uses)

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import unknown_name
 from ...dialects import relax
+from ...dialects.relax.calls import overwritten
 from ...ir.expr import is_inline
 from ...ir.functions import ops_of_type, relax_functions
 from ...ir.transform import Pass
@@ -80,7 +81,19 @@ class _Graph:
             if isinstance(op, relax.MatchCastOp):
                 for v in mentioned_in([op]):
                     casts.setdefault(v, op)
+        for op in graph.sources:
+            for value in overwritten(op):
+                graph.keep_before(op, value)
         return graph
+
+    def keep_before(self, writer: Operation, value: SSAValue) -> None:
+        """What else uses `value` stays before `writer`, which takes its memory."""
+        for user in self.sources:
+            if user is writer:
+                return
+            if user not in self.sources[writer] and value in _values(user):
+                self.sources[writer].append(user)
+                self.users[user].append(writer)
 
     def inputs(self) -> list[Operation]:
         """Bindings that use none of the block: those of each parameter, then the others."""
