@@ -38,3 +38,14 @@ def test_what_is_overwritten_is_not_used_afterwards(name: str) -> None:
     b, e = (np.asarray(v) for v in relax.build(after)["main"](x))
     np.testing.assert_allclose(b, 2 * np.exp(x), rtol=1e-6)
     np.testing.assert_allclose(e, np.zeros(4), atol=1e-5)
+
+
+def test_an_expression_is_not_merged_with_what_is_overwritten() -> None:
+    assert relax.transform.EliminateCommonSubexpr()(from_source(INPLACE)).script().count("R.exp") == 2
+
+
+@pytest.mark.parametrize("order", ["depth-first", "breadth-first"])
+@pytest.mark.parametrize("direction", ["from-inputs", "from-outputs"])
+def test_users_stay_before_the_call_that_overwrites(order: str, direction: str) -> None:
+    text = relax.transform.TopologicalSort(order, direction)(from_source(INPLACE)).script()
+    assert text.index("R.negative") < text.index("R.call_tir_inplace")
