@@ -12,7 +12,10 @@ PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
     "to-non-dataflow", "convert-to-dataflow", "topological-sort", "inline-private-functions", "expand-matmul-of-sum",
     "remove-redundant-reshape", "reorder-permute-dims-after-concat", "reorder-take-after-matmul",
-    "decompose-ops-for-inference", "legalize-ops",
+    "decompose-ops-for-inference", "decompose-ops-for-training", "lambda-lift", "normalize-global-var",
+    "attach-global-symbol", "combine-parallel-matmul", "adjust-matmul-order", "fuse-transpose-matmul",
+    "fold-batchnorm-to-conv2d", "optimize-layout-transform", "rewrite-dataflow-reshape", "remove-purity-checking",
+    "legalize-ops",
 )  # fmt: skip
 """Each alone, on the program as it is."""
 

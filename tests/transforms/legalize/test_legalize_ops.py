@@ -195,11 +195,6 @@ def test_unknown_shapes_stay(parse: Parse) -> None:
     assert str(LegalizeOps()(parse(text))) == str(parse(text))
 
 
-def test_attention_with_a_window_stays(one_operator: Callable[..., ModuleOp]) -> None:
-    module = one_operator("relax.nn.attention", ["[1, 3, 2, 4] f32"] * 3, window_size=2)
-    assert not calls(LegalizeOps()(module))
-
-
 def test_skip_ops(parse: Parse) -> None:
     module = LegalizeOps(skip_ops=("relax.matmul",))(parse(MLP))
     assert "relax.matmul" in str(module)
