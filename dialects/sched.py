@@ -124,6 +124,14 @@ class Spec:
         return self.samples or self.name.startswith("get_")
 
 
+@dataclass(frozen=True)
+class InstructionKind:
+    """What TVM calls an instruction; `is_pure` where it changes nothing but gives things names, or draws numbers."""
+
+    name: str
+    is_pure: bool
+
+
 def encode(value: Argument, operands: list[SSAValue]) -> Attribute:
     """An argument as an attribute; values are appended to `operands`."""
     if isinstance(value, SSAValue):
@@ -207,6 +215,23 @@ class Instruction(IRDLOperation):
     def args(self) -> dict[str, Argument]:
         """The arguments by name."""
         return {k: decode(v, self.operands) for k, v in self.arguments.data.items()}
+
+    @property
+    def kind(self) -> InstructionKind:
+        """The instruction by TVM's name."""
+        return InstructionKind(self.SPEC.kind, self.SPEC.only_names)
+
+    @property
+    def inputs(self) -> list[Argument]:
+        """The arguments that may be values, in order."""
+        args = self.args
+        return [args[k] for k in self.SPEC.inputs if k in args]
+
+    @property
+    def attrs(self) -> list[Argument]:
+        """The arguments that are constants, in order."""
+        args = self.args
+        return [args[k] for k in self.SPEC.attrs if k in args]
 
     @property
     def decision(self) -> Argument:
@@ -370,7 +395,7 @@ INSTRUCTIONS: dict[str, Spec] = {
         _spec("reindex_cache_write", "block", "write_buffer_index storage_scope index_map", Result.BLOCK),
         _spec("cache_inplace", "block", "read_buffer_index storage_scope", Result.BLOCKS),
         _spec("cache_index", "block", "storage_scope cse_thresh", Result.BLOCKS),
-        _spec("reindex", "block", "buffer", Result.BLOCK),
+        _spec("reindex", "block", "buffer", Result.BLOCK, kind="ReIndex"),
         _spec("read_at", "loop block", "read_buffer_index storage_scope", Result.BLOCK),
         _spec("write_at", "loop block", "write_buffer_index storage_scope", Result.BLOCK),
         _spec("compute_at", "block loop", "preserve_unit_loops index"),
@@ -389,7 +414,7 @@ INSTRUCTIONS: dict[str, Spec] = {
         _spec("transform_layout", "block", "buffer index_map pad_value assume_injective_transform"),
         _spec("transform_block_layout", "block", "index_map"),
         _spec("set_axis_separator", "block", "buffer axis_separators"),
-        _spec("annotate_buffer_access", "block", "buffer_index buf_type index_map"),
+        _spec("annotate_buffer_access", "block", "buffer_index buf_type gen_new_ranges"),
         _spec("unsafe_hide_buffer_access", "block", "buf_type buf_index_array"),
         _spec("pad_einsum", "block", "padding"),
         _spec("decompose_padding", "block loop", "", Result.BLOCK),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..diagnostics import unknown_name
 from ..dialects import tir
-from ..dialects.dtypes import numpy_dtype
+from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym.expr import SymExpr, Var
 from .scalars import InterpreterError
 
@@ -46,9 +46,14 @@ class Environment:
     def shape(self, dims: Iterable[SymExpr]) -> tuple[int, ...]:
         return tuple(self.evaluate(d) for d in dims)
 
+    def array_shape(self, buffer: tir.BufferType) -> tuple[int, ...]:
+        """The shape of a buffer's array: elements that are vectors have a dimension of their own, the last one."""
+        lanes = lanes_of(buffer.dtype)
+        return (*self.shape(buffer.dims), *((lanes,) if lanes > 1 else ()))
+
     def new_array(self, buffer: tir.BufferType) -> Any:
         """An array for a buffer, filled with a pattern that shows reads of what was never written."""
-        array = np.empty(self.shape(buffer.dims), numpy_dtype(buffer.dtype))
+        array = np.empty(self.array_shape(buffer), numpy_dtype(scalar_of(buffer.dtype)))
         array.reshape(-1).view(np.uint8)[:] = 0x7B
         if array.dtype.kind == "b":
             array[...] = True
@@ -88,7 +93,7 @@ class Environment:
                 if isinstance(d, Var) and isinstance(d.name, str):
                     self.variables.setdefault(d.name, extent)
         for t, array in buffers:
-            self.bind_dims(t.dims, array.shape)
+            self.bind_dims(t.dims, array.shape[: len(array.shape) - (lanes_of(t.dtype) > 1)])
 
     def packed(self, name: str) -> Callable[..., Any]:
         """A packed function: of this environment, or registered with the runtime."""

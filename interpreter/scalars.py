@@ -161,27 +161,51 @@ _FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "round": _round_away,
     "nearbyint": np.rint,
-    "nextafter": np.nextafter,
+    "ldexp": lambda x, e: np.ldexp(x, e.astype(np.int64)),
     "fma": lambda a, b, c: a * b + c,
 }
 
+
+def _next_after(a: Value, b: Value) -> Value:
+    """The next number of the type of `a`."""
+    if np.asarray(a).dtype.name == "bfloat16":
+        raise InterpreterError("nextafter of bfloat16 has no reference semantics")
+    return np.nextafter(a, b)
+
+
 INTRINSICS: dict[str, Callable[..., Value]] = {
     **{name: _in_float64(f) for name, f in _FLOAT_INTRINSICS.items()},
+    "nextafter": _next_after,
     "fabs": np.abs,
     "abs": np.abs,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
-    "likely": lambda x: x,
+    **dict.fromkeys(("likely", "ignore_loop_partition", "tvm_thread_invariant"), lambda x: x),
+    "assume": lambda x: x,
+    "undef": lambda: np.int32(0),
+    "vectorlow": lambda v: v[: len(v) // 2],
+    "vectorhigh": lambda v: v[len(v) // 2 :],
+    "vectorcombine": lambda a, b: np.concatenate([a, b]),
+    "q_multiply_shift": lambda x, y, q, s: _multiply_shift(x, y, 0, np.add(q, s, dtype=np.int64)),
+    "q_multiply_shift_per_axis": lambda x, y, ls, rs, q, left, right: _multiply_shift(
+        x, y, np.where(left, ls, 0), np.add(q, np.where(right, rs, 0), dtype=np.int64)
+    ),
     "shift_left": np.left_shift,
     "shift_right": np.right_shift,
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
     "bitwise_not": np.invert,
-    "popcount": lambda x: np.bitwise_count(x).astype(x.dtype),
+    "popcount": lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype),
     "clz": lambda x: of_clz(x),
 }
+
+
+def _multiply_shift(x: Value, y: Value, left: Value, right: Value) -> Value:
+    """x * 2^left * y * 2^-right of 32 bit integers, rounded, computed in 64 bits."""
+    product = (x.astype(np.int64) << np.int64(left)) * y.astype(np.int64)
+    return ((product + (np.int64(1) << (right - np.int64(1)))) >> right).astype(np.int32)
 
 
 def of_clz(x: Value) -> Value:

@@ -6,20 +6,24 @@ call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import FloatAttr, VectorType
 from xdsl.interpreter import Interpreter, PythonValues, ReturnedValues
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 from ..dialects import tir
-from ..dialects.dtypes import numpy_dtype, scalar_of
+from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym import ValueOp
-from ..dialects.sym.expr import SymExpr
+from ..dialects.sym.expr import SymExpr, Var
+from ..ir.tir_calls import extents_of_call
 from ..ir.verify import location_of
 from . import scalars
 from .environment import Environment
+from .foreign import ADDRESSES, call_extern, call_llvm
 from .nests import Nest, plan_nest
 from .scalars import InterpreterError
 from .table import Implementation
@@ -53,11 +57,16 @@ class TirSemantics:
             tir.RampOp: _ramp,
             tir.BroadcastOp: lambda _i, op, args: (np.full(op.result.type.get_shape(), args[0]),),
             tir.CallIntrinOp: _intrinsic,
-            tir.CallExternOp: _unsupported_call,
+            tir.LetInOp: lambda i, op, args: i.run_ssacfg_region(op.body, args),
+            tir.ShuffleOp: _shuffle,
+            tir.CallExternOp: call_extern,
+            tir.CallPureExternOp: call_extern,
+            tir.CallOp: self.call_function,
             tir.CallPackedOp: self.call_packed,
-            tir.CallLLVMIntrinOp: _llvm_intrin,
+            tir.CallLLVMIntrinOp: call_llvm,
+            tir.CallLLVMEffectOp: call_llvm,
             tir.StringImmOp: lambda _i, op, _args: (op.value.data,),
-            tir.BufferDataOp: lambda _i, _op, args: (args[0].reshape(-1),),
+            tir.BufferDataOp: self.buffer_data,
             tir.ForOp: self.loop,
             tir.BlockOp: self.block,
             tir.ReadsOp: _nothing,
@@ -71,6 +80,7 @@ class TirSemantics:
             tir.AssertOp: _assert,
             tir.AttrOp: lambda i, op, _args: i.run_ssacfg_region(op.body, ()),
             tir.AllocBufferOp: self.alloc_buffer,
+            tir.AllocateOp: self.allocate,
             tir.AllocConstOp: lambda _i, op, _args: (op.value.numpy().copy(),),
             tir.DeclBufferOp: self.decl_buffer,
             tir.MatchBufferOp: self.match_buffer,
@@ -145,20 +155,74 @@ class TirSemantics:
     def alloc_buffer(self, _i: Interpreter, op: tir.AllocBufferOp, _args: PythonValues) -> PythonValues:
         return (self.env.new_array(op.result.type),)
 
-    def decl_buffer(self, _i: Interpreter, op: tir.DeclBufferOp, args: PythonValues) -> PythonValues:
-        shape = self.env.shape(op.result.type.dims)
-        return (args[0].view(numpy_dtype(op.result.type.dtype))[: int(np.prod(shape))].reshape(shape),)
+    def allocate(self, _i: Interpreter, op: tir.AllocateOp, _args: PythonValues) -> PythonValues:
+        return (self.env.new_array(tir.BufferType.of(op.extents, op.dtype)).reshape(-1),)
 
-    def match_buffer(self, _i: Interpreter, op: tir.MatchBufferOp, args: PythonValues) -> PythonValues:
+    def call_function(self, interpreter: Interpreter, op: tir.CallOp, args: PythonValues) -> PythonValues:
+        """Another function of the module, on the memory at the addresses given."""
+        callee = SymbolTable.lookup_symbol(interpreter.module, op.func.data)
+        if not isinstance(callee, tir.FuncOp):
+            raise InterpreterError(f"the module has no prim_func '{op.func.data}'", location=location_of(op))
+        sizes = extents_of_call(op, callee)
+        extents = {name: self.env.evaluate(expr) for name, expr in sizes.items() if not isinstance(expr, SSAValue)}
+        extents |= {n: int(interpreter.get_values((v,))[0]) for n, v in sizes.items() if isinstance(v, SSAValue)}
+        with self.env.function(op.func.data):
+            self.env.variables.update(extents)
+            given = [self._as_buffer(a, p.type) for a, p in zip(args, callee.params, strict=True)]
+        results = self.call(interpreter, callee, tuple(given))
+        return tuple(results) or (None,)
+
+    def _as_buffer(self, value: Any, t: Attribute) -> Any:
+        if not isinstance(t, tir.BufferType):
+            return value
+        shape = self.env.array_shape(t)
+        return value.view(numpy_dtype(scalar_of(t.dtype)))[: int(np.prod(shape))].reshape(shape)
+
+    def decl_buffer(self, _i: Interpreter, op: tir.DeclBufferOp, args: PythonValues) -> PythonValues:
+        return (self._as_buffer(args[0], op.result.type),)
+
+    def match_buffer(self, i: Interpreter, op: tir.MatchBufferOp, args: PythonValues) -> PythonValues:
         source, *starts = args
         extents = self.env.shape(op.extents)
         window = source[tuple(slice(int(s), int(s) + e) for s, e in zip(starts, extents, strict=True))]
-        self.env.bind_dims(op.result.type.dims[-len(window.shape) :], window.shape)
-        return (window.reshape(self.env.shape(op.result.type.dims)),)
+        t = op.result.type
+        self._define(t.dims, window.shape)
+        self._define(t.explicit_strides or (), [s // window.itemsize for s in window.strides])
+        if t.elem_offset is not None:
+            offset = (_address(window) - _address(i.get_values((_root(op),))[0])) // window.itemsize
+            self._define([t.elem_offset], [offset])
+        rank = min(len(t.dims), window.ndim)
+        self.env.bind_dims(t.dims[len(t.dims) - rank :], window.shape[window.ndim - rank :])
+        return (window.reshape(self.env.shape(t.dims)),)
+
+    def _define(self, declared: Sequence[SymExpr], actual: Sequence[int]) -> None:
+        """Variables of a matched buffer, the last dimensions first: they have a new value each time."""
+        for expr, value in zip(reversed(declared), reversed(actual), strict=False):
+            if isinstance(expr, Var) and isinstance(expr.name, str):
+                self.env.variables[expr.name] = value
+
+    def buffer_data(self, i: Interpreter, op: tir.BufferDataOp, args: PythonValues) -> PythonValues:
+        """The memory from the first element on; of a matched buffer with an offset that of the whole buffer."""
+        match = op.buffer.owner
+        if not isinstance(match, tir.MatchBufferOp):
+            return (args[0].reshape(-1),)
+        whole = i.get_values((_root(match),))[0]
+        offset = 0 if match.result.type.elem_offset is not None else _address(args[0]) - _address(whole)
+        return (whole.reshape(-1)[offset // whole.itemsize :],)
 
     def call_packed(self, _i: Interpreter, op: tir.CallPackedOp, args: PythonValues) -> PythonValues:
         result = self.env.packed(op.func.data)(*args)
         return (np.int32(0) if result is None else result,)
+
+
+def _root(match: tir.MatchBufferOp) -> SSAValue:
+    """The buffer that is not a part of another one."""
+    source = match.source
+    return _root(source.owner) if isinstance(source.owner, tir.MatchBufferOp) else source
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]
 
 
 def _nothing(_i: Interpreter, _op: Operation, _args: PythonValues) -> PythonValues:
@@ -178,7 +242,11 @@ def _const(_i: Interpreter, op: tir.ConstOp, _args: PythonValues) -> PythonValue
 
 
 def _reinterpret(_i: Interpreter, op: tir.ReinterpretOp, args: PythonValues) -> PythonValues:
-    return (np.asarray(args[0]).view(numpy_dtype(scalar_of(op.result.type)))[()],)
+    wanted = numpy_dtype(scalar_of(op.result.type))
+    if lanes_of(op.value.type) == lanes_of(op.result.type):
+        return (np.asarray(args[0]).view(wanted)[()],)
+    lanes = np.ascontiguousarray(np.atleast_1d(args[0])).view(wanted)
+    return (lanes if lanes_of(op.result.type) > 1 else lanes[0],)
 
 
 def _if_then_else(interpreter: Interpreter, op: tir.IfThenElseOp, args: PythonValues) -> PythonValues:
@@ -186,7 +254,7 @@ def _if_then_else(interpreter: Interpreter, op: tir.IfThenElseOp, args: PythonVa
 
 
 def _index(op: Operation, buffer: Any, indices: PythonValues) -> tuple[Any, ...]:
-    for axis, (i, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
+    for axis, (i, extent) in enumerate(zip(indices, buffer.shape, strict=False)):
         if np.any(np.asarray(i) < 0) or np.any(np.asarray(i) >= extent):
             raise InterpreterError(
                 f"{op.name}: index out of bounds in dimension {axis}",
@@ -214,37 +282,19 @@ def _ramp(_i: Interpreter, op: tir.RampOp, args: PythonValues) -> PythonValues:
     return (base + lanes * stride,)
 
 
-def _intrinsic(_i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> PythonValues:
+def _shuffle(_i: Interpreter, op: tir.ShuffleOp, args: PythonValues) -> PythonValues:
+    lanes = np.concatenate([np.atleast_1d(a) for a in args])[[i.data for i in op.lanes]]
+    return (lanes if isinstance(op.result.type, VectorType) else lanes[0],)
+
+
+def _intrinsic(i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> PythonValues:
+    address = ADDRESSES.get(op.func.data)
+    if address is not None:
+        return (address(i, op, args),)
     function = scalars.INTRINSICS.get(op.func.data)
     if function is None:
         raise InterpreterError(f"the intrinsic '{op.func.data}' has no reference semantics", location=location_of(op))
     return (function(*args),)
-
-
-def _unsupported_call(_i: Interpreter, op: Any, _args: PythonValues) -> PythonValues:
-    raise InterpreterError(f"{op.name} '{op.func.data}' cannot be interpreted", location=location_of(op))
-
-
-_LANE_REDUCTIONS: dict[str, np.ufunc] = {
-    **dict.fromkeys(("fadd", "add"), np.add),
-    **dict.fromkeys(("fmul", "mul"), np.multiply),
-    **dict.fromkeys(("smax", "umax"), np.maximum),
-    **dict.fromkeys(("smin", "umin"), np.minimum),
-    "fmax": np.fmax,
-    "fmin": np.fmin,
-}
-_REDUCE = "llvm.vector.reduce."
-
-
-def _llvm_intrin(i: Interpreter, op: tir.CallLLVMIntrinOp, args: PythonValues) -> PythonValues:
-    """Horizontal reductions, of (vector) or (start, vector); other intrinsics have no meaning here."""
-    name = op.func.data
-    combine = _LANE_REDUCTIONS.get(name.removeprefix(_REDUCE)) if name.startswith(_REDUCE) else None
-    if combine is None:
-        return _unsupported_call(i, op, args)
-    *start, lanes = args
-    total = combine.reduce(lanes, dtype=lanes.dtype)
-    return (combine(start[0], total) if start else total,)
 
 
 def _if(interpreter: Interpreter, op: tir.IfOp, args: PythonValues) -> PythonValues:

@@ -55,6 +55,8 @@ _BY_NAME = (
     relax.CallInplacePackedOp,
     tir.CallExternOp,
     tir.CallPackedOp,
+    tir.CallPureExternOp,
+    tir.CallOp,
 )
 """Calls of what is known by name only: a packed function, or a tensor function of the module."""
 

@@ -134,6 +134,8 @@ class _Rewriter:
     analyzer: Analyzer
     fusions: dict[tuple[IterSplit, ...], IterMark] = field(default_factory=dict)
     constrained: list[tuple[tuple[IterSplit, ...], IterMark]] = field(default_factory=list)
+    keep_units: bool = False
+    """Whether an iterator that has one value stays in the expressions."""
 
     def rewrite(self, e: SymExpr) -> IterSum:
         """Raises `NotAffineError` where `e` is no sum of splits."""
@@ -141,8 +143,8 @@ class _Rewriter:
             out = IterSum((), Const(e.offset, e.dtype))
             for term, factor in e.terms:
                 out = out + self._term(term).scaled(Const(factor, e.dtype))
-            return self._apply_constraints(out)
-        return self._term(e)
+            return self._apply_constraints(joined_digits(out))
+        return self._apply_constraints(self._term(e))
 
     def _term(self, e: SymExpr) -> IterSum:
         if not any(v in self.inputs for v in e.free_vars()):
@@ -157,7 +159,7 @@ class _Rewriter:
 
     def _input(self, e: Var) -> IterSum:
         first, extent = self.inputs[e]
-        if extent.constant == 1:
+        if extent.constant == 1 and not self.keep_units:
             return IterSum((), first)
         return IterSum((IterSplit(IterMark(e, extent), ONE, extent, ONE),), first)
 
@@ -179,11 +181,15 @@ class _Rewriter:
         offset = _exactly(base, divisor) if kind == "floordiv" else ZERO
         if not x.splits:
             return IterSum((), offset)
+        if len(x.splits) > 1 and any(s.extent.constant == 1 for s in x.splits):
+            raise NotAffineError("a division of a sum with an iterator that has one value", found=to_expr(x))
         split = self.fused(IterSum(x.splits, ZERO))
         divide = self._floordiv if kind == "floordiv" else self._floormod
         return divide(split, divisor) + IterSum((), offset)
 
     def _divides(self, divisor: SymExpr, e: SymExpr) -> bool:
+        if divisor.constant and e.constant is not None:
+            return e.constant % divisor.constant == 0
         return quotient(e, divisor) is not None or self.analyzer.can_prove_equal(floormod(e, divisor), ZERO)
 
     def _reduced(self, split: IterSplit, divisor: SymExpr) -> tuple[SymExpr, SymExpr] | None:
@@ -244,13 +250,21 @@ class _Rewriter:
             first = next(s for s in left if all(self._divides(s.scale, o.scale) for o in left))
         chain, expected = [], first.scale
         while left:
-            found = next((s for s in left if self.analyzer.can_prove_equal(s.scale, expected)), None)
+            fitting = [s for s in left if self.same(s.scale, expected)]
+            units = [s for s in fitting if s.extent.constant == 1]
+            found = units[-1] if units else fitting[0] if fitting else None
             if found is None:
                 raise NotAffineError("a sum that does not count without gaps", expected=f"scale {expected}")
             left.remove(found)
             chain.append(found)
             expected = expected * found.extent
         return chain
+
+    def same(self, a: SymExpr, b: SymExpr) -> bool:
+        """Whether two expressions are known to be equal."""
+        if a.constant is not None and b.constant is not None:
+            return a.constant == b.constant
+        return self.analyzer.can_prove_equal(a, b)
 
     def constrain(self, e: SymExpr, upper: SymExpr) -> None:
         """Take note that `e` is below `upper`: a fusion counts only so far."""
@@ -263,10 +277,10 @@ class _Rewriter:
             return
         if split.scale.constant != 1 or not self._below(upper, split.extent):
             return
-        source = IterSum(total.splits, ZERO)
-        mark = IterMark(source, upper)
-        if len(total.splits) > 1:
-            self.fusions[tuple(self.chain(total.splits))] = mark
+        chain = tuple(self.chain(total.splits))
+        mark = IterMark(IterSum(chain[::-1], ZERO), upper)
+        if len(chain) > 1:
+            self.fusions[chain] = mark
         self.constrained.append((total.splits, mark))
 
     def _apply_constraints(self, total: IterSum) -> IterSum:
@@ -343,16 +357,18 @@ def detect_iter_map(
     predicate: Iterable[SymExpr] = (),
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
     analyzer: Analyzer | None = None,
+    keep_units: bool = False,
 ) -> IterMap:
     """The map that `indices` are of the iterators `inputs`.
 
-    `predicate` are conditions `e < bound` under which it is asked for. Raises `NotAffineError` where an index is no sum
+    `predicate` are conditions `e < bound` under which it is asked for. `keep_units`: iterators that have one value only
+    are iterators like others. Raises `NotAffineError` where an index is no sum
     of splits that counts without gaps, and, as `level` says, where digits of iterators are used twice or not at all.
     """
-    rewriter = _Rewriter(inputs, _with_ranges(analyzer or Analyzer(), inputs))
-    for condition in predicate:
-        for e, upper in _upper_bounds(condition):
-            rewriter.constrain(e, upper)
+    rewriter = _Rewriter(inputs, _with_ranges(analyzer or Analyzer(), inputs), keep_units=keep_units)
+    limits = [limit for condition in predicate for limit in _upper_bounds(condition)]
+    for e, upper in sorted(limits, key=lambda limit: len(limit[0].free_vars())):
+        rewriter.constrain(e, upper)
     sums = [rewriter.rewrite(e) for e in indices]
     if level is not IterMapLevel.NO_CHECK:
         fused = [IterSum((rewriter.fused(IterSum(s.splits, ZERO)),), s.base) if s.splits else s for s in sums]
@@ -411,10 +427,10 @@ def _check(rewriter: _Rewriter, sums: Sequence[IterSum], level: IterMapLevel) ->
 
 
 def _check_digits(rewriter: _Rewriter, mark: IterMark, splits: list[IterSplit], level: IterMapLevel) -> None:
-    analyzer, left, expected = rewriter.analyzer, list(splits), ONE
+    left, expected = list(splits), ONE
     bijective = level is IterMapLevel.BIJECTIVE
     while left:
-        found = next((s for s in left if analyzer.can_prove_equal(s.lower, expected)), None)
+        found = next((s for s in left if rewriter.same(s.lower, expected)), None)
         if found is None:
             later = [s for s in left if rewriter._divides(expected, s.lower)]  # pyright: ignore[reportPrivateUsage]
             if bijective or not later:
@@ -424,23 +440,48 @@ def _check_digits(rewriter: _Rewriter, mark: IterMark, splits: list[IterSplit], 
                 raise NotAffineError("a digit of an iterator is used twice", found=found.lower)
         left.remove(found)
         expected = found.lower * found.extent
-    covers = analyzer.can_prove_equal(expected, mark.extent)
+    covers = rewriter.same(expected, mark.extent)
     if not covers and (bijective or not rewriter._divides(expected, mark.extent)):  # pyright: ignore[reportPrivateUsage]
         raise NotAffineError("the digits of an iterator do not cover it", expected=mark.extent, found=expected)
+
+
+def is_same(a: SymExpr, b: SymExpr) -> bool:
+    """Whether two expressions are equal, whatever their types."""
+    if a.constant is not None or b.constant is not None:
+        return a.constant == b.constant
+    return a == b or (a - b).constant == 0
 
 
 def to_expr(total: IterSum | IterSplit | IterMark) -> SymExpr:
     """The expression that a part of a map stands for."""
     if isinstance(total, IterMark):
-        return total.source if isinstance(total.source, Var) else to_expr(total.source)
+        return total.source if isinstance(total.source, Var) else to_expr(joined_digits(total.source))
     if isinstance(total, IterSplit):
-        digit = floordiv(to_expr(total.mark), total.lower)
-        whole = total.lower * total.extent == total.mark.extent
-        return (digit if whole else floormod(digit, total.extent)) * total.scale
+        source, end = to_expr(total.mark), total.lower * total.extent
+        whole = is_same(end, total.mark.extent)
+        return floordiv(source if whole else floormod(source, end), total.lower) * total.scale
     out: SymExpr = ZERO
     for split in total.splits:
         out = out + to_expr(split)
     return out + total.base
+
+
+def joined_digits(total: IterSum) -> IterSum:
+    """The sum with neighbouring digits of one mark as one digit: `x // 6 * 6 + x % 6 // 2 * 2 + x % 2` is `x`."""
+    splits = list(total.splits)
+    k = 0
+    while k < len(splits):
+        fast = splits[k]
+        above = (fast.mark, fast.lower * fast.extent, fast.scale * fast.extent)
+        slow = next((s for s in splits if s is not fast and (s.mark, s.lower, s.scale) == above), None)
+        if slow is None:
+            k += 1
+            continue
+        at = splits.index(slow)
+        splits[at] = IterSplit(fast.mark, fast.lower, fast.extent * slow.extent, fast.scale)
+        del splits[k]
+        k = 0
+    return IterSum(tuple(splits), total.base)
 
 
 def iter_map_simplify(
@@ -448,10 +489,32 @@ def iter_map_simplify(
     inputs: Ranges,
     predicate: Iterable[SymExpr] = (),
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
+    keep_units: bool = False,
 ) -> list[SymExpr]:
-    """The indices in their simplest form where they are a quasi-affine map, else as they are."""
-    try:
-        found = detect_iter_map(indices, inputs, predicate, level)
-    except NotAffineError:
-        return list(indices)
-    return [to_expr(s) + ZERO for s in found.indices]
+    """The indices in their simplest form where they are a quasi-affine map (`simplest_map`), else as they are."""
+    found = simplest_map(indices, inputs, predicate, level, keep_units)
+    return list(indices) if found is None else [to_expr(s) + ZERO for s in found]
+
+
+def simplest_map(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+    keep_units: bool = False,
+) -> list[IterSum] | None:
+    """The map that `indices` are, with or without the predicate, its digits joined.
+
+    None where they are none, and where they use an iterator that does not count from 0: marks do.
+    """
+    moved = {v for v, (first, _) in inputs.items() if first.constant != 0}
+    if any(v in moved for e in indices for v in e.free_vars()):
+        return None
+    conditions = list(predicate)
+    for given in (conditions, []) if conditions else (conditions,):
+        try:
+            found = detect_iter_map(indices, inputs, given, level, keep_units=keep_units)
+        except NotAffineError:
+            continue
+        return [joined_digits(s) for s in found.indices]
+    return None

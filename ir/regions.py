@@ -7,13 +7,13 @@ the reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..dialects import tir
-from ..dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
+from ..dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
 from .affine import Materializer, expr_of
 
 Interval = tuple[SymExpr, SymExpr]
@@ -42,10 +42,10 @@ def _join(a: Interval | None, b: Interval | None) -> Interval | None:
 class _Detector:
     """Walks the body of a block; expressions are read as trees, each value once."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Mapping[SSAValue, Interval | None] | None = None) -> None:
         self.reads = _Accesses()
         self.writes = _Accesses()
-        self._bounds: dict[SSAValue, Interval | None] = {}
+        self._bounds: dict[SSAValue, Interval | None] = dict(bounds or {})
         self._local: set[SSAValue] = set()
         self._matched: dict[SSAValue, tir.MatchBufferOp] = {}
         self._seen: set[SSAValue] = set()
@@ -64,17 +64,25 @@ class _Detector:
     def visit_for(self, op: tir.ForOp) -> None:
         least, extent = (b if isinstance(b, SymExpr) else self._expr(b) for b in (op.min, op.extent))
         self.visit_values([v for v in (op.dyn_min, op.dyn_extent) if v is not None])
-        first, last = self._interval(least), self._interval(least + extent - 1)
+        first, last = self.interval(least), self.interval(least + extent - 1)
         self._bounds[op.loop_var] = None if first is None or last is None else (first[0], last[1])
         self.visit_block(op.body.block)
 
     def visit_nested_block(self, op: tir.BlockOp) -> None:
         self.visit_values(op.operands)
         for var, binding in zip(op.iter_vars, op.bindings, strict=True):
-            self._bounds[var] = self._interval(self._expr(binding))
+            self._bounds.setdefault(var, self.interval(self._expr(binding)))
         for accesses, regions in ((self.reads, op.reads), (self.writes, op.writes)):
             for region in regions:
+                self._forget_computed(op, region.starts)
                 self._region(accesses, region.buffer, region.starts, region.extents)
+
+    def _forget_computed(self, block: tir.BlockOp, starts: Sequence[SSAValue]) -> None:
+        """Nothing is known outside of what a block inside computes: an index that it reads."""
+        for start in starts:
+            for value in (v.value for v in self._expr(start).free_vars()):
+                if isinstance(value, OpResult) and block.is_ancestor(value.op):
+                    self._bounds[value] = None
 
     def visit_plain(self, op: Operation) -> None:
         self.visit_values(op.operands)
@@ -111,6 +119,10 @@ class _Detector:
         if isinstance(op, tir.IfThenElseOp):
             sides = (op.then_region.block.last_op, op.else_region.block.last_op)
             return [op.cond, *(v for side in sides if side is not None for v in side.operands)]
+        if isinstance(op, tir.LetInOp):
+            self._bounds[op.var] = self.interval(self._expr(op.value)) if isinstance(op.var.type, IntegerType) else None
+            last = op.body.block.last_op
+            return [op.value, *(() if last is None else last.operands)]
         if isinstance(op, tir.AllocBufferOp | tir.AllocConstOp | tir.MatchBufferOp):
             return []
         return list(op.operands)
@@ -136,7 +148,7 @@ class _Detector:
     ) -> None:
         dims: _Dims = []
         for start, extent in zip(starts, extents, strict=True):
-            first = self._interval(self._expr(start))
+            first = self.interval(self._expr(start))
             dims.append(None if first is None else (first[0], first[1] + extent - 1))
         self._add(accesses, buffer, dims)
 
@@ -145,7 +157,7 @@ class _Detector:
 
     def _index(self, value: SSAValue) -> Interval | None:
         if isinstance(value.type, IntegerType):
-            return self._interval(self._expr(value))
+            return self.interval(self._expr(value))
         op = value.op if isinstance(value, OpResult) else None
         if isinstance(op, tir.BroadcastOp):
             return self._index(op.value)
@@ -157,7 +169,7 @@ class _Detector:
         reach = step * (op.result.type.get_shape()[0] - 1)
         return base[0] + min(reach, 0), base[1] + max(reach, 0)
 
-    def _interval(self, e: SymExpr) -> Interval | None:
+    def interval(self, e: SymExpr) -> Interval | None:
         """The least and the greatest value of `e` over the inner loops."""
         if not any(v.value in self._bounds for v in e.free_vars()):
             return e, e
@@ -171,7 +183,7 @@ class _Detector:
         low: SymExpr = Const(e.offset, e.dtype)
         high = low
         for term, c in e.terms:
-            found = self._interval(term)
+            found = self.interval(term)
             if found is None:
                 return None
             least, most = found if c > 0 else (found[1], found[0])
@@ -182,15 +194,18 @@ class _Detector:
         """Extents are not negative, so that the product with them keeps the order."""
         low = high = Const(1, e.dtype)
         for atom in e.atoms:
-            found = self._interval(atom)
+            found = self.interval(atom)
             if found is None or not (found[0].constant == 0 or (isinstance(atom, Var) and atom.value is None)):
                 return None
             low, high = mul(low, found[0]), mul(high, found[1])
         return low, high
 
     def op_interval(self, e: Op) -> Interval | None:
-        found = [self._interval(a) for a in e.args]
+        found = [self.interval(a) for a in e.args]
         known = [f for f in found if f is not None]
+        if len(known) == len(found) and all(least == most for least, most in known) and e.kind in OPS:
+            point = OPS[e.kind](*(least for least, _ in known))
+            return point, point
         divisor = e.args[-1].constant
         if e.kind == "floormod" and divisor is not None and divisor > 0:
             return Const(0, e.dtype), Const(divisor - 1, e.dtype)
@@ -225,12 +240,19 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
 }
 
 
-def infer_regions(block: tir.BlockOp, *, reads: bool = True, writes: bool = True) -> None:
+def infer_regions(
+    block: tir.BlockOp,
+    *,
+    reads: bool = True,
+    writes: bool = True,
+    bounds: Mapping[SSAValue, Interval | None] | None = None,
+) -> None:
     """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which has none of these.
 
-    Blocks inside must have theirs already.
+    Blocks inside must have theirs already. `bounds` are known intervals of iterators of blocks inside; those of others
+    follow from their bindings.
     """
-    detector = _Detector()
+    detector = _Detector(bounds)
     body = block.body.block
     detector.visit_block(body)
     written = detector.writes.dims
@@ -314,6 +336,11 @@ def _region(
         starts.append(materialize(start))
         extents.append(extent)
     return starts, extents
+
+
+def relaxed(e: SymExpr, bounds: Mapping[SSAValue, Interval | None]) -> Interval | None:
+    """The least and the greatest value of `e` where some variables are of intervals; None where it cannot be said."""
+    return _Detector(bounds).interval(e)
 
 
 Accessed = dict[SSAValue, list[Interval | None]]

@@ -10,11 +10,17 @@ from ..dialects import tir
 from ..ir.transform import new_context, no_gc
 from ..ir.verify import verify_module
 from ..target import Target
-from ..transforms.tir.flatten_buffers import FlattenBuffers
+from ..transforms.tir.compact_buffer_allocation import CompactBufferAllocation
+from ..transforms.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
+from ..transforms.tir.flatten_buffer import FlattenBuffer
 from ..transforms.tir.guard_indices import GuardIndices
-from ..transforms.tir.lower_blocks import LowerBlocks
 from ..transforms.tir.lower_init_block import LowerInitBlock
-from ..transforms.tir.simplify import TirSimplify
+from ..transforms.tir.lower_match_buffer import LowerMatchBuffer
+from ..transforms.tir.lower_opaque_block import LowerOpaqueBlock
+from ..transforms.tir.mark_unrolled_loops import MarkUnrolledLoops
+from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from ..transforms.tir.storage_rewrite import StorageRewrite
+from ..transforms.tir.tir_simplify import TirSimplify
 from .tir_to_scf import ConvertTirToScf, OutlineParallel
 
 
@@ -27,9 +33,15 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         first.append(DefaultSchedule(target.text))
     to_loops: list[ModulePass] = [
         LowerInitBlock(),
-        LowerBlocks(),
+        PlanAndUpdateBufferAllocationLocation(),
+        ConvertBlocksToOpaque(),
+        CompactBufferAllocation(),
+        LowerMatchBuffer(),
+        LowerOpaqueBlock(),
         GuardIndices(),
-        FlattenBuffers(),
+        FlattenBuffer(),
+        StorageRewrite(),
+        MarkUnrolledLoops(),
         TirSimplify(),
     ]
     return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel()]

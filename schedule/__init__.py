@@ -9,6 +9,7 @@ from __future__ import annotations
 from .errors import ScheduleError
 from .handles import BlockRV, ExprRV, LoopRV
 from .schedule import Schedule
+from .tensor_intrin import TensorIntrin
 from .trace import Trace
 
-__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace"]
+__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "TensorIntrin", "Trace"]

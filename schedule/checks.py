@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from ..dialects import tir
-from ..dialects.sym.expr import SymExpr, Var
+from ..dialects.sym.analyzer import Analyzer
+from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ..dialects.tir import IterKind
 from ..ir.affine import expr_of
 from ..ir.iter_map import IterMapLevel, NotAffineError, Ranges, detect_iter_map
+from ..ir.regions import Interval
 from . import state as st
 from .state import fail
 
@@ -23,6 +25,43 @@ from .state import fail
 def loop_ranges(loops: Sequence[tir.ForOp]) -> Ranges:
     """The variables of loops with their ranges."""
     return {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in loops}
+
+
+def analyzer_of(loops: Sequence[tir.ForOp]) -> Analyzer:
+    """What is known of the variables of loops."""
+    out = Analyzer()
+    for lp in loops:
+        least, extent = st.min_of(lp), st.extent_of(lp)
+        out.bind(st.loop_expr(lp), out.bounds(least).low, out.bounds(least + extent - 1).high)
+    return out
+
+
+def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | None = None) -> bool:
+    """Whether a condition is known to hold in `loops`, the outermost first."""
+    known = analyzer or analyzer_of(loops)
+    if known.can_prove(condition):
+        return True
+    if not isinstance(condition, Op) or condition.kind not in ("lt", "le"):
+        return False
+    left, right = condition.args
+    return known.can_prove(OPS[condition.kind](_greatest(left - right, loops), Const(0, left.dtype)))
+
+
+def _greatest(e: SymExpr, loops: Sequence[tir.ForOp]) -> SymExpr:
+    """A bound of `e`: the variables in which it is linear have the value at which it is greatest."""
+    for lp in reversed(loops):
+        variable = st.loop_expr(lp)
+        slope = (e.substitute({variable: variable + 1}) - e).constant
+        if slope:
+            least = st.min_of(lp)
+            e = e.substitute({variable: least + st.extent_of(lp) - 1 if slope > 0 else least})
+    return e
+
+
+def is_of_loops(interval: Interval) -> bool:
+    """Whether an interval is in terms of loops and iterators only, not of values that are read in a block."""
+    values = (v.value for e in interval for v in e.free_vars())
+    return all(v is None or isinstance(v, BlockArgument) for v in values)
 
 
 def iter_ranges(block: tir.BlockOp) -> Ranges:

@@ -32,6 +32,19 @@ class Primitive:
 
 PRIMITIVES: dict[str, Primitive] = {}
 
+Adapter = Callable[[Any, dict[str, Any]], dict[str, Any]]
+"""(schedule, arguments as the user gave them) -> arguments as they are recorded, and as the primitive takes them."""
+
+
+def adapted(adapter: Adapter) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let arguments of a primitive go through `adapter` first: functions become index maps, for instance."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        setattr(function, "adapt", adapter)  # noqa: B010 (functions have no such attribute for the type checker)
+        return function
+
+    return decorate
+
 
 def primitive(function: Callable[..., Any]) -> Callable[..., Any]:
     """Register the decorated function as the primitive of its name."""

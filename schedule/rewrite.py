@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
@@ -10,10 +10,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects import tir
 from ..dialects.names import name_of, set_name
-from ..dialects.sym.expr import Const, SymExpr, Var
+from ..dialects.relax.operator import from_attr
+from ..dialects.sym.expr import Const, SymExpr
 from ..ir.affine import Materializer, expr_of
+from ..ir.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
 from ..ir.regions import infer_regions
 from ..transforms.tir.walk import erase_with_tree
+from . import state as st
 from .cpu.rewrite import Cloner, captured
 
 Insert = Callable[[Operation], object]
@@ -43,16 +46,36 @@ def remove(op: Operation) -> None:
 
 def statements(block: Block) -> list[Operation]:
     """The operations of a body that are no expressions."""
-    from .state import children
-
-    return children(block)
+    return st.children(block)
 
 
 def refresh_regions(block: tir.BlockOp) -> None:
-    """Infer the regions that a block reads and writes anew, after its body has changed."""
+    """Infer the regions that a block reads and writes anew, after its body has changed.
+
+    Regions that were given by `annotate_buffer_access` stay.
+    """
+    given = _explicit_regions(block)
     for op in [*block.reads, *block.writes]:
-        erase_with_tree(op)
+        op.detach() if op in given else erase_with_tree(op)
     infer_regions(block)
+    for op in given:
+        found = block.reads if isinstance(op, tir.ReadsOp) else block.writes
+        twin = next((r for r in found if r.buffer is op.buffer and len(r.starts) == len(op.starts)), None)
+        if twin is not None:
+            copy = copier(before(twin), {})
+            before(twin)(type(op)(op.buffer, [copy(s) for s in op.starts], op.extents))
+            erase_with_tree(twin)
+        op.erase(safe_erase=False)
+
+
+def _explicit_regions(block: tir.BlockOp) -> list[tir.ReadsOp | tir.WritesOp]:
+    """The regions of a block that are not inferred."""
+    notes = {} if block.annotations is None else block.annotations.data
+    found: list[tir.ReadsOp | tir.WritesOp] = []
+    for key, regions in (("explicit_read_region", block.reads), ("explicit_write_region", block.writes)):
+        if key in notes:
+            found += [regions[k] for k in cast("list[int]", from_attr(notes[key])) if k < len(regions)]
+    return found
 
 
 def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
@@ -67,15 +90,66 @@ def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SS
     block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
 
 
-def simplify_bindings(block: tir.BlockOp) -> None:
-    """Write a block's bindings anew, as sums without parentheses."""
-    build = Materializer(before(block))
+def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, keep_units: bool = True) -> None:
+    """Write a block's bindings anew, as the quasi-affine map of the loops around that they are; else leave them.
+
+    Those without a loop variable of `changed` were written so before; None where all may have changed. `keep_units`: a
+    loop that runs once stays in the bindings.
+    """
     memo: dict[SSAValue, SymExpr] = {}
-    new: list[SSAValue] = []
-    for binding in block.bindings:
-        e = expr_of(binding, memo)
-        new.append(binding if isinstance(e, Var) else build(e, cast(IntegerType, binding.type)))
+    found = [expr_of(binding, memo) for binding in block.bindings]
+    ranges = {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in st.loops_above(block)}
+    predicate = [expr_of(c, memo) for c in conditions(block)]
+    sums = simplest_map(found, ranges, predicate, keep_units=keep_units)
+    if sums is None:
+        return
+    write = _SumWriter(before(block))
+    new = list(block.bindings)
+    for at, (total, e, old) in enumerate(zip(sums, found, block.bindings, strict=True)):
+        simple = to_expr(total)
+        if changed is None or simple != e or any(v.value in changed for v in e.free_vars()):
+            new[at] = write(total, simple, cast(IntegerType, old.type))
     set_operands(block, new, block.predicate)
+
+
+class _SumWriter:
+    """Writes sums of splits; a fusion that a predicate limits stays in parentheses where it is scaled."""
+
+    def __init__(self, insert: Insert):
+        self.insert = insert
+        self.plain = Materializer(insert)
+
+    def __call__(self, total: IterSum, simple: SymExpr, dtype: IntegerType) -> SSAValue:
+        """The value of `total`, which is `simple` as an expression."""
+        if not _has_scaled_fusion(total):
+            return self.plain(simple, dtype)
+        parts = [self._split(s, dtype) for s in total.splits]
+        if total.base.constant != 0:
+            parts.append(self.plain(total.base, dtype))
+        out = parts[0]
+        for part in parts[1:]:
+            self.insert(added := tir.AddOp(out, part))
+            out = added.result
+        return out
+
+    def _split(self, split: IterSplit, dtype: IntegerType) -> SSAValue:
+        source = split.mark.source
+        if not isinstance(source, IterSum) or not _is_whole(split):
+            return self.plain(to_expr(split), dtype)
+        inner = self(source, to_expr(source), dtype)
+        if split.scale.constant == 1:
+            return inner
+        self.insert(scaled := tir.MulOp(inner, self.plain(split.scale, dtype)))
+        return scaled.result
+
+
+def _is_whole(split: IterSplit) -> bool:
+    return split.lower.constant == 1 and is_same(split.extent, split.mark.extent)
+
+
+def _has_scaled_fusion(total: IterSum) -> bool:
+    fusions = [s for s in total.splits if isinstance(s.mark.source, IterSum) and _is_whole(s)]
+    return any(s.scale.constant != 1 or _has_scaled_fusion(cast(IterSum, s.mark.source)) for s in fusions)
 
 
 def conditions(block: tir.BlockOp) -> list[SSAValue]:

@@ -34,7 +34,8 @@ class Schedule:
 
     `mod` is a module or one tensor function (which becomes `main` of a module); it is copied. `seed` makes sampling
     repeat. `debug_mask="all"` verifies the whole module after each step. `error_render_level`: `detail` shows the IR in
-    errors, `fast` only the message.
+    errors, `fast` only the message. Without `restore` a step that is refused leaves the module half changed: for
+    schedules that are thrown away then, in a search, which is quicker.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Schedule:
         debug_mask: str | int = "none",
         error_render_level: str = "detail",
         enable_check: bool = True,
+        restore: bool = True,
     ):
         if error_render_level not in LEVELS:
             raise unknown_name("error_render_level", error_render_level, LEVELS)
@@ -55,6 +57,7 @@ class Schedule:
         """Values of the traces that this one is a copy of -> values of this trace."""
         self._check = debug_mask in ("all", -1, 1, 3)
         self._level = error_render_level
+        self._restore = restore
 
     if TYPE_CHECKING:
 
@@ -154,6 +157,10 @@ class Schedule:
         """Run a primitive; where it refuses, everything is as it was before."""
         if primitive.spec.only_names:
             return self._run(primitive, given)
+        if not self._restore:
+            results = self._run(primitive, given)
+            self._follow(self._state.replaced)
+            return results
         before = _Snapshot(given)
         try:
             results = self._run(primitive, given)
@@ -288,8 +295,15 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
     bound.apply_defaults()
     arguments = dict(bound.arguments)
     del arguments["self"]
+    if isinstance(arguments.get("block"), str):
+        arguments["block"] = self.get_block(arguments["block"])
     adapt = getattr(primitive.function, "adapt", None)
-    return arguments if adapt is None else adapt(self, arguments)
+    if adapt is None:
+        return arguments
+    try:
+        return adapt(self, arguments)
+    except ScheduleError as error:
+        raise error.rendered(spec.name, self._level) from error
 
 
 def _load_primitives() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from ..diagnostics import TiraxError
 from ..dialects import sched
 from ..dialects.sched import Argument, Instruction, SequenceOp
+from ..dialects.sym import IndexMapAttr, Sym
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -49,10 +50,10 @@ class Trace:
         self, name: str, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None
     ) -> Instruction:
         """Add an instruction; its outputs are named as TVM prints them."""
-        count = sum(len(i.outputs) for i in self.op.instructions)
         made = sched.OPS[name].of(arguments, outputs, decision)
         for k, output in enumerate(made.outputs):
-            output.name_hint = f"{_LETTERS[output.type]}{count + k}"
+            output.name_hint = f"{_LETTERS[output.type]}{self._count + k}"
+        self._count += len(made.outputs)
         self.op.body.block.add_op(made)
         return made
 
@@ -62,6 +63,7 @@ class Trace:
         if not isinstance(last, Instruction):
             return None
         last.detach()
+        self._count -= len(last.outputs)
         return last
 
     def copy(self) -> Trace:
@@ -85,6 +87,7 @@ class Trace:
         at = next((k for k, i in enumerate(insts) if isinstance(i, _POSTPROC)), len(insts))
         for inst in reversed(insts[at:]):
             inst.detach()
+            self._count -= len(inst.outputs)
 
     def simplified(self, remove_postproc: bool = False) -> Trace:
         """A copy without what has no effect: instructions that only name things which nothing uses.
@@ -146,6 +149,7 @@ class Trace:
 
         ctx = Context()
         ctx.load_dialect(sched.Sched)
+        ctx.load_dialect(Sym)
         module = Parser(ctx, text, "<trace>").parse_op()
         op = module.body.block.first_op if isinstance(module, ModuleOp) else module
         if not isinstance(op, SequenceOp):
@@ -164,14 +168,15 @@ class Trace:
     def as_json(self, remove_postproc: bool = False) -> list[Any]:
         """TVM's form: `[[[kind, inputs, attributes, outputs], …], [[index, decision], …]]`."""
         trace = self.simplified(remove_postproc=True) if remove_postproc else self
+        from .trace_json import written
+
         names = trace._names()
         rows: list[Any] = []
         decisions: list[Any] = []
         for k, inst in enumerate(trace.op.instructions):
             args = inst.args
-            inputs, attrs = (
-                [_plain(args.get(p), names) for p in params] for params in (inst.SPEC.inputs, inst.SPEC.attrs)
-            )
+            inputs = [_quoted(args.get(p), names) for p in inst.SPEC.inputs]
+            attrs = [a for p in inst.SPEC.attrs for a in written(p, _plain(args.get(p), names))]
             rows.append([inst.SPEC.kind, _flat(inst, inputs), attrs, [names[o] for o in inst.outputs]])
             if inst.decision is not None:
                 decisions.append([k, _plain(inst.decision, names)])
@@ -202,11 +207,20 @@ def _mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
 
 def _flat(inst: Instruction, inputs: list[Any]) -> list[Any]:
     """The inputs as TVM writes them: a list among them is written out where it is the last."""
-    if not inputs or not isinstance(inputs[-1], list):
-        return inputs
-    if inst.SPEC.name == "annotate":
+    if inputs and inputs[-1] is None:
+        inputs = [*inputs[:-1], []]
+    if not inputs or not isinstance(inputs[-1], list) or inst.SPEC.inputs[-1] in _KEPT_LISTS:
         return inputs
     return [*inputs[:-1], *inputs[-1]]
+
+
+_KEPT_LISTS = frozenset({"ann_val", "consumer_blocks", "target"})
+"""Inputs that TVM writes as lists."""
+
+
+def _quoted(value: Argument, names: Mapping[SSAValue, str]) -> Any:
+    """An input: names of values stand as they are, strings in quotes."""
+    return f'"{value}"' if isinstance(value, str) else _plain(value, names)
 
 
 def _plain(value: Argument, names: Mapping[SSAValue, str]) -> Any:
@@ -227,10 +241,13 @@ def _statement(inst: Instruction, names: Mapping[SSAValue, str]) -> str:
         if spec.spread and key in spec.inputs:
             parts += [_text(v, names) for v in (value if isinstance(value, list) else [value])]
         else:
-            parts.append(f"{key}={_text(value, names)}")
+            special = _TEXTS.get(key)
+            parts.append(f"{key}={_text(value, names) if special is None or value is None else special(value, args)}")
     if inst.decision is not None:
         parts.append(f"decision={_text(inst.decision, names)}")
     outputs = ", ".join(names[o] for o in inst.outputs)
+    if len(inst.outputs) == 1 and spec.result.many:
+        outputs += ","
     return f"{outputs} = sch.{spec.name}({', '.join(parts)})" if outputs else f"sch.{spec.name}({', '.join(parts)})"
 
 
@@ -242,6 +259,52 @@ def _text(value: Argument, names: Mapping[SSAValue, str]) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_string(k)}: {_text(v, names)}" for k, v in value.items()) + "}"
     return _string(value) if isinstance(value, str) else str(value)
+
+
+def _lambda(params: Sequence[str], body: str) -> str:
+    return f"lambda {', '.join(params)}: {body}" if params else f"lambda: {body}"
+
+
+def _parts(value: IndexMapAttr) -> tuple[list[str], list[str]]:
+    """The parameters and the results of an index map, as Python."""
+    from ..script.printer.index_map import result_texts
+
+    return [str(p.name) for p in value.data.params], result_texts(value.data)
+
+
+def _index_map_text(value: IndexMapAttr, _args: Mapping[str, Argument]) -> str:
+    params, results = _parts(value)
+    return _lambda(params, f"({', '.join(results)},)")
+
+
+def _ranges_text(value: IndexMapAttr, _args: Mapping[str, Argument]) -> str:
+    """The first index and the end of each dimension, by turns."""
+    params, results = _parts(value)
+    pairs = zip(results[::2], results[1::2], strict=True)
+    return _lambda(params, f"[{', '.join(f'({first}, {end})' for first, end in pairs)}]")
+
+
+def _padding_text(value: Argument, args: Mapping[str, Argument]) -> str:
+    """A padding as the function of the new indices that it is."""
+    if isinstance(value, IndexMapAttr):
+        return _index_map_text(value, args)
+    dtype, number = value
+    new = [f"indices_{k}" for k in range(len(args["index_map"].data.results))]
+    return _lambda(new, f"(T.{dtype}({number}),)")
+
+
+def _buffer_text(value: Argument, _args: Mapping[str, Argument]) -> str:
+    side, index = value
+    return f"({_string(side)}, {index})"
+
+
+_TEXTS: dict[str, Callable[[Any, Mapping[str, Argument]], str]] = {
+    "buffer": _buffer_text,
+    "gen_new_ranges": _ranges_text,
+    "index_map": _index_map_text,
+    "pad_value": _padding_text,
+}
+"""How arguments are written that are no plain values; None is written as it is."""
 
 
 def _string(text: str) -> str:

@@ -13,7 +13,7 @@ from .trace import Trace
 
 _KINDS = {spec.kind: spec for spec in INSTRUCTIONS.values()} | {"GetSBlock": INSTRUCTIONS["get_block"]}
 _LISTS = frozenset({"loops", "factors", "consumer_blocks", "new_order"})
-"""Inputs that are lists: TVM writes their elements one by one, at the end."""
+"""Inputs that are lists: TVM writes their elements one by one at the end, or the list."""
 
 
 def read(json_obj: Any) -> Trace:
@@ -40,9 +40,10 @@ def read(json_obj: Any) -> Trace:
 
 def _arguments(spec: Spec, inputs: list[Any], attrs: list[Any], values: dict[str, SSAValue]) -> dict[str, Any]:
     given = [_value(v, values) for v in inputs]
-    if spec.inputs and spec.inputs[-1] in _LISTS:
-        cut = len(spec.inputs) - 1
+    cut = len(spec.inputs) - 1
+    if spec.inputs and spec.inputs[-1] in _LISTS and not (len(given) == cut + 1 and isinstance(given[cut], list)):
         given = [*given[:cut], given[cut:]]
+    attrs = _joined(spec, attrs)
     if len(given) > len(spec.inputs) or len(attrs) > len(spec.attrs):
         raise TiraxError(
             f"{spec.kind} has too many arguments", expected=", ".join(spec.params), found=[*inputs, *attrs]
@@ -52,8 +53,27 @@ def _arguments(spec: Spec, inputs: list[Any], attrs: list[Any], values: dict[str
 
 def _value(value: Any, values: dict[str, SSAValue]) -> Any:
     if isinstance(value, str):
-        return values.get(value, value)
+        return value[1:-1] if value.startswith('"') else values.get(value, value)
     return [_value(v, values) for v in value] if isinstance(value, list) else value
+
+
+_SIDES = ("read", "write")
+
+
+def written(name: str, value: Any) -> list[Any]:
+    """The attributes that stand for an argument: TVM writes a buffer as its index and 0 (read) or 1 (write)."""
+    return [value[1], _SIDES.index(value[0])] if name == "buffer" else [value]
+
+
+def _joined(spec: Spec, attrs: list[Any]) -> list[Any]:
+    """The inverse of `written`."""
+    if "buffer" not in spec.attrs or len(attrs) != len(spec.attrs) + 1:
+        return attrs
+    at = spec.attrs.index("buffer")
+    index, side = attrs[at : at + 2]
+    if side not in (0, 1):
+        raise TiraxError(f"{spec.kind}: which regions of the block?", expected="0 (read) or 1 (write)", found=side)
+    return [*attrs[:at], [_SIDES[side], index], *attrs[at + 2 :]]
 
 
 def _attribute(value: Any) -> Any:

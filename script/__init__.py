@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .parser import ScriptError, is_class_body, parse_class, parse_decorated, parse_function, parse_source
+    from .parser import (
+        ScriptError,
+        is_class_body,
+        parse_class,
+        parse_decorated,
+        parse_function,
+        parse_source,
+        read_macro,
+    )
     from .printer import print_script, show
 
-_PARSER = ("ScriptError", "is_class_body", "parse_class", "parse_decorated", "parse_function", "parse_source")
+_PARSER = (
+    "ScriptError", "is_class_body", "parse_class", "parse_decorated", "parse_function", "parse_source", "read_macro",
+)  # fmt: skip
 _PRINTER = ("print_script", "show")
 
 
@@ -32,5 +42,6 @@ __all__ = [
     "parse_function",
     "parse_source",
     "print_script",
+    "read_macro",
     "show",
 ]

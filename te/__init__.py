@@ -57,20 +57,40 @@ from ..ir.prim_expr import (
     truncmod,
 )
 from .create import create_prim_func
+from .foreign import call_packed, extern, extern_primfunc
+from .functions import atan2, fmod, indexdiv, indexmod, logaddexp, popcount
 from .reduction import Reduce, comm_reducer, max, min, prod, sum
-from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor, compute, placeholder, reduce_axis, size_var, var
+from .reduction import Reducer as CommReducer
+from .statements import ExternOp, Statements
+from .tensor import (
+    ComputeOp,
+    IterVar,
+    PlaceholderOp,
+    Tensor,
+    TensorSlice,
+    compute,
+    placeholder,
+    reduce_axis,
+    size_var,
+    tag_scope,
+    var,
+)
 
 abs, round, all, any = abs_, round_, logical_and, logical_or
 
 __all__ = [
+    "CommReducer",
     "ComputeOp",
+    "ExternOp",
     "IterVar",
     "PlaceholderOp",
     "PrimExpr",
     "Reduce",
     "Select",
     "SizeVar",
+    "Statements",
     "Tensor",
+    "TensorSlice",
     "Var",
     "abs",
     "acos",
@@ -80,7 +100,9 @@ __all__ = [
     "asin",
     "asinh",
     "atan",
+    "atan2",
     "atanh",
+    "call_packed",
     "cast",
     "ceil",
     "comm_reducer",
@@ -92,23 +114,30 @@ __all__ = [
     "div",
     "erf",
     "exp",
+    "extern",
+    "extern_primfunc",
     "floor",
     "floordiv",
     "floormod",
+    "fmod",
     "if_then_else",
+    "indexdiv",
+    "indexmod",
     "infinity",
     "isfinite",
     "isinf",
     "isnan",
     "log",
-    "log2",
     "log10",
+    "log2",
+    "logaddexp",
     "max",
     "max_value",
     "min",
     "min_value",
     "nearbyint",
     "placeholder",
+    "popcount",
     "power",
     "prod",
     "reduce_axis",
@@ -120,6 +149,7 @@ __all__ = [
     "size_var",
     "sqrt",
     "sum",
+    "tag_scope",
     "tan",
     "tanh",
     "trunc",

@@ -16,8 +16,8 @@ from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..ir.prim_expr import PrimExpr, SizeVar, place
 from ..ir.regions import infer_regions
-from .extern import ExternOp, Statements
 from .reduction import Reduce
+from .statements import ExternOp, Statements
 from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor
 
 Mappings = dict[SSAValue, SSAValue]
@@ -172,7 +172,8 @@ class _Builder:
                 inner.add_ops(zeros)
                 inner.add_op(cls(self.buffers[tensor.buffer], [z.result for z in zeros], dims))
         stage.body(Statements(inner, self.buffers))
-        self.block.add_op(tir.BlockOp(self._unique(stage.name), [], Region(inner)))
+        notes = dict(stage.attrs)
+        self.block.add_op(tir.BlockOp(self._unique(stage.name), [], Region(inner), annotations=notes or None))
 
     def _loops(self, axes: Sequence[IterVar]) -> tuple[Block, list[SSAValue]]:
         """Nested loops over `axes` at the end of the function; the innermost body and the loop variables."""

@@ -21,11 +21,12 @@ from ..dialects.tir import BufferType, LoadOp
 from ..ir.prim_expr import PrimExpr, SizeVar, as_sym, children, const, convert, from_sym, load, placeholder_value
 
 if TYPE_CHECKING:
-    from .extern import ExternOp
     from .reduction import Reduce
+    from .statements import ExternOp
 
 DimLike = int | PrimExpr | SymExpr
 _INDEX_TYPE: ContextVar[IntegerType] = ContextVar("index_type", default=i32)
+_TAG: ContextVar[str] = ContextVar("tag", default="")
 
 
 @contextmanager
@@ -36,6 +37,29 @@ def index_type(dtype: IntegerType) -> Iterator[None]:
         yield
     finally:
         _INDEX_TYPE.reset(token)
+
+
+@contextmanager
+def tag_scope(tag: str) -> Iterator[None]:
+    """Inside, tensors get `tag`; also a decorator (`@te.tag_scope("dense")`).
+
+    Raises `TiraxError` within another tag scope.
+    """
+    if _TAG.get():
+        raise TiraxError("a tag scope stands in another", expected="one tag", found=f"{tag} in {_TAG.get()}")
+    token = _TAG.set(tag)
+    try:
+        yield
+    finally:
+        _TAG.reset(token)
+
+
+def _tag(own: str) -> str:
+    """The tag of a tensor that is made now. Raises `TiraxError` for one of its own inside of a tag scope."""
+    around = _TAG.get()
+    if own and around:
+        raise TiraxError("a tensor has a tag already", expected=around, found=own, hint="leave out one of both")
+    return own or around
 
 
 def dim(value: DimLike) -> SymExpr:
@@ -236,7 +260,7 @@ def compute(
     axes = tuple(IterVar(n, Const(0, d.dtype), d, False) for n, d in zip(names, dims, strict=True))
     body = _as_body(fcompute(*axes))
     types = [e.type for e in body] if isinstance(body, tuple) else body.types
-    op = ComputeOp(name, axes, body, tag, dict(attrs or {}))
+    op = ComputeOp(name, axes, body, _tag(tag), dict(attrs or {}))
     suffixes = [""] if len(types) == 1 else [f"_v{i}" for i in range(len(types))]
     outputs = tuple(Tensor(name + s, dims, t, op, i) for i, (s, t) in enumerate(zip(suffixes, types, strict=True)))
     op.outputs = outputs

@@ -10,6 +10,7 @@ from .fast_math import *  # noqa: F403
 from .indexing import *  # noqa: F403
 from .rearrange import *  # noqa: F403
 from .reduction import *  # noqa: F403
+from .sequences import *  # noqa: F403
 from .transform import *  # noqa: F403
 
 __all__ = ["nn"]

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 
+from ..diagnostics import ShapeError
 from ..dialects.sym.expr import Const, SymExpr
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr
@@ -33,6 +34,38 @@ def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Ma
         return red.sum(out, axis=list(ks.values()))
 
     return over_axes([extents[c] for c in result], element, "T_einsum", "einsum")
+
+
+def einsum_of(subscripts: str, xs: Sequence[Tensor]) -> Tensor:
+    """Einstein's sum by numpy's notation, without `...`. Raises `ShapeError` where tensors do not fit it."""
+    left, arrow, result = subscripts.replace(" ", "").partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(xs) or any(len(t) != x.ndim for t, x in zip(inputs, xs, strict=False)):
+        found = ", ".join(f"rank {x.ndim}" for x in xs)
+        raise ShapeError("einsum: the tensors do not fit the subscripts", expected=subscripts, found=found)
+    if not arrow:
+        result = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+    extents = {c: d for t, x in zip(inputs, xs, strict=True) for c, d in zip(t, x.dims, strict=True)}
+    missing = [c for c in result if c not in extents]
+    if missing:
+        raise ShapeError("einsum: the result has letters that no tensor has", found=", ".join(missing))
+    return einsum(xs, inputs, result, extents)
+
+
+def tensordot(a: Tensor, b: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    """The sum of products over `pairs` of dimensions; the result has the others of `a`, then those of `b`."""
+    ks = [IterVar(f"k{n}", Const(0, a.dims[x].dtype), a.dims[x], is_reduction=True) for n, (x, _) in enumerate(pairs)]
+    left = {x: k for (x, _), k in zip(pairs, ks, strict=True)}
+    right = {y: k for (_, y), k in zip(pairs, ks, strict=True)}
+    dims = [d for n, d in enumerate(a.dims) if n not in left] + [d for n, d in enumerate(b.dims) if n not in right]
+
+    def element(i: Indices) -> Any:
+        rest = iter(i)
+        first = a(*(left[n] if n in left else next(rest) for n in range(a.ndim)))
+        second = b(*(right[n] if n in right else next(rest) for n in range(b.ndim)))
+        return red.sum(first * second, axis=ks) if ks else first * second
+
+    return over_axes(dims, element, "T_tensordot", "matmul")
 
 
 def outer(x: Tensor, y: Tensor) -> Tensor:
@@ -71,4 +104,4 @@ def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype
     return compute(data.dims, element, "dequantized", "injective")
 
 
-__all__ = ["dequantize", "einsum", "ewise_fma", "outer", "quantize"]
+__all__ = ["dequantize", "einsum", "einsum_of", "ewise_fma", "outer", "quantize", "tensordot"]

@@ -46,7 +46,9 @@ def _element(operand: Operand, indices: Indices, out: Sequence[SymExpr]) -> Expr
     return operand(*broadcast_indices(operand.dims, indices, out)) if isinstance(operand, Tensor) else operand
 
 
-def _broadcast(name: str, build: Callable[[Any, Any], PrimExpr]) -> Callable[..., Any]:
+def broadcasting(name: str, build: Callable[[Any, Any], PrimExpr]) -> Callable[..., Any]:
+    """An operator on operands that broadcast, whose element is what `build` makes of theirs."""
+
     def apply(lhs: Operand, rhs: Operand) -> Any:
         tensors = [t for t in (lhs, rhs) if isinstance(t, Tensor)]
         if not tensors:
@@ -69,30 +71,30 @@ def _logical_xor(a: ExprLike, b: ExprLike) -> PrimExpr:
     return tx.bitwise_xor(tx.logical_or(a), tx.logical_or(b))
 
 
-add = _broadcast("add", tx.add)
-subtract = _broadcast("subtract", tx.subtract)
-multiply = _broadcast("multiply", tx.multiply)
-divide = _broadcast("divide", tx.div)
-floor_divide = _broadcast("floor_divide", tx.floordiv)
-mod = _broadcast("mod", tx.truncmod)
-floor_mod = _broadcast("floor_mod", tx.floormod)
-power = _broadcast("power", tx.power)
-maximum = _broadcast("maximum", tx.maximum)
-minimum = _broadcast("minimum", tx.minimum)
-equal = _broadcast("equal", tx.equal)
-not_equal = _broadcast("not_equal", tx.not_equal)
-greater = _broadcast("greater", tx.greater)
-greater_equal = _broadcast("greater_equal", tx.greater_equal)
-less = _broadcast("less", tx.less)
-less_equal = _broadcast("less_equal", tx.less_equal)
-logical_and = _broadcast("logical_and", _logical(tx.logical_and))
-logical_or = _broadcast("logical_or", _logical(tx.logical_or))
-logical_xor = _broadcast("logical_xor", _logical_xor)
-bitwise_and = _broadcast("bitwise_and", tx.bitwise_and)
-bitwise_or = _broadcast("bitwise_or", tx.bitwise_or)
-bitwise_xor = _broadcast("bitwise_xor", tx.bitwise_xor)
-left_shift = _broadcast("left_shift", tx.shift_left)
-right_shift = _broadcast("right_shift", tx.shift_right)
+add = broadcasting("add", tx.add)
+subtract = broadcasting("subtract", tx.subtract)
+multiply = broadcasting("multiply", tx.multiply)
+divide = broadcasting("divide", tx.div)
+floor_divide = broadcasting("floor_divide", tx.floordiv)
+mod = broadcasting("mod", tx.truncmod)
+floor_mod = broadcasting("floor_mod", tx.floormod)
+power = broadcasting("power", tx.power)
+maximum = broadcasting("maximum", tx.maximum)
+minimum = broadcasting("minimum", tx.minimum)
+equal = broadcasting("equal", tx.equal)
+not_equal = broadcasting("not_equal", tx.not_equal)
+greater = broadcasting("greater", tx.greater)
+greater_equal = broadcasting("greater_equal", tx.greater_equal)
+less = broadcasting("less", tx.less)
+less_equal = broadcasting("less_equal", tx.less_equal)
+logical_and = broadcasting("logical_and", _logical(tx.logical_and))
+logical_or = broadcasting("logical_or", _logical(tx.logical_or))
+logical_xor = broadcasting("logical_xor", _logical_xor)
+bitwise_and = broadcasting("bitwise_and", tx.bitwise_and)
+bitwise_or = broadcasting("bitwise_or", tx.bitwise_or)
+bitwise_xor = broadcasting("bitwise_xor", tx.bitwise_xor)
+left_shift = broadcasting("left_shift", tx.shift_left)
+right_shift = broadcasting("right_shift", tx.shift_right)
 
 
 def broadcast_to(data: Tensor, shape: Any) -> Tensor:

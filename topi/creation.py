@@ -72,4 +72,19 @@ def hamming_window(shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLi
     return over_axes([extent], element, "hamming_window")
 
 
-__all__ = ["arange", "eye", "hamming_window", "trilu"]
+def const_vector(values: Any, name: str = "const_vector") -> Tensor:
+    """A tensor with the values of a numpy array: a choice between them by the index."""
+    dtype = dtype_of(str(values.dtype))
+
+    def element(i: tuple[PrimExpr, ...], at: tuple[int, ...] = ()) -> PrimExpr:
+        if len(at) == values.ndim:
+            return tx.const(values[at].item(), dtype)
+        out: PrimExpr = tx.const(0, dtype)
+        for n in range(values.shape[len(at)]):
+            out = tx.select(tx.equal(i[len(at)], n), element(i, (*at, n)), out)
+        return out
+
+    return over_axes(values.shape, element, name)
+
+
+__all__ = ["arange", "const_vector", "eye", "hamming_window", "trilu"]

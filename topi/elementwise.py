@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from xdsl.ir import Attribute
 
+from ..diagnostics import ShapeError
 from ..dialects.dtypes import dtype_of, is_float, is_unsigned
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import ExprLike, PrimExpr
@@ -93,6 +95,13 @@ def full_like(x: Tensor, fill_value: Scalar) -> Tensor:
     return over_axes(x.dims, lambda _: scalar(fill_value, x), "T_full_like")
 
 
+def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors of one shape. Raises `ShapeError` for none."""
+    if not xs:
+        raise ShapeError("there is nothing to add", expected="one tensor or more", found=0)
+    return over_axes(xs[0].dims, lambda i: reduce(tx.add, [x(*i) for x in xs]), "T_elemwise_sum", "elemwise")
+
+
 __all__ = [
     "abs",
     "acos",
@@ -107,6 +116,7 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
+    "elemwise_sum",
     "erf",
     "exp",
     "floor",

@@ -11,7 +11,7 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.extern import Statements, extern
+from ..te.statements import Statements, filled
 from ..te.tensor import IterVar, Tensor
 from . import reduction as rd
 from .util import Indices, over_axes
@@ -121,7 +121,7 @@ def take_backward(grad: Tensor, x: Tensor, indices: Tensor | PrimExpr, axis: int
             b.store(out, at, out(*at) + grad(*i))
 
     inputs = [t for t in (grad, indices) if isinstance(t, Tensor)]
-    return extern([("take_backward", x.dims, x.type)], inputs, body, "take_backward")[0]
+    return filled([("take_backward", x.dims, x.type)], inputs, body, "take_backward")[0]
 
 
 def nll_loss_backward(

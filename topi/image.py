@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
@@ -95,23 +97,24 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
     return [(_clamped(p, extent), w) for p, w in zip(points, weights, strict=True)]
 
 
-def resize2d(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: Resizing, dtype: Attribute) -> Tensor:
-    """`data` with its height and width brought to those of `shape`."""
+def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: Resizing, dtype: Attribute) -> Tensor:
+    """`data` with its spatial dimensions, the third and later ones of `places`, brought to those of `shape`."""
     wide = f64 if data.type == f64 else f32
-    ends = [(how.roi[0], how.roi[2]), (how.roi[1], how.roi[3])]
+    rank = len(places) - 2
+    ends = list(zip(how.roi[:rank], how.roi[rank:], strict=True))
 
     def element(*i: PrimExpr) -> PrimExpr:
         batch, channel = i[places[0]], i[places[1]]
         spatial = [(i[p], data.dims[p], shape[p]) for p in places[2:]]
         at = [_coordinate(v, n, m, how, *e) for (v, n, m), e in zip(spatial, ends, strict=True)]
-        rows, columns = (_taps(x, n, how) for x, (_, n, _) in zip(at, spatial, strict=True))
+        taps = [_taps(x, n, how) for x, (_, n, _) in zip(at, spatial, strict=True)]
         if how.method == "nearest_neighbor":
-            value = data(*arranged(places, [batch, channel, rows[0][0], columns[0][0]]))
+            value = data(*arranged(places, [batch, channel, *(t[0][0] for t in taps)]))
         else:
             value = _number(0).astype(wide)
-            for (r, weight), (c, other) in itertools.product(rows, columns):
-                tap = data(*arranged(places, [batch, channel, r, c])).astype(wide)
-                value = value + tap * (weight * other).astype(wide)
+            for corner in itertools.product(*taps):
+                tap = data(*arranged(places, [batch, channel, *(index for index, _ in corner)])).astype(wide)
+                value = value + tap * reduce(operator.mul, [weight for _, weight in corner]).astype(wide)
         if how.mode == "tf_crop_and_resize":
             value = tx.if_then_else(_inside(at, spatial), value, tx.const(how.extrapolation, wide).astype(value.type))
         return value.astype(dtype)

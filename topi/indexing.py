@@ -13,11 +13,11 @@ from .broadcast import broadcast_indices, broadcast_shapes
 from .util import Indices, normalize_axis, over_axes, unit_like
 
 
-def strided_slice(x: Tensor, slices: Mapping[int, Slice]) -> Tensor:
-    """What `slices` take of the dimensions of `x`, the others whole."""
+def strided_slice(x: Tensor, slices: Mapping[int, Slice], name: str | None = None) -> Tensor:
+    """What `slices` take of the dimensions of `x`, the others whole. `name` is TVM's for slices along axes if None."""
     dims = [slices[n].extent if n in slices else d for n, d in enumerate(x.dims)]
     static = all(s.begin.constant is not None and s.extent.constant is not None for s in slices.values())
-    name = "T_strided_slice_with_axes" if static else "T_dynamic_strided_slice_with_axes"
+    name = name or ("T_strided_slice_with_axes" if static else "T_dynamic_strided_slice_with_axes")
 
     def own(n: int, i: PrimExpr) -> PrimExpr:
         part = slices.get(n)
@@ -95,6 +95,19 @@ def gather_nd(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
     return over_axes(dims, element, "T_gather_nd", "injective")
 
 
+def gather_nd_first(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
+    """`gather_nd` with the positions in the first dimension of `indices`."""
+    depth = indices.dims[0].constant or 0
+
+    def element(i: Indices) -> PrimExpr:
+        own = i[: indices.ndim - 1]
+        at = [_index(data, batch_dims + n, indices(n, *own)) for n in range(depth)]
+        return data(*i[:batch_dims], *at, *i[len(own) :])
+
+    dims = [*indices.dims[1:], *data.dims[batch_dims + depth :]]
+    return over_axes(dims, element, "T_gather_nd", "injective")
+
+
 def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
     """data[indices]: the indices broadcast, and stand for the first dimensions."""
     shape = broadcast_shapes([t.dims for t in indices])
@@ -133,13 +146,33 @@ def slice_scatter(x: Tensor, src: Tensor, part: Slice, axis: int) -> Tensor:
     return over_axes(x.dims, element, "T_slice_scatter", "injective")
 
 
+def strided_set(a: Tensor, v: Tensor, begin: Sequence[PrimExpr], strides: Sequence[PrimExpr]) -> Tensor:
+    """`a` with `v` from the position `begin` on, with `strides`, of the first dimensions."""
+
+    def element(i: Indices) -> PrimExpr:
+        inside: list[PrimExpr] = []
+        at = list(i)
+        for n, (first, step) in enumerate(zip(begin, strides, strict=True)):
+            first, step, extent = first.astype(i[n].type), step.astype(i[n].type), from_sym(v.dims[n])
+            backwards = step < 0
+            offset = tx.select(backwards, first - i[n], i[n] - first)
+            width = tx.select(backwards, step * -1, step)
+            at[n] = tx.floordiv(offset, width)
+            inside += [offset >= 0, tx.equal(tx.floormod(offset, width), 0), at[n] < extent]
+        return tx.if_then_else(tx.logical_and(*inside), v(*at), a(*i))
+
+    return over_axes(a.dims, element, "T_strided_set", "injective,strided_set")
+
+
 __all__ = [
     "dynamic_strided_slice",
     "gather",
     "gather_nd",
+    "gather_nd_first",
     "index_tensor",
     "one_hot",
     "shape_func_dynamic_strided_slice",
     "slice_scatter",
+    "strided_set",
     "strided_slice",
 ]

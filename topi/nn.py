@@ -181,18 +181,21 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 def batch_matmul(
     x: Tensor, y: Tensor, out_dtype: str | Attribute | None = None, transpose_a: bool = False, transpose_b: bool = True
 ) -> Tensor:
-    """The matrix product for each element of the first dimension; operands transposed as asked."""
+    """The matrix product for each element of the first dimension, which broadcasts; operands transposed as asked."""
     dtype = x.type if out_dtype in (None, "") else out_dtype
     k = _along(x, 1 if transpose_a else 2)
     rows, columns = x.dims[2 if transpose_a else 1], y.dims[1 if transpose_b else 2]
 
+    batch = bc.broadcast_shapes([x.dims[:1], y.dims[:1]])
+
     def element(b: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
-        left = x(b, k, i) if transpose_a else x(b, i, k)
-        right = y(b, j, k) if transpose_b else y(b, k, j)
+        (own,), (other,) = (bc.broadcast_indices(t.dims[:1], [b], batch) for t in (x, y))
+        left = x(own, k, i) if transpose_a else x(own, i, k)
+        right = y(other, j, k) if transpose_b else y(other, k, j)
         return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)
 
     name = f"T_batch_matmul_{'T' if transpose_a else 'N'}{'T' if transpose_b else 'N'}"
-    return compute([x.dims[0], rows, columns], element, name, "batch_matmul")
+    return compute([*batch, rows, columns], element, name, "batch_matmul", {LAYOUT_FREE: [y]})
 
 
 def lower_triangle(x: Tensor, shift: SymExpr) -> Tensor:

@@ -47,15 +47,15 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
     return over_axes([d * c for d, c in zip(old, counts, strict=True)], element, "T_tile", "broadcast")
 
 
-def flip(x: Tensor, axis: int = 0) -> Tensor:
-    """`x` in the reverse order along `axis`."""
-    place = normalize_axis(axis, x.ndim)
-    last = from_sym(x.dims[place] - 1) if x.ndim else None
+def flip(a: Tensor, axis: int = 0) -> Tensor:
+    """`a` in the reverse order along `axis`."""
+    place = normalize_axis(axis, a.ndim)
+    last = from_sym(a.dims[place] - 1) if a.ndim else None
 
     def element(i: Indices) -> PrimExpr:
-        return x() if last is None else x(*i[:place], last - i[place], *i[place + 1 :])
+        return a() if last is None else a(*i[:place], last - i[place], *i[place + 1 :])
 
-    return over_axes(x.dims, element, "T_reverse_sequence", "injective")
+    return over_axes(a.dims, element, "T_reverse_sequence", "injective")
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -88,19 +88,19 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
     return [grid(n) for n in range(len(tensors))]
 
 
-def collapse_sum(x: Tensor, target_shape: Any) -> Tensor:
-    """The sum of `x` over what broadcasting `target_shape` to the shape of `x` repeats."""
+def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
+    """The sum of `data` over what broadcasting `target_shape` to the shape of `data` repeats."""
     target = shape_dims(target_shape)
-    skipped = x.ndim - len(target)
-    kept = {n for n in range(skipped, x.ndim) if target[n - skipped].constant != 1 or x.dims[n].constant == 1}
-    axes = [n for n in range(x.ndim) if n not in kept]
-    ks = {n: IterVar(f"k{n}", Const(0, x.dims[n].dtype), x.dims[n], is_reduction=True) for n in axes}
+    skipped = data.ndim - len(target)
+    kept = {n for n in range(skipped, data.ndim) if target[n - skipped].constant != 1 or data.dims[n].constant == 1}
+    axes = [n for n in range(data.ndim) if n not in kept]
+    ks = {n: IterVar(f"k{n}", Const(0, data.dims[n].dtype), data.dims[n], is_reduction=True) for n in axes}
 
     def element(i: Indices) -> Any:
-        own = [ks[n] if n in ks else i[n - skipped] for n in range(x.ndim)]
-        return red.sum(x(*own), axis=list(ks.values()))
+        own = [ks[n] if n in ks else i[n - skipped] for n in range(data.ndim)]
+        return red.sum(data(*own), axis=list(ks.values()))
 
-    return over_axes(target, element, f"{x.name}_red", "comm_reduce")
+    return over_axes(target, element, f"{data.name}_red", "comm_reduce")
 
 
 __all__ = ["collapse_sum", "flip", "meshgrid", "repeat", "stack", "tile"]

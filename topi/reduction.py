@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
@@ -52,8 +53,8 @@ def _reduce(reducer: Reducer, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
 
 
 def _reduction(name: str, reducer: Reducer) -> Callable[..., Tensor]:
-    def apply(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        return _reduce(reducer, x, axis, keepdims)
+    def apply(data: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return _reduce(reducer, data, axis, keepdims)
 
     apply.__name__, apply.__doc__ = name, f"{name} along `axis` (all axes where None)."
     return apply
@@ -61,6 +62,8 @@ def _reduction(name: str, reducer: Reducer) -> Callable[..., Tensor]:
 
 sum, prod = _reduction("sum", red.sum), _reduction("prod", red.prod)
 max, min = _reduction("max", red.max), _reduction("min", red.min)
+all = _reduction("all", Reducer(Combiner(lambda a, b: (tx.logical_and(a[0], b[0]),), lambda _: (tx.const(True, i1),))))
+any = _reduction("any", Reducer(Combiner(lambda a, b: (tx.logical_or(a[0], b[0]),), lambda _: (tx.const(False, i1),))))
 
 
 def _count(x: Tensor, axes: Sequence[int]) -> PrimExpr:
@@ -85,15 +88,26 @@ def std(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return sqrt(variance(x, axis, keepdims))
 
 
-def _arg_combiner(better: Callable[[Any, Any], PrimExpr], worst: Callable[[Any], PrimExpr], name: str) -> Combiner:
-    """Pairs (position, value): the better value, of equals the first."""
+def _arg_combiner(
+    better: Callable[[Any, Any], PrimExpr],
+    worst: Callable[[Any], PrimExpr],
+    earlier: Callable[[Any, Any], PrimExpr],
+    name: str,
+) -> Combiner:
+    """Pairs (position, value): the better value, of equals that whose position is `earlier`."""
 
     def combine(a: Values, b: Values) -> Values:
         wins = better(a[1], b[1])
-        first = tx.logical_and(tx.equal(a[1], b[1]), tx.less(a[0], b[0]))
+        first = tx.logical_and(tx.equal(a[1], b[1]), earlier(a[0], b[0]))
         return tx.select(tx.logical_or(wins, first), a[0], b[0]), tx.select(wins, a[1], b[1])
 
-    return Combiner(combine, lambda types: (_no_position(*types), worst(types[1])), name)
+    def identity(types: Sequence[Attribute]) -> Values:
+        index, value = types
+        # found last, the position before any element is lost against all others
+        start = tx.const(-1, index) if earlier is tx.greater else _no_position(index, value)
+        return start, worst(value)
+
+    return Combiner(combine, identity, name)
 
 
 def _no_position(index: Attribute, value: Attribute) -> PrimExpr:
@@ -105,33 +119,41 @@ def _no_position(index: Attribute, value: Attribute) -> PrimExpr:
     return tx.const(-1, index) if is_float(value) else tx.max_value(index)
 
 
-_ARGMAX = _arg_combiner(tx.greater, tx.min_value, "argmax")
-_ARGMIN = _arg_combiner(tx.less, tx.max_value, "argmin")
+_EARLIER = {False: tx.less, True: tx.greater}
+_ARGMAX = {last: _arg_combiner(tx.greater, tx.min_value, e, "argmax") for last, e in _EARLIER.items()}
+_ARGMIN = {last: _arg_combiner(tx.less, tx.max_value, e, "argmin") for last, e in _EARLIER.items()}
 
 
 def _arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
     axes = normalize_axes(axis, x.ndim)
     ks = _axis_vars(x, axes)
     shape = _reduced_shape(x, axes, keepdims)
+    dtype = i32 if ks and builtins.all(k.type == i32 for k in ks) else i64
 
     def element(i: Indices) -> Any:
-        position: PrimExpr = tx.const(0, i64)
+        position: PrimExpr = tx.const(0, dtype)
         for k in ks:
-            position = position * from_sym(k.extent).astype(i64) + k.astype(i64)
+            position = position * from_sym(k.extent).astype(dtype) + k.astype(dtype)
         return make_reduce(combiner, (position, x(*_source_indices(x, axes, ks, i, keepdims))), ks)
 
     positions, _ = over_axes(shape, element, f"{x.name}_red_temp", "comm_reduce_idx")
     return over_axes(shape, lambda i: positions(*i), f"{x.name}_red", "comm_reduce_idx")
 
 
-def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position (int64) of the greatest element along `axis`, the first of equals; of all elements where None."""
-    return _arg_reduce(_ARGMAX, x, axis, keepdims)
+def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
+    """The position of the greatest element along `axis`, of all elements where None.
+
+    Of equals the first, the last where `select_last_index`.
+    """
+    return _arg_reduce(_ARGMAX[select_last_index], data, axis, keepdims)
 
 
-def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position (int64) of the least element along `axis`, the first of equals; of all elements where None."""
-    return _arg_reduce(_ARGMIN, x, axis, keepdims)
+def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
+    """The position of the least element along `axis`, of all elements where None.
+
+    Of equals the first, the last where `select_last_index`.
+    """
+    return _arg_reduce(_ARGMIN[select_last_index], data, axis, keepdims)
 
 
-__all__ = ["argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "variance"]
+__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "variance"]

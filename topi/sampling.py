@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
-from ..dialects.sym.expr import SymExpr
+from ..dialects.relax.layout import arranged
+from ..dialects.sym.expr import Const, SymExpr
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
 from ..te.tensor import Tensor, compute
@@ -123,4 +124,55 @@ class _Sampling:
         return tx.select(self.number(0.0) < span, first + tx.select(even, rest, safe - rest), self.number(0.0))
 
 
-__all__ = ["affine_grid", "grid_sample"]
+def crop_and_resize(
+    data: Tensor,
+    boxes: Tensor,
+    box_indices: Tensor,
+    size: Sequence[int],
+    places: Sequence[int],
+    method: str,
+    outside: float,
+    dtype: Attribute,
+) -> Tensor:
+    """The part in each box (y1, x1, y2, x2, from 0 to 1) of an image of the batch, brought to `size`.
+
+    What is beyond the image is `outside`; `method` is `bilinear` or `nearest_neighbor`.
+    """
+    wide = f64 if data.type == f64 else f32
+    extents = [data.dims[p] for p in places[2:]]
+
+    def position(box: PrimExpr, i: PrimExpr, k: int) -> PrimExpr:
+        first, end = (boxes(box, k + n).astype(wide) for n in (0, 2))
+        last = (from_sym(extents[k]) - 1).astype(wide)
+        if size[k] == 1:
+            return (first + end) * tx.const(0.5, wide) * last
+        return first * last + i.astype(wide) * tx.div((end - first) * last, tx.const(float(size[k] - 1), wide))
+
+    def bounded(at: PrimExpr, extent: SymExpr) -> PrimExpr:
+        return tx.maximum(tx.minimum(at.astype(extent.dtype), from_sym(extent - 1)), 0)
+
+    def taps(at: PrimExpr, extent: SymExpr) -> list[Tap]:
+        if method == "nearest_neighbor":
+            return [(bounded(tx.round_(at), extent), tx.const(1.0, wide))]
+        low = tx.floor(at)
+        return [(bounded(low, extent), 1.0 - (at - low)), (bounded(low + 1.0, extent), at - low)]
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        box, channel, *inner = (i[p] for p in places)
+        image = box_indices(box).astype(data.dims[places[0]].dtype)
+        at = [position(box, v, k) for k, v in enumerate(inner)]
+        value: PrimExpr = tx.const(0.0, wide)
+        for corner in itertools.product(*(taps(x, e) for x, e in zip(at, extents, strict=True))):
+            found = data(*arranged(places, [image, channel, *(index for index, _ in corner)])).astype(wide)
+            for _, weight in corner:
+                found = found * weight
+            value = value + found
+        there = tx.logical_and(*(_inside(x, e) for x, e in zip(at, extents, strict=True)))
+        return tx.if_then_else(there, value, tx.const(outside, wide)).astype(dtype)
+
+    counts = [Const(n, e.dtype) for n, e in zip(size, extents, strict=True)]
+    dims = arranged(places, [boxes.dims[0], data.dims[places[1]], *counts])
+    return compute(dims, element, "crop_and_resize", "resize")
+
+
+__all__ = ["affine_grid", "crop_and_resize", "grid_sample"]

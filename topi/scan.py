@@ -12,7 +12,7 @@ from ..dialects.sym.expr import Const, SymExpr, product
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.extern import Statements, extern
+from ..te.statements import Statements, filled
 from ..te.tensor import IterVar, Tensor
 from .transform import reshape
 from .util import Indices, normalize_axis, over_axes, unit_like
@@ -30,10 +30,27 @@ def _at(rest: Sequence[PrimExpr], axis: int, i: PrimExpr) -> Indices:
 
 def scan(x: Tensor, kind: str, axis: int | None, dtype: Attribute, exclusive: bool) -> Tensor:
     """`cumsum` or `cumprod` along `axis` (of flat `x` where None); without the element itself where `exclusive`."""
+    start, combine = _SCANS[kind]
+    return running(x, f"{kind}_generic", combine, tx.convert(start), axis, dtype, exclusive, kind)
+
+
+def running(
+    x: Tensor,
+    name: str,
+    combine: Callable[[PrimExpr, PrimExpr], PrimExpr],
+    start: PrimExpr,
+    axis: int | None,
+    dtype: Attribute,
+    exclusive: bool,
+    buffer: str = "out_buf",
+) -> Tensor:
+    """What `combine` makes of all elements so far, from `start` on, along `axis` (of flat `x` where None).
+
+    Without the element itself where `exclusive`.
+    """
     if axis is None:
         x = x if x.ndim == 1 else reshape(x, [product(x.dims, unit_like(x.dims).dtype)])
     place = normalize_axis(axis or 0, x.ndim)
-    start, combine = _SCANS[kind]
     # half precision adds up in single
     wide = f32 if dtype in (f16, bf16) else dtype
 
@@ -51,7 +68,7 @@ def scan(x: Tensor, kind: str, axis: int | None, dtype: Attribute, exclusive: bo
                     total.set(after)
                     b.store(out, i, total.value.astype(dtype))
 
-    return extern([(kind, x.dims, dtype)], [x], body, f"{kind}_generic")[0]
+    return filled([(buffer, x.dims, dtype)], [x], body, name)[0]
 
 
 def _precedes(a: PrimExpr, b: PrimExpr, descending: bool) -> PrimExpr:
@@ -63,8 +80,11 @@ def _precedes(a: PrimExpr, b: PrimExpr, descending: bool) -> PrimExpr:
     return tx.logical_or(less, tx.logical_and(tx.isnan(high), tx.logical_not(tx.isnan(low))))
 
 
-def sorted_order(x: Tensor, axis: int, descending: bool) -> Tensor:
-    """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs (a merge sort)."""
+def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | None = None) -> Tensor:
+    """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs (a merge sort).
+
+    Of a row only the first elements are sorted, as many as `valid_count` says at its indices, where it is given.
+    """
     extent = x.dims[axis]
     size = from_sym(extent)
 
@@ -105,19 +125,23 @@ def sorted_order(x: Tensor, axis: int, descending: bool) -> Tensor:
     def behind(rest: Indices, order: Tensor, right: PrimExpr, left: PrimExpr) -> PrimExpr:
         """Whether the element at `right` has to come before that at `left`."""
         values = [x(*_at(rest, axis, order(*_at(rest, axis, p)))) for p in (right, left)]
-        return _precedes(values[0], values[1], descending)
+        first = _precedes(values[0], values[1], descending)
+        return (
+            first if valid_count is None else tx.logical_and(order(*_at(rest, axis, right)) < valid_count(*rest), first)
+        )
 
+    inputs = [x] if valid_count is None else [x, valid_count]
     specs = [("order", x.dims, i64), ("merged", x.dims, i64)]
-    return extern(specs, [x], body, "sort_generic")[0]
+    return filled(specs, inputs, body, "sort_generic")[0]
 
 
 def _extent_vector(x: Tensor, axis: int, count: SymExpr | None) -> list[SymExpr]:
     return [count if n == axis and count is not None else d for n, d in enumerate(x.dims)]
 
 
-def argsort(x: Tensor, axis: int, descending: bool, dtype: Attribute) -> Tensor:
-    """The positions of the elements in sorted order along `axis`."""
-    order = sorted_order(x, normalize_axis(axis, x.ndim), descending)
+def argsort(x: Tensor, axis: int, descending: bool, dtype: Attribute, valid_count: Tensor | None = None) -> Tensor:
+    """The positions of the elements in sorted order along `axis`; of the first `valid_count[...]` of a row only."""
+    order = sorted_order(x, normalize_axis(axis, x.ndim), descending, valid_count)
     return over_axes(x.dims, lambda i: order(*i).astype(dtype), "T_argsort", "injective")
 
 
@@ -147,14 +171,17 @@ def topk(x: Tensor, k: SymExpr, axis: int, ret_type: str, largest: bool, dtype: 
 
 
 def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -> Tensor:
-    """How many of the sorted `boundaries` are less than each element of `x` (less or equal where `right`)."""
+    """How many of the sorted `boundaries` are less than each element of `x` (less or equal where `right`).
+
+    Boundaries of several dimensions hold one sequence for each row of `x`.
+    """
 
     def body(b: Statements, out: Tensor) -> None:
         with b.loops("i", x.dims, parallel=True) as i:
-            low, high = b.cell("low", i64, 0), b.cell("high", i64, from_sym(boundaries.dims[0]))
+            low, high = b.cell("low", i64, 0), b.cell("high", i64, from_sym(boundaries.dims[-1]))
             with b.repeat_while(tx.less(low.value, high.value)):
                 middle = b.cell("middle", i64, tx.floordiv(low.value + high.value, 2))
-                edge, value = boundaries(middle.value), x(*i)
+                edge, value = boundaries(*i[: boundaries.ndim - 1], middle.value), x(*i)
                 above = b.cell(
                     "above", i64, (tx.less_equal(edge, value) if right else tx.less(edge, value)).astype(i64)
                 )
@@ -162,7 +189,7 @@ def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -
                 high.set(tx.select(tx.equal(above.value, 1), high.value, middle.value))
             b.store(out, i, low.value)
 
-    return extern([("searchsorted", x.dims, dtype)], [boundaries, x], body, "searchsorted")[0]
+    return filled([("searchsorted", x.dims, dtype)], [boundaries, x], body, "searchsorted")[0]
 
 
 def multinomial_from_uniform(prob: Tensor, uniform: Tensor, rows: Tensor, dtype: Attribute) -> Tensor:
@@ -180,4 +207,4 @@ def multinomial_from_uniform(prob: Tensor, uniform: Tensor, rows: Tensor, dtype:
     return over_axes(uniform.dims, lambda i: tx.minimum(count(*i), last).astype(dtype), "T_multinomial", "injective")
 
 
-__all__ = ["argsort", "multinomial_from_uniform", "scan", "searchsorted", "sort", "topk"]
+__all__ = ["argsort", "multinomial_from_uniform", "running", "scan", "searchsorted", "sort", "topk"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..diagnostics import unknown_name
 from ..dialects.sym.expr import SymExpr
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
-from ..te.extern import Statements, extern
+from ..te.statements import Statements, filled
 from ..te.tensor import Tensor
 from .broadcast import broadcast_indices, broadcast_shapes
 from .util import Indices, normalize_axis
@@ -48,7 +49,7 @@ def _written(
             at = place(i)
             b.store(out, at, REDUCTIONS[reduction](out(*at), update(i)))
 
-    return extern([("out_buf", data.dims, data.type)], [data, *inputs], body, name)[0]
+    return filled([("out_buf", data.dims, data.type)], [data, *inputs], body, name)[0]
 
 
 def _wrapped(value: PrimExpr, extent: SymExpr) -> PrimExpr:
@@ -67,6 +68,24 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int, 
     return _written(
         data, [indices, updates], indices.dims, at, lambda i: updates(*i), reduction, "scatter_elements_generic"
     )
+
+
+def known_reduction(name: str) -> str:
+    """`name`. Raises `NameLookupError` where it is none of `REDUCTIONS`."""
+    if name not in REDUCTIONS:
+        raise unknown_name("reduction", name, REDUCTIONS)
+    return name
+
+
+def scatter_nd_first(data: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
+    """`scatter_nd` with the positions in the first dimension of `indices`."""
+    depth, outer = indices.dims[0].constant or 0, indices.ndim - 1
+
+    def at(i: Indices) -> list[PrimExpr]:
+        return [*(_wrapped(indices(n, *i[:outer]), data.dims[n]) for n in range(depth)), *i[outer:]]
+
+    dims = [*indices.dims[1:], *data.dims[depth:]]
+    return _written(data, [indices, updates], dims, at, lambda i: updates(*i), reduction, "scatter_nd_generic")
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
@@ -99,4 +118,4 @@ def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulat
     return _written(data, [*indices, values], dims, at, update, reduction, "index_put_generic")
 
 
-__all__ = ["index_put", "scatter_elements", "scatter_nd"]
+__all__ = ["index_put", "known_reduction", "scatter_elements", "scatter_nd", "scatter_nd_first"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i64
@@ -171,6 +171,41 @@ def take(a: Tensor, indices: Tensor | PrimExpr | int, axis: int | None = None, m
     return over_axes([*a.dims[:place], *middle, *a.dims[place + 1 :]], element, "T_take", "injective")
 
 
+def take_batched(a: Tensor, indices: Tensor, axis: int, batch_dims: int, mode: str = "clip") -> Tensor:
+    """`take` where the first `batch_dims` dimensions of both tensors are the same. Raises `ShapeError` otherwise."""
+    place = normalize_axis(axis, a.ndim)
+    if not batch_dims <= min(place, indices.ndim):
+        raise ShapeError(
+            "take: the axis is one of the batch", expected=f"at most {place} batch dimensions", found=batch_dims
+        )
+    middle = indices.dims[batch_dims:]
+    bounded = _BOUNDED.get(mode)
+    if bounded is None:
+        raise unknown_name("mode of take", mode, _BOUNDED)
+
+    def element(i: Indices) -> PrimExpr:
+        inner = i[place : place + len(middle)]
+        at = indices(*i[:batch_dims], *inner)
+        return bounded(a, i[:place], at, i[place + len(middle) :], a.dims[place])
+
+    return over_axes([*a.dims[:place], *middle, *a.dims[place + 1 :]], element, "T_take", "injective")
+
+
+def layout_transform(
+    x: Tensor, dims: Sequence[SymExpr], source: Callable[[Sequence[PrimExpr]], Sequence[PrimExpr]], padded: bool
+) -> Tensor:
+    """The tensor of shape `dims` whose element at i is that of `x` at source(i), 0 outside of `x` where `padded`."""
+
+    def element(i: Indices) -> PrimExpr:
+        at = source(i)
+        if not padded:
+            return x(*at)
+        inside = tx.logical_and(*(tx.less(v, from_sym(d)) for v, d in zip(at, x.dims, strict=True)))
+        return tx.if_then_else(inside, x(*at), tx.const(0, x.type))
+
+    return over_axes(dims, element, "T_layout_trans", "injective")
+
+
 def _take_fast(a: Tensor, before: Indices, at: PrimExpr, after: Indices, extent: SymExpr) -> PrimExpr:
     return a(*before, at, *after)
 
@@ -220,10 +255,12 @@ __all__ = [
     "concatenate",
     "expand_dims",
     "flatten",
+    "layout_transform",
     "matmul",
     "reshape",
     "split",
     "squeeze",
     "take",
+    "take_batched",
     "transpose",
 ]

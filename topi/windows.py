@@ -52,7 +52,7 @@ def _width(width: SymExpr | int, like: PrimExpr) -> PrimExpr:
     return from_sym(width).astype(like.type) if isinstance(width, SymExpr) else tx.const(width, like.type)
 
 
-def pad_by(x: Tensor, widths: Padding, mode: str) -> Tensor:
+def pad_by(x: Tensor, widths: Padding, mode: str, name: str | None = None) -> Tensor:
     """`x` continued by its own elements: `reflect`, `replicate` (the edge) or `circular`."""
     dims = [d + (b + a) for d, (b, a) in zip(x.dims, widths, strict=True)]
     source = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}[mode]
@@ -62,7 +62,7 @@ def pad_by(x: Tensor, widths: Padding, mode: str) -> Tensor:
         rows = zip(i, x.dims, widths, strict=True)
         return x(*(source(_shifted(v, b), from_sym(d)) if b or a else v for v, d, (b, a) in rows))
 
-    return compute(dims, element, names[mode], "injective,pad")
+    return compute(dims, element, name or names[mode], "injective,pad")
 
 
 def _reflected(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
@@ -170,8 +170,8 @@ def transposed_convolution(
     return compute(list(out_shape), element, "compute", "", None, arranged(out_places, ["b", "c", *letters]))
 
 
-def dilate(x: Tensor, strides: Sequence[int]) -> Tensor:
-    """`x` with strides - 1 zeros between neighbours."""
+def dilate(x: Tensor, strides: Sequence[int], value: float = 0, name: str = "data_dilate") -> Tensor:
+    """`x` with strides - 1 times `value` between neighbours."""
     if builtins.all(s == 1 for s in strides):
         return x
     dims = [(d - 1) * s + 1 for d, s in zip(x.dims, strides, strict=True)]
@@ -180,9 +180,9 @@ def dilate(x: Tensor, strides: Sequence[int]) -> Tensor:
         spread = [(v, tx.const(s, v.type)) for v, s in zip(i, strides, strict=True) if s > 1]
         there = tx.logical_and(*(tx.equal(tx.floormod(v, s), 0) for v, s in spread))
         own = x(*(tx.floordiv(v, tx.const(s, v.type)) for v, s in zip(i, strides, strict=True)))
-        return tx.if_then_else(there, own, tx.const(0, x.type))
+        return tx.if_then_else(there, own, tx.const(value, x.type))
 
-    return compute(dims, element, "data_dilate", "injective,dilate")
+    return compute(dims, element, name, "injective,dilate")
 
 
 def pool(
@@ -241,6 +241,12 @@ def _inside(i: PrimExpr, extent: SymExpr, before: int, size: int, stride: int, d
 
 def adaptive_avg_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places) -> Tensor:
     """The mean of window i, which reaches from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    return adaptive_pool(data, out_shape, places, "avg")
+
+
+def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, kind: str) -> Tensor:
+    """The mean (`avg`) or the greatest (`max`) of window i, from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    reducer, step = (red.max, "adaptive_pool_max") if kind == "max" else (red.sum, "adaptive_pool_sum")
     pairs = [(data.dims[p], out_shape[p]) for p in places[2:]]
     extents = [_longest(n, m) for n, m in pairs]
     window = [IterVar(f"rv{k}", Const(0, e.dtype), e, is_reduction=True) for k, e in enumerate(extents)]
@@ -256,9 +262,11 @@ def adaptive_avg_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places
         rows = zip(where, ends, pairs, strict=True)
         needed = [tx.less(v, high) for v, (_, high), (n, m) in rows if (n % m).constant != 0]
         value = data(*arranged(places, [batch, channel, *where]))
-        return red.sum(value, axis=window, where=tx.logical_and(*needed) if needed else None)
+        return reducer(value, axis=window, where=tx.logical_and(*needed) if needed else None)
 
-    total = over_axes(out_shape, element, "adaptive_pool_sum", "adaptive_pool_sum")
+    total = over_axes(out_shape, element, step, step)
+    if kind == "max":
+        return total
 
     def mean(i: Indices) -> PrimExpr:
         count = tx.const(1, data.dims[0].dtype)
@@ -292,6 +300,7 @@ def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
 
 __all__ = [
     "adaptive_avg_pool",
+    "adaptive_pool",
     "convolution",
     "dilate",
     "pad_by",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from xdsl.ir import Operation
 
+from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.sym.expr import Var
 from ..dialects.tir import IterKind
 from ..ir.affine import expr_of
 from ..schedule import Schedule, checks
 from ..schedule import state as st
-from ..schedule.handles import BlockRV
+from ..schedule.handles import RV, BlockRV
 
 PARALLEL, VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
 UNROLL_EXPLICIT, UNROLL_IMPLICIT = "meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit"
@@ -70,9 +72,9 @@ def is_reduction(block: tir.BlockOp) -> bool:
 def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
     """Whether something that the block reads is read again at other places: tiling makes that cheap.
 
-    A block with one output, trivially bound, some of whose spatial iterators are not in the index of what it reads.
+    A reduction with one output, trivially bound, some of whose spatial iterators are not in the index of what it reads.
     """
-    if len(block.writes) != 1 or not block.reads or not has_trivial_bindings(block):
+    if is_spatial(block) or len(block.writes) != 1 or not block.reads or not has_trivial_bindings(block):
         return False
     written = block.writes[0].buffer
     pairs = zip(block.iter_vars, block.kinds, block.extents, strict=True)
@@ -91,16 +93,30 @@ def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
 
 
 def is_write_cache(block: tir.BlockOp) -> bool:
-    """Whether a block copies one buffer to another, element by element."""
-    if len(block.writes) != 1 or len(block.reads) != 1 or not is_spatial(block):
+    """Whether a block gives each element of what it reads to one place, in the same order: it can follow tiles."""
+    if len(block.writes) != 1 or not block.reads or not is_spatial(block):
         return False
-    read, written = block.reads[0], block.writes[0]
-    return [expr_of(s) for s in read.starts] == [expr_of(s) for s in written.starts]
+    order = {expr_of(start): k for k, start in enumerate(block.writes[0].starts)}
+    for read in block.reads:
+        places = [order.get(expr_of(start), -1) for start in read.starts]
+        if -1 in places or any(a >= b for a, b in pairwise(places)):
+            return False
+    return True
 
 
-def block_of(sch: Schedule, rv: BlockRV) -> Any:
-    """The operation that a handle stands for."""
-    return sch.get(rv)
+def is_there(sch: Schedule, rv: RV) -> bool:
+    """Whether what a handle stands for is still in the module."""
+    try:
+        sch.get(rv)
+    except TiraxError:
+        return False
+    return True
+
+
+def is_all_spatial(sch: Schedule, root: BlockRV) -> bool:
+    """Whether all blocks of a function have spatial iterators only."""
+    func = st.function_around(sch.get(root))
+    return all(is_spatial(op) for op in func.walk() if isinstance(op, tir.BlockOp))
 
 
 def iter_kind_of(loop: tir.ForOp) -> IterKind:

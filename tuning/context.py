@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..diagnostics import TiraxError
 from ..ir.module import IRModule
+from ..schedule import Schedule
 from ..schedule.random import Random
 from ..target import Target
 
 if TYPE_CHECKING:
+    from .search.strategy import SearchStrategy
     from .space.generator import SpaceGenerator
+    from .types import MeasureCandidate, RunnerResult
 
 
 @dataclass
@@ -26,7 +32,7 @@ class TuneContext:
     mod: IRModule | None = None
     target: Target | str | None = None
     space_generator: SpaceGenerator | None = None
-    search_strategy: Any = None
+    search_strategy: SearchStrategy | None = None
     task_name: str = "main"
     rand_state: int = -1
     num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -35,14 +41,61 @@ class TuneContext:
     def __post_init__(self) -> None:
         self.target = Target(self.target) if isinstance(self.target, str) else self.target or Target("llvm")
         self.random = Random(self.rand_state)
-        if self.space_generator is not None:
-            self.space_generator.initialize(self)
+        for part in (self.space_generator, self.search_strategy):
+            if part is not None:
+                part.initialize(self)
 
     @property
     def cores(self) -> int:
         """The number of cores of the target."""
         assert isinstance(self.target, Target)
         return self.target.cores
+
+    def clone(self) -> TuneContext:
+        """A context of its own for the same module, with a strategy of its own."""
+        strategy = None if self.search_strategy is None else self.search_strategy.clone()
+        return TuneContext(
+            self.mod,
+            self.target,
+            copy.copy(self.space_generator),
+            strategy,
+            self.task_name,
+            self.random.fork(),
+            self.num_threads,
+            self.logger,
+        )
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int = 64,
+        design_spaces: Sequence[Schedule] | None = None,
+        database: Any = None,
+        cost_model: Any = None,
+    ) -> None:
+        """Let the search begin, with the design spaces of the generator unless others are given."""
+        spaces = self.generate_design_space() if design_spaces is None else design_spaces
+        self._strategy.pre_tuning(max_trials, num_trials_per_iter, spaces, database, cost_model)
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The next candidates of the search, None where there are no more."""
+        return self._strategy.generate_measure_candidates()
+
+    def notify_runner_results(
+        self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
+    ) -> None:
+        """Let the search know what was measured."""
+        self._strategy.notify_runner_results(measure_candidates, results)
+
+    def post_tuning(self) -> None:
+        """Let the search end."""
+        self._strategy.post_tuning()
+
+    @property
+    def _strategy(self) -> SearchStrategy:
+        if self.search_strategy is None:
+            raise TiraxError("the task has no search strategy", hint="TuneContext(…, search_strategy=…)")
+        return self.search_strategy
 
     def generate_design_space(self) -> list[Any]:
         """The schedules that the space generator makes of the module."""

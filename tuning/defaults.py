@@ -58,10 +58,20 @@ def _rules() -> list[Any]:
 
 def _postprocessors() -> list[Any]:
     from .postprocessors.disallow_dynamic_loop import DisallowDynamicLoop
+    from .postprocessors.rewrite_layout import RewriteLayout
     from .postprocessors.rewrite_parallel_vectorize_unroll import RewriteParallelVectorizeUnroll
     from .postprocessors.rewrite_reduction_block import RewriteReductionBlock
+    from .postprocessors.rewrite_tensorize import RewriteTensorize
+    from .postprocessors.verify_on_cpu import VerifyOnCPU
 
-    return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
+    return [
+        DisallowDynamicLoop(),
+        RewriteParallelVectorizeUnroll(),
+        RewriteReductionBlock(),
+        RewriteTensorize(vectorize_init_loop=True),
+        RewriteLayout(),
+        VerifyOnCPU(),
+    ]
 
 
 def _mutators() -> dict[Any, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,11 +55,12 @@ class BuilderResult:
 
 @dataclass
 class RunnerInput:
-    """A built module to measure."""
+    """A built module to measure; `reference_path` is the unscheduled one that its results are compared with."""
 
     artifact_path: str
     device_type: str
     args_info: list[TensorInfo]
+    reference_path: str | None = None
 
 
 @dataclass
@@ -99,6 +101,11 @@ class TuningRecord:
     def mean(self) -> float:
         """The mean of the seconds, infinite where there are none."""
         return sum(self.run_secs) / len(self.run_secs) if self.run_secs else float("inf")
+
+    @property
+    def median(self) -> float:
+        """The median of the seconds, infinite where there are none."""
+        return statistics.median(self.run_secs) if self.run_secs else float("inf")
 
     def as_measure_candidate(self) -> MeasureCandidate:
         """The record's trace applied to its workload. Raises `ScheduleError` where it does not fit."""

@@ -20,14 +20,28 @@ from ..runtime import (
 )
 
 if TYPE_CHECKING:
-    from . import error, ir, nd, relax, runtime, script, target, te, testing, tir, topi, transform
+    from . import error, ir, meta_schedule, nd, relax, runtime, script, target, te, testing, tir, topi, transform
     from .compilation import build, compile
 
 __tirax_script_dialect__ = "tvm"
 __version__ = "0.20.0"
 
 _MODULES = frozenset(
-    ("error", "ir", "nd", "relax", "runtime", "script", "target", "te", "testing", "tir", "topi", "transform")
+    (
+        "error",
+        "ir",
+        "meta_schedule",
+        "nd",
+        "relax",
+        "runtime",
+        "script",
+        "target",
+        "te",
+        "testing",
+        "tir",
+        "topi",
+        "transform",
+    )
 )
 
 
@@ -59,6 +73,7 @@ __all__ = [
     "error",
     "get_global_func",
     "ir",
+    "meta_schedule",
     "nd",
     "register_func",
     "relax",

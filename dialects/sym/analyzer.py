@@ -88,6 +88,12 @@ class Analyzer:
         self._bounds: dict[Var, Interval] = {}
         self._residues: dict[Var, Residue] = {}
 
+    def copy(self) -> Analyzer:
+        """Another analyzer that knows the same, and may learn more."""
+        out = Analyzer()
+        out._bounds, out._residues = dict(self._bounds), dict(self._residues)
+        return out
+
     def bind(self, var: Var, low: Number, high: Number = inf, *, multiple_of: int = 1) -> None:
         """The variable is from `low` to `high`, both included, and a multiple of `multiple_of`."""
         self._bounds[var] = Interval(low, high)

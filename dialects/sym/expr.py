@@ -263,7 +263,12 @@ _COMMUTATIVE = frozenset({"min", "max", "eq", "ne", "and", "or"})
 
 
 def _widest(exprs: Iterable[SymExpr]) -> IntegerType:
-    return max((e.dtype for e in exprs), key=lambda t: t.width.data)
+    widest: IntegerType | None = None
+    for e in exprs:
+        if widest is None or (e.dtype is not widest and e.dtype.width.data > widest.width.data):
+            widest = e.dtype
+    assert widest is not None
+    return widest
 
 
 def _like(value: ExprLike, other: ExprLike) -> SymExpr:
@@ -301,7 +306,9 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
     kept = _join_div_mod({t: c for t, c in terms.items() if c})
     if not kept:
         return Const(offset, dtype)
-    dtype = max(dtype, _widest(kept), key=lambda t: t.width.data)
+    found = _widest(kept)
+    if found is not dtype and found.width.data > dtype.width.data:
+        dtype = found
     if len(kept) == 1 and offset == 0:
         ((term, c),) = kept.items()
         if c == 1:

@@ -7,7 +7,7 @@ from xdsl.ir import Dialect, Operation
 from .blocks import *  # noqa: F403
 from .blocks import BlockOp, InitOp, ReadsOp, WritesOp
 from .buffers import *  # noqa: F403
-from .buffers import AllocBufferOp, AllocConstOp, DeclBufferOp, MatchBufferOp
+from .buffers import AllocateOp, AllocBufferOp, AllocConstOp, DeclBufferOp, MatchBufferOp
 from .control_flow import *  # noqa: F403
 from .control_flow import ForOp, IfOp, WhileOp
 from .expressions import *  # noqa: F403
@@ -34,6 +34,7 @@ STATEMENT_OPS: list[type[Operation]] = [
     WhileOp,
     AssertOp,
     AttrOp,
+    AllocateOp,
     AllocBufferOp,
     AllocConstOp,
     DeclBufferOp,

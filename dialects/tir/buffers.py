@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -24,13 +25,17 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...diagnostics import DTypeError
 from ..assembly import parse_value
+from ..dtypes import dtype_name
 from ..relax.data import TensorDataAttr
+from ..relax.operator import PyValue
+from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import ExprLike, SymExpr
 from ..sym.text import expr_text, parse_expr
 from .expressions import check_indices
-from .types import BufferType, HandleType
+from .types import GLOBAL, BufferType, HandleType
 
 
 class _BufferDef(IRDLOperation):
@@ -72,6 +77,64 @@ class AllocConstOp(IRDLOperation):
 
 
 @irdl_op_definition
+class AllocateOp(IRDLOperation):
+    """`%h = tir.allocate [n, 4] f32`: the address of memory that lives until the end of the region around it.
+
+    `tir.allocate [16] f32 scope "local" annotations {…}`. Buffers over it are made by `tir.decl_buffer`.
+    """
+
+    name = "tir.allocate"
+    extents_attr = prop_def(Dims)
+    dtype = prop_def(Attribute)
+    scope = prop_def(StringAttr)
+    annotations = opt_prop_def(DictionaryAttr)
+    result = result_def(HandleType)
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(
+        self,
+        extents: Sequence[ExprLike | str],
+        dtype: Attribute,
+        scope: str = "global",
+        *,
+        annotations: dict[str, PyValue] | DictionaryAttr | None = None,
+    ):
+        properties: dict[str, Attribute | None] = {
+            "extents_attr": dims_attr(extents),
+            "dtype": dtype,
+            "scope": GLOBAL if scope == "global" else StringAttr(scope),
+            "annotations": function_attrs(annotations),
+        }
+        place = HandleType(dtype, cast(StringAttr, properties["scope"]))
+        super().__init__(properties=properties, result_types=[place])
+
+    @property
+    def extents(self) -> list[SymExpr]:
+        return [d.data for d in self.extents_attr]
+
+    def verify_(self) -> None:
+        try:
+            dtype_name(self.dtype)
+        except DTypeError as error:
+            raise VerifyException(error.message) from error
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" [{', '.join(map(expr_text, self.extents))}] ")
+        printer.print_attribute(self.dtype)
+        if self.scope != GLOBAL:
+            printer.print_string(" scope ")
+            printer.print_attribute(self.scope)
+        print_attr_dict(printer, self.annotations, "annotations")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        extents = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
+        dtype = parser.parse_type()
+        scope = parser.parse_str_literal() if parser.parse_optional_keyword("scope") is not None else "global"
+        return cls(extents, dtype, scope, annotations=parse_attr_dict(parser, "annotations"))
+
+
+@irdl_op_definition
 class DeclBufferOp(IRDLOperation):
     """`%B = tir.decl_buffer %h : !tir.buffer<…>`: a buffer at an address."""
 
@@ -79,10 +142,21 @@ class DeclBufferOp(IRDLOperation):
     data = operand_def(HandleType)
     result = result_def(BufferType)
     traits = traits_def(Pure())
-    assembly_format = "$data attr-dict `:` type($result)"
 
     def __init__(self, data: SSAValue, buffer_type: BufferType):
         super().__init__(operands=[data], result_types=[buffer_type])
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.data)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        data = parse_value(parser)
+        parser.parse_punctuation(":")
+        return cls(data, cast(BufferType, parser.parse_type()))
 
 
 @irdl_op_definition

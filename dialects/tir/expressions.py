@@ -11,9 +11,12 @@ from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    ArrayAttr,
     FloatAttr,
+    IntAttr,
     IntegerAttr,
     IntegerType,
+    NoneType,
     StringAttr,
     VectorType,
     i1,
@@ -32,17 +35,31 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import ConstantLike, HasParent, IsTerminator, MemoryReadEffect, Pure, RecursiveMemoryEffect
+from xdsl.traits import (
+    ConstantLike,
+    HasParent,
+    IsTerminator,
+    MemoryReadEffect,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolTable,
+    SymbolUserOpInterface,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
-from ..dtypes import is_float, lanes_of, scalar_of
+from ..dtypes import bit_width, is_float, lanes_of, scalar_of
 from .types import HANDLE, BufferType, HandleType
 
 
 def with_lanes(dtype: Attribute, like: Attribute) -> Attribute:
     """`dtype` as a vector where `like` is one, of as many lanes."""
     lanes = lanes_of(like)
+    return dtype if lanes == 1 else VectorType(dtype, [lanes])
+
+
+def with_lanes_of(dtype: Attribute, lanes: int) -> Attribute:
+    """`dtype` itself for one lane, else a vector of it."""
     return dtype if lanes == 1 else VectorType(dtype, [lanes])
 
 
@@ -221,6 +238,15 @@ class ReinterpretOp(IRDLOperation):
     def __init__(self, value: SSAValue, dtype: Attribute):
         super().__init__(operands=[value], result_types=[dtype])
 
+    def verify_(self) -> None:
+        bits = [_total_bits(t) for t in (self.value.type, self.result.type)]
+        if bits[0] != bits[1]:
+            raise VerifyException(f"tir.reinterpret changes the number of bits: {bits[0]} -> {bits[1]}")
+
+
+def _total_bits(t: Attribute) -> int:
+    return 64 if isinstance(t, HandleType) else bit_width(scalar_of(t)) * lanes_of(t)
+
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
@@ -314,7 +340,50 @@ class YieldOp(IRDLOperation):
 def _yield_parents() -> tuple[type[Operation], ...]:
     from .control_flow import WhileOp
 
-    return (IfThenElseOp, WhileOp)
+    return (IfThenElseOp, LetInOp, WhileOp)
+
+
+@irdl_op_definition
+class LetInOp(IRDLOperation):
+    """`%r = tir.let_in %x = %v {… tir.yield %y : f32}`: an expression in which a value has a name (TVM's Let)."""
+
+    name = "tir.let_in"
+    value = operand_def()
+    result = result_def()
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, value: SSAValue, body: Region):
+        last = body.block.last_op
+        types = [last.value.type] if isinstance(last, YieldOp) else []
+        super().__init__(operands=[value], result_types=types, regions=[body])
+
+    @property
+    def var(self) -> SSAValue:
+        """The name, an argument of the body."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        args, last = self.body.block.args, self.body.block.last_op
+        if len(args) != 1 or args[0].type != self.value.type:
+            raise VerifyException("the body of tir.let_in has one argument, of the type of the value")
+        if not isinstance(last, YieldOp) or last.value.type != self.result.type:
+            raise VerifyException(f"the body of tir.let_in must end with tir.yield of {self.result.type}")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.var)
+        printer.print_string(" = ")
+        printer.print_ssa_value(self.value)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        var = parser.parse_argument(expect_type=False)
+        parser.parse_punctuation("=")
+        value = parse_value(parser)
+        return cls(value, parser.parse_region([var.resolve(value.type)]))
 
 
 @irdl_op_definition
@@ -366,6 +435,8 @@ def check_indices(op: Operation, buffer: SSAValue, indices: Sequence[SSAValue]) 
     for index in indices:
         if not isinstance(scalar_of(index.type), IntegerType):
             raise VerifyException(f"{op.name}: an index must be an integer, found {index.type}")
+    if any(isinstance(index.type, VectorType) for index in indices[:-1]):
+        raise VerifyException(f"{op.name}: only the last index may be a vector")
 
 
 def print_access(printer: Printer, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
@@ -411,6 +482,53 @@ class BroadcastOp(IRDLOperation):
         super().__init__(operands=[value], result_types=[VectorType(value.type, [lanes])])
 
 
+@irdl_op_definition
+class ShuffleOp(IRDLOperation):
+    """`%v = tir.shuffle [%a, %b] [0, 5] : f32`: lanes, by number, of all the vectors (or scalars) behind each other."""
+
+    name = "tir.shuffle"
+    vectors = var_operand_def()
+    lanes = prop_def(ArrayAttr[IntAttr])
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, vectors: Sequence[SSAValue], lanes: Sequence[int]):
+        element = scalar_of(vectors[0].type)
+        result = element if len(lanes) == 1 else VectorType(element, [len(lanes)])
+        properties = {"lanes": ArrayAttr(IntAttr(i) for i in lanes)}
+        super().__init__(operands=[vectors], properties=properties, result_types=[result])
+
+    def verify_(self) -> None:
+        elements = {scalar_of(v.type) for v in self.vectors}
+        if len(elements) != 1:
+            raise VerifyException("tir.shuffle of vectors of several types, or of none")
+        count = sum(lanes_of(v.type) for v in self.vectors)
+        wrong = [i.data for i in self.lanes if not 0 <= i.data < count]
+        if wrong or not self.lanes.data:
+            raise VerifyException(f"tir.shuffle: lane {wrong[0]} of {count}" if wrong else "tir.shuffle gives no lane")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        with printer.in_square_brackets():
+            printer.print_list(self.vectors, printer.print_ssa_value)
+        printer.print_string(f" [{', '.join(str(i.data) for i in self.lanes)}] : ")
+        printer.print_attribute(scalar_of(self.result.type))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        vectors = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_value(parser))
+        lanes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_integer())
+        parser.parse_punctuation(":")
+        parser.parse_type()
+        if not vectors or not lanes:
+            parser.raise_error("tir.shuffle takes vectors and numbers of lanes, at least one of each")
+        return cls(vectors, lanes)
+
+
+VOID = NoneType()
+"""The type of a call that gives nothing."""
+
+
 class CallExpr(IRDLOperation):
     """`%r = tir.call_intrin "exp"(%x) : (f32) -> f32`."""
 
@@ -426,6 +544,7 @@ class CallExpr(IRDLOperation):
         printer.print_attribute(self.func)
         with printer.in_parens():
             printer.print_list(self.call_args, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
 
@@ -433,8 +552,11 @@ class CallExpr(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         func = parser.parse_str_literal()
         args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
+        attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        return cls(func, args, parser.parse_type())
+        op = cls(func, args, parser.parse_type())
+        op.attributes = attributes
+        return op
 
 
 @irdl_op_definition
@@ -453,6 +575,68 @@ class CallExternOp(CallExpr):
 
 
 @irdl_op_definition
+class CallPureExternOp(CallExpr):
+    """A C function without effects."""
+
+    name = "tir.call_pure_extern"
+    traits = traits_def(Pure())
+
+
+class _CallsFunction(SymbolUserOpInterface):
+    """The callee, where the module has it, takes the arguments and gives the result."""
+
+    def verify(self, op: Operation) -> None:
+        from .function import FuncOp
+
+        assert isinstance(op, CallOp)
+        callee = SymbolTable.lookup_symbol(op, op.func.data)
+        if not isinstance(callee, FuncOp):
+            return
+        if len(callee.params) != len(op.call_args):
+            raise VerifyException(f"@{op.func.data} takes {len(callee.params)} arguments, found {len(op.call_args)}")
+        for i, (param, value) in enumerate(zip(callee.params, op.call_args, strict=True)):
+            is_address = isinstance(param.type, BufferType | HandleType)
+            if not isinstance(value.type, HandleType) if is_address else value.type != param.type:
+                raise VerifyException(f"argument {i} of @{op.func.data} is of {value.type}, not {param.type}")
+        if op.result.type != (VOID if callee.ret_type is None else callee.ret_type):
+            raise VerifyException(f"@{op.func.data} does not give {op.result.type}")
+
+
+@irdl_op_definition
+class CallOp(CallExpr):
+    """`tir.call @g(%h, %n) : none`: another tensor function of the module; its buffers are given by address.
+
+    The result is the scalar that the function returns, none where it returns nothing. An address that is that of a
+    buffer (`tir.buffer_data`) gives the callee's symbolic extents from the buffer's. Functions must not call
+    themselves, directly or not.
+    """
+
+    name = "tir.call"
+    SIZES: ClassVar[str] = "tirax.sizes"
+    """The attribute for the callee's symbolic variables, where the buffers that say them are flat already."""
+    traits = traits_def(_CallsFunction())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.func.data)
+        with printer.in_parens():
+            printer.print_list(self.call_args, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        func = parser.parse_symbol_name().data
+        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(func, args, parser.parse_type())
+        op.attributes = attributes
+        return op
+
+
+@irdl_op_definition
 class CallPackedOp(CallExpr):
     """A packed function by name; a buffer among the arguments is passed as an array."""
 
@@ -465,6 +649,13 @@ class CallLLVMIntrinOp(CallExpr):
 
     name = "tir.call_llvm_intrin"
     traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class CallLLVMEffectOp(CallExpr):
+    """An LLVM intrinsic that does something beside its result: `tir.call_llvm_effect "llvm.prefetch"(…) : none`."""
+
+    name = "tir.call_llvm_effect"
 
 
 @irdl_op_definition
@@ -488,6 +679,12 @@ class StringImmOp(IRDLOperation):
         return cls(parser.parse_str_literal())
 
 
+def address_type(buffer: SSAValue) -> HandleType:
+    """The type of an address in a buffer."""
+    t = cast(BufferType, buffer.type)
+    return HandleType(t.dtype, t.scope)
+
+
 @irdl_op_definition
 class BufferDataOp(IRDLOperation):
     """`%h = tir.buffer_data %X : !tir.buffer<…>`: the pointer to a buffer's memory (`X.data`)."""
@@ -498,7 +695,7 @@ class BufferDataOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, buffer: SSAValue):
-        super().__init__(operands=[buffer], result_types=[HANDLE])
+        super().__init__(operands=[buffer], result_types=[address_type(buffer)])
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -517,14 +714,19 @@ EXPRESSION_OPS: list[type[Operation]] = [
     ReinterpretOp,
     SelectOp,
     IfThenElseOp,
+    LetInOp,
     YieldOp,
     LoadOp,
     RampOp,
     BroadcastOp,
+    ShuffleOp,
     CallIntrinOp,
     CallExternOp,
+    CallPureExternOp,
+    CallOp,
     CallPackedOp,
     CallLLVMIntrinOp,
+    CallLLVMEffectOp,
     StringImmOp,
     BufferDataOp,
 ]

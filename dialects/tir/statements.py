@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import StringAttr, i1
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -26,7 +28,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value
+from ..assembly import parse_optional_value, parse_value
 from .control_flow import with_block
 from .expressions import check_indices, element_type, parse_access, print_access
 from .types import BufferType
@@ -107,22 +109,43 @@ class AssertOp(IRDLOperation):
 
 @irdl_op_definition
 class AttrOp(IRDLOperation):
-    """`tir.attr "key" %v {…}`: a note on a body (TVM's AttrStmt)."""
+    """`tir.attr "key" %v {…}`: a note on a body (TVM's AttrStmt).
+
+    What it is about, `on`, is 0 where nothing is said, else an attribute or a value: `tir.attr "key" %v on "name" {…}`,
+    `tir.attr "key" %v on %h {…}`.
+    """
 
     name = "tir.attr"
     key = prop_def(StringAttr)
+    node_attr = opt_prop_def(Attribute)
     value = operand_def()
+    node_value = opt_operand_def()
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect(), NoTerminator())
 
-    def __init__(self, key: str, value: SSAValue, body: Region):
-        super().__init__(operands=[value], properties={"key": StringAttr(key)}, regions=[body])
+    def __init__(self, key: str, value: SSAValue, body: Region, on: Attribute | SSAValue | None = None):
+        is_value = isinstance(on, SSAValue)
+        super().__init__(
+            operands=[value, [on] if is_value else []],
+            properties={"key": StringAttr(key), "node_attr": None if is_value else on},
+            regions=[body],
+        )
+
+    @property
+    def on(self) -> Attribute | SSAValue | None:
+        return self.node_attr if self.node_value is None else self.node_value
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.key)
         printer.print_string(" ")
         printer.print_ssa_value(self.value)
+        if self.node_value is not None:
+            printer.print_string(" on ")
+            printer.print_ssa_value(self.node_value)
+        elif self.node_attr is not None:
+            printer.print_string(" on ")
+            printer.print_attribute(self.node_attr)
         printer.print_string(" ")
         printer.print_region(self.body)
 
@@ -130,4 +153,7 @@ class AttrOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         key = parser.parse_str_literal()
         value = parse_value(parser)
-        return cls(key, value, with_block(parser.parse_region()))
+        on: Attribute | SSAValue | None = None
+        if parser.parse_optional_keyword("on") is not None:
+            on = parse_optional_value(parser) or parser.parse_attribute()
+        return cls(key, value, with_block(parser.parse_region()), on)

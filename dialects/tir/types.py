@@ -31,9 +31,38 @@ DEFAULT_ALIGN = 64
 
 @irdl_attr_definition
 class HandleType(ParametrizedAttribute, TypeAttribute):
-    """An opaque pointer."""
+    """A pointer, `!tir.handle`; one to known elements is `!tir.handle<f32>`, or `!tir.handle<f32, "shared">`."""
 
     name = "tir.handle"
+    dtype: Attribute
+    scope: StringAttr
+
+    def __init__(self, dtype: Attribute = _NONE, scope: StringAttr = GLOBAL):
+        super().__init__(dtype, scope)
+
+    @property
+    def element(self) -> Attribute | None:
+        """The type of the elements, None where it is not known."""
+        return None if isinstance(self.dtype, NoneAttr) else self.dtype
+
+    def print_parameters(self, printer: Printer) -> None:
+        if self.element is None:
+            return
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.dtype)
+            if self.scope != GLOBAL:
+                printer.print_string(", ")
+                printer.print_attribute(self.scope)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        if parser.parse_optional_punctuation("<") is None:
+            return (_NONE, GLOBAL)
+        dtype, scope = parser.parse_type(), GLOBAL
+        if parser.parse_optional_punctuation(",") is not None:
+            scope = StringAttr(parser.parse_str_literal())
+        parser.parse_punctuation(">")
+        return (dtype, scope)
 
 
 @irdl_attr_definition

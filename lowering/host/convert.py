@@ -32,6 +32,7 @@ from .builder import PTR
 from .entry import relax_entry, tir_entry
 from .function import HostModule
 from .kernels import KERNEL_PREFIX, kernel_of, kernel_symbol
+from .packed_calls import packed_entries
 
 FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"
 
@@ -48,6 +49,7 @@ class ConvertHostToLLVM(Pass):
         module = HostModule({name: kernel_of(f) for name, f in kernels.items()}, recursive_functions(functions))
         entries = [relax_entry(module, f) for f in functions.values()]
         entries += [tir_entry(module, f) for f in kernels.values() if not f.private]
+        entries += [entry for f in kernels.values() for entry in packed_entries(module, f)]
         block = op.body.block
         for function in functions.values():
             block.erase_op(function)
@@ -64,7 +66,7 @@ def _rename_kernels(kernels: dict[str, tir.FuncOp]) -> None:
         function.properties["sym_name"] = StringAttr(kernel_symbol(name))
         function.properties["sym_visibility"] = StringAttr("private")
         for call in function.walk():
-            if isinstance(call, tir.CallExternOp) and call.func.data in kernels:
+            if isinstance(call, tir.CallExternOp | tir.CallPureExternOp | tir.CallOp) and call.func.data in kernels:
                 call.properties["func"] = StringAttr(kernel_symbol(call.func.data))
 
 

@@ -8,7 +8,7 @@ the arena. (With a variable for each object LLVM takes a time that is cubic in t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,8 @@ class HostFunction:
         self.arena: SSAValue | None = None
         self.heap: SSAValue | None = None
         """The variable that holds the arena where it is not on the stack."""
+        self.before_return: Callable[[], object] | None = None
+        """What is done last on the way out."""
         self.owned: list[SSAValue] = []
         """The places that hold objects of the function, in the order in which they were made."""
         self._places = llvm.AllocaOp(self.code.integer(0), PTR, 8)
@@ -102,6 +104,8 @@ class HostFunction:
             self._drop_owned()
         if self.heap is not None:
             code.call("free", [code.load(self.heap)], None)
+        if self.before_return is not None:
+            self.before_return()
         code.add(llvm.ReturnOp.create(operands=(self.cleanup.args[0],)))
         return code.finish(f"entry_{self.name}", PTR, "external")
 

@@ -234,9 +234,21 @@ def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
     statuses = [call_kernel(f, call) for call in calls]
     if state is not None:
         _restore(f, state)
+    if any(call.signature.raises for call in calls):
+        _give_on_exception(f)
     for call, status in zip(calls, statuses, strict=True):
         if call.signature.assertions and status is not None:
             _check_status(f, call.signature, status)
+
+
+def _give_on_exception(f: HostFunction) -> None:
+    """End the function where a packed function that a kernel called has raised."""
+    code = f.code
+    following, failing = code.new_block(), code.new_block()
+    code.branch(code.compare("eq", code.call("PyErr_Occurred", []), code.null), following, failing)
+    code.at(failing)
+    f.leave()
+    code.at(following)
 
 
 def ends_run(signature: KernelSignature) -> bool:

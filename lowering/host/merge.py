@@ -35,6 +35,7 @@ _NAMES: dict[type[Operation], str] = {
     relax.CallPackedOp: "func",
     relax.CallPurePackedOp: "func",
     relax.CallInplacePackedOp: "func",
+    tir.CallOp: "func",
 }
 """The property that names the tir function that an op calls."""
 

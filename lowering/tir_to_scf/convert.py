@@ -36,9 +36,10 @@ class ConvertTirToScf(Pass):
         block = op.body.block
         vector_bits = Target(self.target).vector_bits
         externs: dict[str, func.FuncOp] = {}
+        signatures = {f.sym_name.data: kernel_signature(f) for f in block.ops if isinstance(f, tir.FuncOp)}
         for inner in list(block.ops):
             if isinstance(inner, tir.FuncOp):
-                for made in lower_function(inner, vector_bits, externs):
+                for made in lower_function(inner, vector_bits, externs, signatures):
                     block.insert_op_before(made, inner)
                 inner.detach()
                 inner.erase(safe_erase=False)
@@ -48,9 +49,14 @@ class ConvertTirToScf(Pass):
                 block.add_op(extern)
 
 
-def lower_function(op: tir.FuncOp, vector_bits: int, externs: dict[str, func.FuncOp]) -> list[Operation]:
-    """The kernel of `op` after the constants that it uses; the C functions that it calls are added to `externs`."""
-    signature = kernel_signature(op)
+def lower_function(
+    op: tir.FuncOp, vector_bits: int, externs: dict[str, func.FuncOp], signatures: dict[str, KernelSignature]
+) -> list[Operation]:
+    """The kernel of `op` after the constants that it uses; the C functions that it calls are added to `externs`.
+
+    `signatures` are those of the kernels of the module.
+    """
+    signature = signatures[op.sym_name.data]
     inputs = [param_type(t) for t in signature.params] + [i64] * len(signature.symbolic_vars)
     entry = Block(arg_types=inputs)
     emit = Emitter(entry)
@@ -61,6 +67,8 @@ def lower_function(op: tir.FuncOp, vector_bits: int, externs: dict[str, func.Fun
     statements = Statements(emit, values, memory, vector_bits)
     statements.function_name = signature.name
     statements.externs = externs
+    statements.signatures = signatures
+    statements.number_failures(op, signatures)
     if signature.assertions:
         _begin_status(statements)
     if signature.assertions and signature.result is not None:

@@ -154,6 +154,38 @@ DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
 """Of integers these must not see a zero divisor in a lane that is switched off."""
 
 
+def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:
+    """A division or remainder of integers that never traps.
+
+    By zero it gives 0, and the least integer by -1 wraps, as numpy does: machines trap in both cases.
+    """
+    build, (a, b) = BUILDERS[type(op)], args
+    if _constant(op.rhs) not in (None, 0, -1):
+        return build(emit, op, args)
+    zero, one = emit.constant(0, b.type), emit.constant(1, b.type)
+    by_zero = emit.compare("eq", b, zero)
+    if _kind(op) == "unsigned":
+        found = build(emit, op, (a, emit.select(by_zero, one, b)))
+        return emit.select(by_zero, zero, found) if isinstance(op, _QUOTIENTS) else found
+    by_minus_one = emit.compare("eq", b, emit.constant(-1, b.type))
+    odd = emit.binary(arith.OrIOp, by_zero, by_minus_one)
+    found = build(emit, op, (a, emit.select(odd, one, b)))
+    if not isinstance(op, _QUOTIENTS):
+        return found  # a remainder of a division by one: 0
+    negated = emit.binary(arith.SubiOp, zero, a)
+    return emit.select(by_zero, zero, emit.select(by_minus_one, negated, found))
+
+
+def _constant(value: SSAValue) -> int | float | None:
+    owner = value.owner
+    if isinstance(owner, tir.BroadcastOp):
+        return _constant(owner.value)
+    return owner.py_value if isinstance(owner, tir.ConstOp) else None
+
+
+_QUOTIENTS = (tir.DivOp, tir.FloorDivOp)
+
+
 def is_bool(value: SSAValue) -> bool:
     """Whether a value is a bool or a vector of bools."""
     return element_type(value.type) == i1

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math as pymath
+import re
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, cast
 
-from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import f64
+from xdsl.dialects import arith, llvm, math, vector
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import unknown_name
 from ...dialects import tir
-from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of
+from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.verify import location_of
-from .emitter import NO_FLAGS, REASSOC, Emitter, like
+from .emitter import NO_FLAGS, REASSOC, Emitter, is_vector, lane_count, like, vector_type
+from .lanes import pick_lanes
 from .signature import scalar_type
 
 Call = tir.CallIntrinOp | tir.CallLLVMIntrinOp
@@ -141,6 +146,70 @@ def _ldexp(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     return emit.binary(arith.MulfOp, args[0], power)
 
 
+def _fmod(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """The remainder of the truncated quotient, exact; what has fewer bits goes by way of f32."""
+    dtype = element_type(args[0].type)
+    if bit_width(dtype) >= 32:
+        return emit.pure(llvm.FRemOp, args[:2], args[0].type, {"fastmathFlags": llvm.FastMathAttr(None)})
+    wide = [emit.pure(arith.ExtFOp, (a,), like(a.type, f32)) for a in args[:2]]
+    rest = emit.pure(llvm.FRemOp, wide, wide[0].type, {"fastmathFlags": llvm.FastMathAttr(None)})
+    return emit.pure(arith.TruncFOp, (rest,), args[0].type)
+
+
+def _nextafter(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """One more or less of the bits read as an integer, which is the order of floats of one sign."""
+    x, y = args[:2]
+    dtype = element_type(x.type)
+    bits = like(x.type, IntegerType(bit_width(dtype)))
+    zero = emit.constant(0.0, x.type)
+    grows = emit.binary(arith.XOrIOp, emit.compare("olt", x, y), emit.compare("olt", x, zero))
+    step = emit.select(grows, emit.constant(1, bits), emit.constant(-1, bits))
+    moved = emit.binary(arith.AddiOp, emit.pure(arith.BitcastOp, (x,), bits), step)
+    next_one = emit.pure(arith.BitcastOp, (moved,), x.type)
+    least = emit.pure(arith.BitcastOp, (emit.constant(1, bits),), x.type)
+    from_zero = emit.pure(math.CopySignOp, (least, y), x.type, {"fastmath": NO_FLAGS})
+    next_one = emit.select(emit.compare("oeq", x, zero), from_zero, next_one)
+    next_one = emit.select(emit.compare("oeq", x, y), y, next_one)
+    return emit.select(emit.compare("uno", x, y), emit.constant(pymath.nan, x.type), next_one)
+
+
+def _multiply_shift(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """round(x * y * 2^-(q + s)) of 32 bit integers, computed in 64 bits."""
+    x, y, q, s = (emit.convert(arith.ExtSIOp, extras.ExtSIOp, a, i64) for a in args)
+    return _rounded_shift(emit, x, y, emit.binary(arith.AddiOp, q, s))
+
+
+def _rounded_shift(emit: Emitter, x: SSAValue, y: SSAValue, right: SSAValue) -> SSAValue:
+    one = emit.constant(1, x.type)
+    half = emit.binary(arith.ShLIOp, one, emit.binary(arith.SubiOp, right, one))
+    total = emit.binary(arith.AddiOp, emit.binary(arith.MuliOp, x, y), half)
+    return emit.convert(arith.TruncIOp, extras.TruncIOp, emit.binary(arith.ShRSIOp, total, right), i32)
+
+
+def _multiply_shift_per_axis(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """As `q_multiply_shift`, with shifts to the left before and to the right after, each where it is asked for."""
+    x, y, left, right, q = (emit.convert(arith.ExtSIOp, extras.ExtSIOp, a, i64) for a in args[:5])
+    zero = emit.constant(0, x.type)
+    x = emit.binary(arith.ShLIOp, x, emit.select(args[5], left, zero))
+    return _rounded_shift(emit, x, y, emit.binary(arith.AddiOp, q, emit.select(args[6], right, zero)))
+
+
+def _undefined(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    return emit.constant(0, scalar_or_vector(op.result.type))
+
+
+def _half(number: int) -> Builder:
+    def build(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+        count = lane_count(args[0].type) // 2
+        return pick_lanes(emit, args, range(number * count, (number + 1) * count), element_type(args[0].type))
+
+    return build
+
+
+def _combine(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    return pick_lanes(emit, args, range(2 * lane_count(args[0].type)), element_type(args[0].type))
+
+
 INTRINSICS: dict[str, Builder] = {
     **{name: _unary(name, cls) for name, cls in _UNARY.items()},
     **{name: _binary(cls) for name, cls in _BINARY.items()},
@@ -164,7 +233,17 @@ INTRINSICS: dict[str, Builder] = {
     "shift_right": _shift_right,
     "popcount": _bits(math.CtPopOp),
     "clz": _bits(math.CountLeadingZerosOp),
-    "likely": _same,
+    **dict.fromkeys(("likely", "ignore_loop_partition", "tvm_thread_invariant"), _same),
+    "assume": _same,
+    "undef": _undefined,
+    "type_annotation": _undefined,
+    "fmod": _fmod,
+    "nextafter": _nextafter,
+    "q_multiply_shift": _multiply_shift,
+    "q_multiply_shift_per_axis": _multiply_shift_per_axis,
+    "vectorlow": _half(0),
+    "vectorhigh": _half(1),
+    "vectorcombine": _combine,
 }
 """Name of a pure intrinsic -> builder."""
 
@@ -204,10 +283,43 @@ def build_intrinsic(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAVal
         if name in VECTOR_REDUCTIONS:
             return reduce_lanes(emit, VECTOR_REDUCTIONS[name], args)
     build = table.get(name)
+    if build is None and table is LLVM_INTRINSICS and is_llvm_intrinsic(name):
+        return call_llvm_intrinsic(emit, name, args, scalar_or_vector(op.result.type))
     if build is None:
         known = [*table, *(VECTOR_REDUCTIONS if table is LLVM_INTRINSICS else ())]
         raise unknown_name("intrinsic", name, known, location_of(op))
     return build(emit, op, args)
+
+
+@cache
+def is_llvm_intrinsic(name: str) -> bool:
+    """Whether LLVM knows an intrinsic by this name, with or without the suffixes for its types."""
+    from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs]
+
+    if not re.fullmatch(r"llvm(\.\w+)+", name):
+        return False
+    # LLVM looks at the first parameters of intrinsics that it gives another name: some must be there.
+    module = cast(Any, binding).parse_assembly(f"declare void @{name}({', '.join(['i32'] * 8)})")
+    return "Unknown intrinsic" not in str(module)
+
+
+def call_llvm_intrinsic(emit: Emitter, name: str, args: Sequence[SSAValue], result: Attribute | None) -> SSAValue:
+    """A call of any intrinsic of LLVM, which completes the name; None gives the call that has no result."""
+    properties: dict[str, Attribute] = {
+        "intrin": StringAttr(name),
+        "fastmathFlags": llvm.FastMathAttr(None),
+        "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(args), 0)),
+    }
+    types = () if result is None else (result,)
+    op = llvm.CallIntrinsicOp.create(operands=args, result_types=types, properties=properties)
+    emit.append(op)
+    return op.results[0] if op.results else emit.constant(0, i32)
+
+
+def scalar_or_vector(dtype: Attribute) -> Attribute:
+    """The type below tir of a value of `dtype`."""
+    return like(dtype, scalar_type(element_type(dtype)))
 
 
 def reduce_lanes(emit: Emitter, kind: str, args: Sequence[SSAValue]) -> SSAValue:
@@ -223,10 +335,13 @@ def reduce_lanes(emit: Emitter, kind: str, args: Sequence[SSAValue]) -> SSAValue
     return emit.pure(vector.ReductionOp, (lanes,) if len(args) == 1 else (lanes, args[0]), element, properties)
 
 
-def reinterpret(emit: Emitter, value: SSAValue, target: Attribute) -> SSAValue:
-    """The same bits as elements of another type of the same width."""
+def reinterpret(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """The bits of tir's `source` as `target`: lane by lane (also in vectorized loops), or with other lanes."""
     element = scalar_type(element_type(target))
-    if element == element_type(value.type):
-        return value
-    wanted = like(value.type, element)
-    return emit.pure(arith.BitcastOp, (value,), wanted)
+    wanted = lanes_of(target)
+    if lanes_of(source) == wanted:
+        same = element == element_type(value.type)
+        return value if same else emit.pure(arith.BitcastOp, (value,), like(value.type, element))
+    whole = value if is_vector(value) else emit.broadcast(value, 1)
+    out = emit.pure(vector.BitcastOp, (whole,), vector_type(element, wanted))
+    return out if wanted > 1 else pick_lanes(emit, [out], [0], element)

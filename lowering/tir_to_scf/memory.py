@@ -11,7 +11,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...dialects.tir import BufferType
 from .emitter import Emitter, element_of, vector_type
 from .values import Values
 
@@ -121,7 +120,7 @@ def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue) -> vector.Sto
 def _one_index(indices: Sequence[SSAValue]) -> Sequence[SSAValue]:
     if len(indices) != 1:
         raise UnsupportedError(
-            f"an access with {len(indices)} indices", expected="flat buffers", hint="run flatten-buffers before"
+            f"an access with {len(indices)} indices", expected="flat buffers", hint="run flatten-buffer before"
         )
     return indices
 
@@ -134,8 +133,3 @@ def both(emit: Emitter, a: SSAValue | None, b: SSAValue) -> SSAValue:
 def neither(emit: Emitter, outer: SSAValue | None, mask: SSAValue) -> SSAValue:
     """The lanes of `outer` that `mask` has not."""
     return both(emit, outer, emit.binary(arith.XOrIOp, mask, emit.constant(1, mask.type)))
-
-
-def static_size(t: BufferType) -> int | None:
-    """The number of elements of a flat buffer where it is known."""
-    return t.dims[0].constant if t.dims else 1

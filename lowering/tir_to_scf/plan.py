@@ -21,6 +21,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
+from .addresses import ADDRESSES
 from .expressions import BUILDERS
 
 _PURE = frozenset((*BUILDERS, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp))
@@ -80,6 +81,8 @@ def _operation(op: Operation, plan: VectorPlan) -> bool:
         return not varies and _regions(op, plan)
     if isinstance(op, tir.YieldOp):
         return True
+    if isinstance(op, tir.CallIntrinOp) and op.func.data in ADDRESSES:
+        return False
     if isinstance(op, tir.IfOp | tir.IfThenElseOp):
         return _branches(op, plan, varies)
     if any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):

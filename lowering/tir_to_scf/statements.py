@@ -10,43 +10,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, func, llvm, memref, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     BytesAttr,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
     IntegerAttr,
     MemRefType,
     StringAttr,
+    SymbolRefAttr,
     TensorType,
     UnitAttr,
     UnrealizedConversionCastOp,
     VectorType,
+    f64,
     i1,
     i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...diagnostics import UnsupportedError
+from ...diagnostics import UnsupportedError, unknown_name
 from ...dialects import tir
-from ...dialects.dtypes import byte_size
+from ...dialects.dtypes import byte_size, is_float, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
-from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import SymExpr
+from ...dialects.relax.types import Dims
+from ...dialects.sym import SymAttr, ValueOp
+from ...dialects.sym.expr import Const, SymExpr, product
 from ...dialects.tir import ForKind
 from ...ir.verify import location_of
+from ..convert_to_llvm.core import make_call
+from .addresses import pointer_to
+from .casts import convert
 from .emitter import Emitter, element_of
 from .expressions import BUILDERS
-from .memory import Memory, both, neither, static_size
+from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, is_llvm_intrinsic, scalar_or_vector
+from .memory import Memory, both, neither
 from .plan import VectorPlan, vector_plan
-from .signature import POINTER, memref_of, scalar_type
+from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, KernelSignature, memref_of, scalar_type
 from .values import Lanes, Values, lane_mask
 
 STACK_BYTES = 16384
 """Buffers of constant size up to this are on the stack."""
-_UNROLL_LIMIT = 256
+_UNROLL_LIMIT = 512
 _WRITTEN_OUT = 8
 """A vectorized loop of up to so many vectors is written out."""
 LOOP_ANNOTATION = "loop_annotation"
@@ -54,7 +62,7 @@ _AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": In
 """Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
 _LAZY = frozenset[type[Operation]]((
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
-    tir.StringImmOp, ValueOp,
+    tir.ShuffleOp, tir.StringImmOp, ValueOp,
 ))  # fmt: skip
 
 
@@ -68,12 +76,24 @@ class Statements:
         self.vector_bits = vector_bits
         self.externs: dict[str, func.FuncOp] = {}
         self.globals: list[memref.GlobalOp] = []
+        self.signatures: dict[str, KernelSignature] = {}
         self.status: SSAValue | None = None
-        self.assertions = 0
+        self._failures: dict[Operation, int] = {}
         self._heap: list[list[SSAValue]] = [[]]
         self._stack_left = 8 * STACK_BYTES
         self.function_name = ""
         self._plans: dict[tir.ForOp, VectorPlan | None] = {}
+
+    def number_failures(self, func: tir.FuncOp, signatures: dict[str, KernelSignature]) -> None:
+        """Give each operation that may fail the number of its first message in the kernel's signature, from 1."""
+        number = 1
+        for op in func.walk():
+            if isinstance(op, tir.AssertOp | tir.CallPackedOp):
+                self._failures[op] = number
+                number += 1
+            elif isinstance(op, tir.CallOp) and op.func.data in signatures and signatures[op.func.data].assertions:
+                self._failures[op] = number
+                number += len(signatures[op.func.data].assertions)
 
     # blocks
 
@@ -92,7 +112,7 @@ class Statements:
             following = op.next_op
             if type(op) not in _LAZY:
                 self._statement(op)
-                if self.status is not None and following is not None and _may_fail(op):
+                if self.status is not None and following is not None and self._may_fail(op):
                     self._guarded(following)
                     return
             op = following
@@ -104,7 +124,10 @@ class Statements:
             raise UnsupportedError(f"'{op.name}' cannot be lowered to loops", location=where, hint=_HINTS.get(type(op)))
         rule(self, op)
 
-    def _guarded(self, following: Operation) -> None:
+    def _may_fail(self, op: Operation) -> bool:
+        return any(inner in self._failures for inner in op.walk())
+
+    def _guarded(self, following: Operation | None) -> None:
         """Go on only where no assertion has failed."""
         assert self.status is not None
         state = self.emit.append(memref.LoadOp.get(self.status, [self.emit.index(0)])).results[0]
@@ -159,7 +182,10 @@ class Statements:
     def _iteration(self, op: tir.ForOp, at: SSAValue, first: SSAValue) -> None:
         known = self.emit.known.get(first)
         self.values.bind_index(op.loop_var, at, nonnegative=known is not None and known >= 0)
-        self.block(op.body.block)
+        if self.status is not None and self._may_fail(op):
+            self._guarded(op.body.block.first_op)
+        else:
+            self.block(op.body.block)
 
     def _loop(
         self, first: SSAValue, end: SSAValue, step: int, name: str | None, body: Callable[[SSAValue], None]
@@ -319,23 +345,28 @@ class Statements:
         self.memory.store(op)
 
     def alloc(self, op: tir.AllocBufferOp) -> None:
+        self._allocated(op.result, op.result.type.dims[0] if op.result.type.dims else Const(1), op.result.type.dtype)
+
+    def allocate(self, op: tir.AllocateOp) -> None:
+        self._allocated(op.result, product(op.extents), op.dtype)
+
+    def _allocated(self, result: SSAValue, extent: SymExpr, dtype: Attribute) -> None:
         """On the stack where the size is a small constant, else from the heap until the end of the block."""
-        t = op.result.type
-        size = static_size(t)
-        element = scalar_type(t.dtype)
-        small = size is not None and size * byte_size(t.dtype) <= min(STACK_BYTES, self._stack_left)
+        size, element, bytes_each = extent.constant, scalar_type(scalar_of(dtype)), byte_size(scalar_of(dtype))
+        lanes = lanes_of(dtype)
+        small = size is not None and size * lanes * bytes_each <= min(STACK_BYTES, self._stack_left)
         if size is not None and small:
-            self._stack_left -= size * byte_size(t.dtype)
-            alloca = memref.AllocaOp.get(element, 64, [max(size, 1)])
+            self._stack_left -= size * lanes * bytes_each
+            alloca = memref.AllocaOp.get(element, 64, [max(size * lanes, 1)])
             self.emit.local(alloca)
             buffer = alloca.memref
         else:
-            count = self.values.symbolic(t.dims[0])
+            count = self.emit.mul(self.values.symbolic(extent), self.emit.index(lanes))
             buffer = self.emit.append(memref.AllocOp([count], [], MemRefType(element, [DYNAMIC_INDEX]))).results[0]
             self._heap[-1].append(buffer)
-        set_name(buffer, name_of(op.result))
+        set_name(buffer, name_of(result))
         self.memory.private.add(buffer)
-        self.values.bind(op.result, buffer)
+        self.values.bind(result, buffer)
 
     def alloc_const(self, op: tir.AllocConstOp) -> None:
         t = op.result.type
@@ -368,9 +399,7 @@ class Statements:
         self.values.bind(op.result, self.emit.append(UnrealizedConversionCastOp.get([pointer], [wanted])).results[0])
 
     def _pointer(self, value: SSAValue) -> SSAValue:
-        if not isinstance(value.type, MemRefType):
-            return value
-        return self.emit.append(UnrealizedConversionCastOp.get([value], [POINTER])).results[0]
+        return pointer_to(self.emit, value)
 
     # the rest
 
@@ -384,42 +413,139 @@ class Statements:
         self.block(op.body.block)
 
     def assertion(self, op: tir.AssertOp) -> None:
-        self.assertions += 1
-        number = self.assertions
-        assert self.status is not None
-        status = self.status
-
-        def fail() -> None:
-            failed = self.emit.constant(number, i32)
-            self.emit.append(memref.StoreOp.create(operands=(failed, status, self.emit.index(0))))
-
+        number = self._failures[op]
         bad = self.emit.binary(arith.XOrIOp, self.values.value(op.cond), self.emit.constant(1, i1))
-        self._scf_if(bad, fail)
+        self._fail_if(bad, self.emit.constant(number, i32))
+
+    def _fail_if(self, bad: SSAValue, number: SSAValue) -> None:
+        status = self.status
+        assert status is not None
+        self._scf_if(
+            bad, lambda: self.emit.append(memref.StoreOp.create(operands=(number, status, self.emit.index(0))))
+        )
 
     def call_extern(self, op: tir.CallExternOp) -> None:
         args = [self._pointer(self.values.value(a)) for a in op.call_args]
-        result = POINTER if isinstance(op.result.type, tir.HandleType) else scalar_type(op.result.type)
+        results = _results(op.result.type)
         name = op.func.data
         types = [a.type for a in args]
-        known = self.externs.setdefault(name, func.FuncOp.external(name, types, [result]))
+        known = self.externs.setdefault(name, func.FuncOp.external(name, types, results))
         if list(known.function_type.inputs.data) != types:
             raise UnsupportedError(
                 f"C function '{name}' is called with arguments of two kinds",
                 expected=", ".join(str(t) for t in known.function_type.inputs.data),
                 found=", ".join(map(str, types)),
             )
-        self.values.bind(op.result, self.emit.append(func.CallOp(name, args, [result])).results[0])
+        self._called(op, func.CallOp(name, args, results))
+
+    def _called(self, op: tir.CallExpr, call: func.CallOp) -> None:
+        made = self.emit.append(call)
+        if made.results:
+            self.values.bind(op.result, made.results[0])
+        self.emit.forget_loads(None)
+
+    def call(self, op: tir.CallOp) -> None:
+        """Another kernel of the module; where it fails so does this one."""
+        signature = self.signatures[op.func.data]
+        args = [self._given(t, v) for t, v in zip(signature.params, op.call_args, strict=True)]
+        for name in signature.symbolic_vars:
+            size = cast(SymAttr, cast(DictionaryAttr, op.attributes[tir.CallOp.SIZES]).data[name])
+            args.append(self.emit.from_index(self.values.symbolic(size.data), i64))
+        if not signature.assertions:
+            self._called(op, func.CallOp(signature.name, args, _results(op.result.type)))
+            return
+        failed = self.emit.append(func.CallOp(signature.name, args, [i32])).results[0]
+        self.emit.forget_loads(None)
+        number = self.emit.binary(arith.AddiOp, failed, self.emit.constant(self._failures[op] - 1, i32))
+        self._fail_if(self.emit.compare("ne", failed, self.emit.constant(0, i32)), number)
+
+    def call_packed(self, op: tir.CallPackedOp) -> None:
+        """The function that the host made for the call, with arguments as words; a null from it ends the kernel."""
+        entry, dims = op.attributes.get(PACKED_ENTRY), op.attributes.get(PACKED_DIMS)
+        if entry is None:
+            raise UnsupportedError(
+                f"the packed function '{op.func.data}' is called from a kernel that is built by itself",
+                location=location_of(op),
+                hint="build the module: relax.build(mod)",
+            )
+        words = [
+            word
+            for value, extents in zip(op.call_args, cast("ArrayAttr[Dims]", dims), strict=True)
+            for word in self._words(value, extents)
+        ]
+        place = memref.AllocaOp.get(i64, 8, [max(1, len(words))])
+        self.emit.local(place)
+        for i, word in enumerate(words):
+            self.emit.append(memref.StoreOp.create(operands=(word, place.memref, self.emit.index(i))))
+        null = self.emit.append(llvm.ZeroOp.create(result_types=(POINTER,))).results[0]
+        args = [null, pointer_to(self.emit, place.memref), self.emit.constant(len(words), i64)]
+        made = self.emit.append(make_call(args, POINTER, SymbolRefAttr(cast(StringAttr, entry))))
+        address = self.emit.append(llvm.PtrToIntOp(made.results[0])).results[0]
+        failed = self.emit.compare("eq", address, self.emit.constant(0, i64))
+        self._fail_if(failed, self.emit.constant(self._failures[op], i32))
+        number = self.emit.append(memref.LoadOp.get(place.memref, [self.emit.index(0)])).results[0]
+        self.values.bind(op.result, self.emit.convert(arith.TruncIOp, arith.TruncIOp, number, i32))
+        self.emit.forget_loads(None)
+
+    def _words(self, value: SSAValue, dims: Dims) -> list[SSAValue]:
+        """An argument of a packed function: a number as 64 bits, a buffer as its address and extents, no string."""
+        if isinstance(value.owner, tir.StringImmOp):
+            return []
+        lowered = self.values.value(value)
+        if isinstance(lowered.type, MemRefType):
+            extents = [self.emit.from_index(self.values.symbolic(d.data), i64) for d in dims]
+            return [self.emit.append(llvm.PtrToIntOp(pointer_to(self.emit, lowered))).results[0], *extents]
+        if is_float(value.type):
+            wide = convert(self.emit, lowered, value.type, f64)
+            return [self.emit.pure(arith.BitcastOp, (wide,), i64)]
+        return [convert(self.emit, lowered, value.type, i64)]
+
+    def _given(self, t: Attribute, value: SSAValue) -> SSAValue:
+        """An argument of a kernel: a buffer as a bare pointer to its elements."""
+        lowered = self.values.value(value)
+        if not isinstance(t, tir.BufferType):
+            return self._pointer(lowered) if isinstance(t, tir.HandleType) else lowered
+        wanted = memref_of(t.dtype)
+        if lowered.type == wanted:
+            return lowered
+        return self.emit.append(UnrealizedConversionCastOp.get([self._pointer(lowered)], [wanted])).results[0]
+
+    def let_in(self, op: tir.LetInOp) -> None:
+        self.values.bind(op.var, self.values.value(op.value))
+        with self.values.scope():
+            self.block(op.body.block)
+            result = self.values.value(cast(tir.YieldOp, op.body.block.last_op).value)
+        self.values.bind(op.result, result)
+
+    def call_llvm(self, op: tir.CallLLVMEffectOp) -> None:
+        """An intrinsic of LLVM for its effect; what it gives is 0 where LLVM's gives nothing."""
+        name = op.func.data
+        if not is_llvm_intrinsic(name):
+            raise unknown_name("LLVM intrinsic", name, LLVM_INTRINSICS, location_of(op))
+        args = [self._pointer(self.values.value(a)) for a in op.call_args]
+        gives = op.result.type != tir.VOID and not name.startswith(_WITHOUT_RESULT)
+        result = call_llvm_intrinsic(self.emit, name, args, scalar_or_vector(op.result.type) if gives else None)
+        if op.result.type != tir.VOID:
+            zero = None if gives else self.emit.constant(0, scalar_or_vector(op.result.type))
+            self.values.bind(op.result, zero or result)
         self.emit.forget_loads(None)
 
 
-def _may_fail(op: Operation) -> bool:
-    return any(isinstance(inner, tir.AssertOp) for inner in op.walk())
+_WITHOUT_RESULT = ("llvm.prefetch", "llvm.assume", "llvm.trap", "llvm.debugtrap", "llvm.memcpy", "llvm.memmove",
+                   "llvm.memset", "llvm.masked.store", "llvm.masked.scatter", "llvm.donothing")  # fmt: skip
+"""Intrinsics that give nothing, whatever a script says: TVM's ways to write them name a type."""
+
+
+def _results(dtype: Attribute) -> list[Attribute]:
+    """The types of what a call of this type gives."""
+    if dtype == tir.VOID:
+        return []
+    return [POINTER if isinstance(dtype, tir.HandleType) else scalar_or_vector(dtype)]
 
 
 _HINTS: dict[type[Operation], str] = {
-    tir.BlockOp: "run lower-init-block and lower-blocks before",
-    tir.MatchBufferOp: "run lower-blocks before",
-    tir.CallPackedOp: "packed functions can be called from relax functions only",
+    tir.BlockOp: "run lower-init-block, convert-blocks-to-opaque and lower-opaque-block before",
+    tir.MatchBufferOp: "run lower-match-buffer before",
 }
 _RULES: dict[type[Operation], Callable[[Statements, Any], None]] = {
     tir.ForOp: Statements.for_loop,
@@ -436,7 +562,13 @@ _RULES: dict[type[Operation], Callable[[Statements, Any], None]] = {
     tir.EvaluateOp: Statements.evaluate,
     tir.AttrOp: Statements.attr,
     tir.AssertOp: Statements.assertion,
+    tir.AllocateOp: Statements.allocate,
     tir.CallExternOp: Statements.call_extern,
+    tir.CallPureExternOp: Statements.call_extern,
+    tir.CallOp: Statements.call,
+    tir.CallPackedOp: Statements.call_packed,
+    tir.CallLLVMEffectOp: Statements.call_llvm,
+    tir.LetInOp: Statements.let_in,
     tir.YieldOp: lambda statements, op: None,
     tir.ReturnOp: lambda statements, op: None,
 }

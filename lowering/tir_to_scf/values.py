@@ -17,13 +17,16 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_unsigned
+from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...ir.affine import expr_of
 from ...ir.verify import location_of
+from .addresses import ADDRESSES
 from .emitter import Emitter, is_vector, lane_count, vector_type
-from .expressions import BUILDERS, DIVISIONS
+from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
+from .lanes import pick_lanes
 from .plan import VectorPlan
 from .signature import scalar_type
 
@@ -106,6 +109,8 @@ class Values:
         special = _SPECIAL.get(type(op))
         if special is not None:
             return special(self, op)
+        if isinstance(op, tir.CallIntrinOp) and op.func.data in ADDRESSES:
+            return ADDRESSES[op.func.data](self, op)
         args = [self.value(o) for o in op.operands]
         if isinstance(op.results[0].type, VectorType) or self.lanes is not None:
             args = self.same_shape(args)
@@ -116,6 +121,7 @@ class Values:
             raise UnsupportedError(f"'{op.name}' cannot be lowered here", location=location_of(op))
         if isinstance(op, DIVISIONS) and not is_float(op.lhs.type):
             args = self._safe_division(args)
+            return divide(self.emit, op, args)
         return build(self.emit, op, args)
 
     def _safe_division(self, args: list[SSAValue]) -> list[SSAValue]:
@@ -163,7 +169,7 @@ class Values:
             return self.emit.index(int(op.py_value))
         if isinstance(op, ValueOp):
             return self.symbolic(op.expr.data)
-        if isinstance(op, Operation) and type(op) in _INDEX_RULES and not (is_float(v.type) or is_unsigned(v.type)):
+        if isinstance(op, Operation) and _has_index_rule(op, v.type):
             return _INDEX_RULES[type(op)](self, op)
         if isinstance(op, tir.CastOp) and _keeps_value(op):
             return self.index(op.value)
@@ -276,6 +282,19 @@ def _keeps_value(op: tir.CastOp) -> bool:
     return not is_unsigned(narrow) and bit_width(wide) >= bit_width(narrow)
 
 
+def _has_index_rule(op: Operation, dtype: Attribute) -> bool:
+    """Whether an integer is computed as an index: without overflow, divided only by what is not 0."""
+    if type(op) not in _INDEX_RULES or is_float(dtype) or is_unsigned(dtype):
+        return False
+    return not isinstance(op, tir.FloorDivOp | tir.FloorModOp) or _is_size(op.operands[1])
+
+
+def _is_size(value: SSAValue) -> bool:
+    """Whether an integer is a constant that is not 0, or made of extents, which are not where something runs."""
+    expr = expr_of(value)
+    return expr.constant != 0 and all(isinstance(v.name, str) for v in expr.free_vars())
+
+
 def _index_binary(build: Callable[[Emitter, SSAValue, SSAValue], SSAValue]) -> Callable[[Values, Operation], SSAValue]:
     return lambda values, op: build(values.emit, values.index(op.operands[0]), values.index(op.operands[1]))
 
@@ -308,11 +327,17 @@ def _symbolic_value(values: Values, op: ValueOp) -> SSAValue:
 
 
 def _reinterpret(values: Values, op: tir.ReinterpretOp) -> SSAValue:
-    return reinterpret(values.emit, values.value(op.value), op.result.type)
+    return reinterpret(values.emit, values.value(op.value), op.value.type, op.result.type)
 
 
 def _broadcast(values: Values, op: tir.BroadcastOp) -> SSAValue:
     return values.emit.broadcast(values.value(op.value), op.result.type.get_shape()[0])
+
+
+def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
+    lanes = [i.data for i in op.lanes]
+    element = scalar_type(scalar_of(op.result.type))
+    return pick_lanes(values.emit, [values.value(v) for v in op.vectors], lanes, element)
 
 
 def _ramp(values: Values, op: tir.RampOp) -> SSAValue:
@@ -349,5 +374,6 @@ _SPECIAL: dict[type[Operation], Callable[[Values, Any], SSAValue]] = {
     tir.ReinterpretOp: _reinterpret,
     tir.BroadcastOp: _broadcast,
     tir.RampOp: _ramp,
+    tir.ShuffleOp: _shuffle,
     tir.LtOp: _compare_lanes,
 }

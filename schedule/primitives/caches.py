@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, Const, SymExpr, minimum
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import Materializer
+from ...ir.affine import Materializer, expr_of
 from ...ir.regions import Interval, accessed_by
+from .. import checks
 from .. import state as st
-from ..registry import primitive
-from ..rewrite import Insert, before, empty_block, nested, new_loop, refresh_regions
+from ..arguments import nth, with_index
+from ..registry import adapted, primitive
+from ..rewrite import Insert, before, empty_block, joined, nested, new_loop, refresh_regions
 from ..state import BlockLike, State, fail
+
+Row = tuple[SymExpr, SymExpr]
+"""First index and extent of a dimension."""
 
 
 @primitive
+@adapted(with_index("read_buffer_index", "read"))
 def cache_read(
     state: State,
     block: tir.BlockOp,
@@ -32,28 +40,36 @@ def cache_read(
 
     C[i] = A[i] + 1  ->  A_local[i] = A[i];  C[i] = A_local[i] + 1
 
-    The copy stands after what writes the buffer, or first. All readers in the scope read the copy, or `consumer_blocks`
-    only. Gives the block that copies. Refused where the block reads fewer buffers.
+    All readers in the scope read the copy, or `consumer_blocks` only. The copy stands before the first of them, in the
+    innermost loop that is around the block that writes the buffer, too; first in the scope where none writes it. Gives
+    the block that copies. Refused where the block reads fewer buffers, where several blocks write the buffer or `block`
+    does, where a consumer does not read it, and where one stands before what is written.
     """
     buffer = nth(block, st.buffers_read(block), read_buffer_index, "reads")
     scope = st.scope_of(block)
-    statements = st.children(st.body_of(scope))
-    writers = [op for op in statements if _touches(op, buffer, tir.WritesOp)]
-    if any(_touches(op, buffer, tir.ReadsOp) for op in writers):
-        fail("a statement both writes and reads the buffer", block, *writers)
-    readers = [b for b in _blocks(scope) if buffer in st.buffers_read(b)]
-    if consumer_blocks:
-        readers = [b for b in readers if any(c is b or c.is_ancestor(b) for c in consumer_blocks)]
-    region = _union(statements, readers, buffer, writes=False)
-    place = _after(writers[-1]) if writers else statements[0]
-    new = allocate(scope, buffer, storage_scope)
-    made = copy_stage(scope, buffer, new, region, _insert_at(scope, place))
+    writer = _only_writer(scope, buffer)
+    if writer is block:
+        fail("the block writes what it reads", block)
+    outside = [b for b in _blocks(scope) if writer is None or not writer.is_ancestor(b)]
+    readers = _wanted([b for b in outside if buffer in st.buffers_read(b)], consumer_blocks)
+    if writer is None:
+        own, region = None, _region_of(scope, buffer)
+        place: Operation | None = st.children(st.body_of(scope))[0]
+    else:
+        if not _comes_before(scope, writer, readers):
+            fail("a consumer stands before what is written", writer, *readers)
+        own, place = _meeting(scope, writer, readers)
+        region = accessed_by([own])[1][buffer]
+    stage = _Stage.of(scope, own, place, buffer, region)
+    new = stage.allocate(buffer, storage_scope)
+    made = stage.copy(buffer, new, from_old=True)
     for reader in readers:
-        replace_buffer(reader, buffer, new)
+        replace_buffer(reader, buffer, new, stage.offsets)
     return made
 
 
 @primitive
+@adapted(with_index("write_buffer_index", "write"))
 def cache_write(
     state: State,
     block: tir.BlockOp,
@@ -65,33 +81,32 @@ def cache_write(
 
     C[i] = A[i] + 1  ->  C_local[i] = A[i] + 1;  C[i] = C_local[i]
 
-    `consumer_blocks` read the new buffer, all others the old one. Gives the block that copies. Refused where the block
-    writes fewer buffers, and where another block writes the buffer, too.
+    `consumer_blocks` read the new buffer, all others the old one. The copy stands before the first of those, in the
+    innermost loop around both, and last in the scope where there is none. Gives the block that copies. Refused where
+    the block writes fewer buffers or reads what it writes, and where another block writes the buffer, too.
     """
     buffer = nth(block, st.buffers_written(block), write_buffer_index, "writes")
     scope = st.scope_of(block)
-    statements = st.children(st.body_of(scope))
-    others = [b for b in st.blocks_below(scope) if b is not block and buffer in st.buffers_written(b)]
-    if others:
-        fail("another block writes the buffer, too", block, *others)
-    (own,) = [op for op in statements if op.is_ancestor(block)]
-    region = _union(statements, [block], buffer, writes=True)
-    new = allocate(scope, buffer, storage_scope)
-    replace_buffer(block, buffer, new)
-    for consumer in consumer_blocks or ():
-        replace_buffer(consumer, buffer, new)
-    return copy_stage(scope, new, buffer, region, _insert_at(scope, _after(own)), str(name_of(new)))
+    _only_writer(scope, buffer)
+    if buffer in st.buffers_read(block):
+        fail("the block reads what it writes", block)
+    readers = [b for b in st.blocks_below(scope) if b is not block and buffer in st.buffers_read(b)]
+    readers = [b for b in readers if _comes_before(scope, block, [b])]
+    chosen = [b for b in readers if b in (consumer_blocks or ())]
+    own, place = _meeting(scope, block, [b for b in readers if b not in chosen])
+    stage = _Stage.of(scope, own, place, buffer, accessed_by([own])[1][buffer])
+    new = stage.allocate(buffer, storage_scope)
+    for user in (block, *chosen):
+        replace_buffer(user, buffer, new, stage.offsets)
+    return stage.copy(buffer, new, from_old=False)
 
 
-def nth(block: tir.BlockOp, buffers: Sequence[SSAValue], index: int, what: str) -> SSAValue:
-    """The buffer at `index`. Refused where there are fewer."""
-    if not 0 <= index < len(buffers):
-        fail(f"the block {what} {len(buffers)} buffers", block, expected=f"an index below {len(buffers)}", found=index)
-    return buffers[index]
-
-
-def _touches(op: Operation, buffer: SSAValue, kind: type[tir.RegionOp]) -> bool:
-    return any(isinstance(r, kind) and r.buffer is buffer for r in op.walk())
+def _only_writer(scope: BlockLike, buffer: SSAValue) -> tir.BlockOp | None:
+    """The block of the scope that writes a buffer, None where none does. Refused where several do."""
+    writers = [b for b in st.blocks_below(scope) if buffer in st.buffers_written(b)]
+    if len(writers) > 1:
+        fail("several blocks write the buffer", *writers)
+    return writers[0] if writers else None
 
 
 def _blocks(scope: BlockLike) -> list[tir.BlockOp]:
@@ -99,27 +114,121 @@ def _blocks(scope: BlockLike) -> list[tir.BlockOp]:
     return [op for op in scope.walk() if isinstance(op, tir.BlockOp) and op is not scope]
 
 
-def _after(op: Operation) -> Operation | None:
-    return op.next_op
+def _wanted(readers: list[tir.BlockOp], consumers: Sequence[tir.BlockOp] | None) -> list[tir.BlockOp]:
+    """The readers that are consumers, or in one; all where no consumers are given."""
+    if not consumers:
+        return readers
+    idle = [c for c in consumers if not any(c.is_ancestor(b) for b in readers)]
+    if idle:
+        fail("a consumer does not read the buffer", *idle)
+    return [b for b in readers if any(c.is_ancestor(b) for c in consumers)]
 
 
-def _insert_at(scope: BlockLike, place: Operation | None) -> Insert:
-    return st.body_of(scope).add_op if place is None else before(place)
+def _comes_before(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]) -> bool:
+    every = _blocks(scope)
+    return all(every.index(b) > every.index(block) for b in others)
 
 
-def _union(
-    statements: Sequence[Operation], blocks: Sequence[tir.BlockOp], buffer: SSAValue, *, writes: bool
-) -> list[Interval | None]:
-    """What `blocks` access of the buffer, in terms of what is outside of their scope."""
-    touched = [op for op in statements if any(op.is_ancestor(b) or op is b for b in blocks)]
-    return accessed_by(touched)[1 if writes else 0][buffer]
+def _meeting(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]) -> tuple[Operation, Operation | None]:
+    """The innermost statement around `block` that has one with some of `others` behind it, and the first such one.
+
+    The outermost statement, and None, where there are no others.
+    """
+    own: Operation = block
+    while True:
+        following = own.next_op
+        while following is not None and not any(following.is_ancestor(b) for b in others):
+            following = following.next_op
+        parent = own.parent_op()
+        if following is not None or parent is scope or parent is None:
+            return own, following
+        own = parent
 
 
-def allocate(scope: BlockLike, like: SSAValue, storage_scope: str, name: str | None = None) -> SSAValue:
-    """A new buffer of the shape and dtype of another one, called `<name>_<storage_scope>`, allocated in `scope`."""
+def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Interval | None]:
+    """What a scope says that it reads of a buffer."""
+    found = None if isinstance(scope, tir.FuncOp) else next((r for r in scope.reads if r.buffer is buffer), None)
+    if found is None:
+        return [None] * cast(BufferType, buffer.type).rank
+    starts = [expr_of(s) for s in found.starts]
+    return [(first, first + extent - 1) for first, extent in zip(starts, found.extents, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A copy to be made: where it stands, and what of the buffer it copies.
+
+    Directly in the scope the cache is just as large as what is copied; in a loop it is as large as the buffer.
+    """
+
+    scope: BlockLike
+    insert: Insert
+    loops: list[tir.ForOp]
+    rows: list[Row]
+    shrunk: bool
+
+    @staticmethod
+    def of(
+        scope: BlockLike,
+        own: Operation | None,
+        place: Operation | None,
+        buffer: SSAValue,
+        region: Sequence[Interval | None],
+    ) -> _Stage:
+        """The copy of `region` before `place`, at the end of the scope where that is None. `own` is what writes it."""
+        direct = own is None or own.parent_op() is scope
+        insert = st.body_of(scope).add_op if place is None else before(place)
+        loops = [] if own is None else st.loops_above(own)
+        return _Stage(scope, insert, loops, rows_of(buffer, region), direct)
+
+    @property
+    def offsets(self) -> list[SymExpr]:
+        """What is taken off the indices of accesses."""
+        return [first if self.shrunk else Const(0, extent.dtype) for first, extent in self.rows]
+
+    def allocate(self, like: SSAValue, storage_scope: str) -> SSAValue:
+        return allocate(self.scope, like, storage_scope, dims=[e for _, e in self.rows] if self.shrunk else None)
+
+    def copy(self, old: SSAValue, new: SSAValue, *, from_old: bool) -> tir.BlockOp:
+        source, target = (old, new) if from_old else (new, old)
+        rows = [(Const(0, e.dtype), e) for _, e in self.rows] if self.shrunk else self.rows
+        return copy_loops(source, target, rows, self.insert, str(name_of(new)), old, self.offsets, self.loops)
+
+
+def rows_of(buffer: SSAValue, region: Sequence[Interval | None]) -> list[Row]:
+    """A region as first index and extent for each dimension, within the buffer; all of one where it is not known."""
+    out: list[Row] = []
+    for whole, interval in zip(cast(BufferType, buffer.type).dims, region, strict=True):
+        first, extent = Const(0, whole.dtype), whole
+        if interval is not None and checks.is_of_loops(interval):
+            first, extent = _row(interval)
+        if any(v.value is not None for v in extent.free_vars()):
+            first, extent = Const(0, whole.dtype), whole
+        if first.constant is not None and whole.constant is not None and extent.constant is not None:
+            start, end = max(first.constant, 0), min(first.constant + extent.constant, whole.constant)
+            first, extent = Const(start, whole.dtype), Const(end - start, whole.dtype)
+        elif first.constant is not None and not Analyzer().can_prove(OPS["le"](first + extent, whole)):
+            extent = minimum(first + extent, whole) - first  # a split that does not divide reaches behind the end
+        out.append((first, extent))
+    return out
+
+
+def _row(interval: Interval) -> Row:
+    return interval[0], interval[1] - interval[0] + 1
+
+
+def allocate(
+    scope: BlockLike,
+    like: SSAValue,
+    storage_scope: str,
+    name: str | None = None,
+    dims: Sequence[SymExpr] | None = None,
+) -> SSAValue:
+    """A new buffer of the dtype and shape (or `dims`) of another one, called `<name>_<storage_scope>`, in `scope`."""
     old = cast(BufferType, like.type)
     suffix = storage_scope.replace(".", "_") or "global"
-    op = tir.AllocBufferOp(BufferType.of(old.dims, old.dtype, scope=storage_scope or "global"))
+    shape = old.dims if dims is None else dims
+    op = tir.AllocBufferOp(BufferType.of(shape, old.dtype, scope=storage_scope or "global"))
     set_name(op.results[0], name or f"{name_of(like) or 'buffer'}_{suffix}")
     body = st.body_of(scope)
     allocations = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
@@ -140,49 +249,91 @@ def copy_stage(
     name: str | None = None,
 ) -> tir.BlockOp:
     """Loops that copy a region from one buffer to the other, in a block called like the target."""
-    shape = cast(BufferType, source.type).dims
-    rows: list[tuple[SymExpr, SymExpr]] = []
-    for whole, interval in zip(shape, region, strict=True):
-        known = interval is not None and not any(v.value is not None for e in interval for v in e.free_vars())
-        found = (interval[0], interval[1] - interval[0] + 1) if interval and known else None
-        rows.append(found or (Const(0, whole.dtype), whole))
+    return copy_loops(source, target, rows_of(source, region), insert, name or str(name_of(target)))
+
+
+def copy_loops(
+    source: SSAValue,
+    target: SSAValue,
+    rows: Sequence[Row],
+    insert: Insert,
+    name: str,
+    moved: SSAValue | None = None,
+    offsets: Sequence[SymExpr] = (),
+    around: Sequence[tir.ForOp] = (),
+) -> tir.BlockOp:
+    """Loops over `rows` that copy from one buffer to the other, in a block `name`.
+
+    Where `moved` is one of the two, its indices are greater by `offsets`. `around` are the loops that these come to
+    stand in; where they could lead outside of the buffer, the block has a predicate.
+    """
+    whole = [e for _, e in rows] if any(o.constant != 0 for o in offsets) else cast(BufferType, source.type).dims
     loops = [new_loop(f"ax{k}", extent, extent.dtype) for k, (_, extent) in enumerate(rows)]
     if loops:
         insert(loops[0])
     place: Insert = nested(loops).add_op if loops else insert
     build = Materializer(place)
+    values = [first + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
     iters = [
-        (IterKind.SPATIAL, build(first + st.loop_expr(lp), whole.dtype), (Const(0, whole.dtype), whole))
-        for lp, (first, _), whole in zip(loops, rows, shape, strict=True)
+        (IterKind.SPATIAL, build(value, extent.dtype), (Const(0, extent.dtype), extent))
+        for value, extent in zip(values, whole, strict=True)
     ]
-    out = empty_block(name or str(name_of(target)), iters, [f"v{k}" for k in range(len(iters))])
+    inside = [OPS["lt"](value, extent) for value, extent in zip(values, whole, strict=True)]
+    nest = [*around, *loops]
+    moving = [c for c, (first, _) in zip(inside, rows, strict=True) if first.constant is None]
+    if moved is not None:
+        far_ends = zip(offsets, values, cast(BufferType, moved.type).dims, strict=False)
+        moving += [OPS["lt"](offset + value, end) for offset, value, end in far_ends if offset.constant is None]
+    predicate = joined([build(c) for c in moving if not checks.holds(c, nest)], place)
+    out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], predicate)
     body = out.body.block
-    body.add_op(load := tir.LoadOp(source, list(out.iter_vars)))
-    body.add_op(tir.StoreOp(load.result, target, list(out.iter_vars)))
+    shifted = [o + checks.iter_expr(v) for v, o in zip(out.iter_vars, offsets, strict=False)]
+    inner = Materializer(body.add_op)
+    far = [inner(e, cast(IntegerType, v.type)) for e, v in zip(shifted, out.iter_vars, strict=False)]
+    body.add_op(load := tir.LoadOp(source, far if source is moved else list(out.iter_vars)))
+    body.add_op(tir.StoreOp(load.result, target, far if target is moved else list(out.iter_vars)))
     place(out)
     refresh_regions(out)
     return out
 
 
-def replace_buffer(block: tir.BlockOp, old: SSAValue, new: SSAValue) -> None:
-    """Let a block, and what is in it, use another buffer."""
-    for op in block.walk():
+def replace_buffer(block: tir.BlockOp, old: SSAValue, new: SSAValue, offsets: Sequence[SymExpr] = ()) -> None:
+    """Let a block, and what is in it, use another buffer, at indices that are less by `offsets`."""
+    shifting = any(o.constant != 0 for o in offsets)
+    for op in list(block.walk()):
         for k, operand in enumerate(op.operands):
             if operand is old:
                 op.operands[k] = new
+                if shifting:
+                    _shift(op, k + 1, offsets)
+
+
+def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
+    """Take `offsets` off the indices of an access, its operands from `first` on."""
+    if not isinstance(op, tir.LoadOp | tir.StoreOp | tir.RegionOp | tir.MatchBufferOp):
+        fail("the buffer is used by more than accesses of elements", op)
+    build = Materializer(before(op))
+    for k, offset in enumerate(offsets, first):
+        if offset.constant != 0:
+            dtype = op.operands[k].type
+            if not isinstance(dtype, IntegerType):
+                fail("the buffer is accessed by vectors", op)
+            op.operands[k] = build(expr_of(op.operands[k]) - offset, dtype)
 
 
 @primitive
 def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope: str) -> None:
     """Put the buffer that `block` writes at `buffer_index` into another storage scope.
 
-    Refused where the buffer is a parameter.
+    A -> A_local: it is called after its scope. Refused where it is a parameter.
     """
     buffer = nth(block, st.buffers_written(block), buffer_index, "writes")
-    owner = buffer.owner
-    if not isinstance(owner, tir.AllocBufferOp):
-        fail("the buffer is a parameter of the function", block)
     old = cast(BufferType, buffer.type)
+    if old.scope.data == storage_scope:
+        return
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        fail("the buffer is a parameter of the function", block)
     changed = list(old.parameters)
     changed[old.parameters.index(old.scope)] = StringAttr(storage_scope)
     buffer._type = BufferType(*changed)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
+    set_name(buffer, f"{name_of(buffer)}_{storage_scope.replace('.', '_')}")

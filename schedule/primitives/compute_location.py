@@ -10,8 +10,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, SymExpr, Var
+from ...dialects.sym.expr import OPS, Const, Sum, SymExpr, Var, product
 from ...ir.affine import Materializer, expr_of
+from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.regions import Interval, accessed, accessed_by
 from .. import checks
 from .. import state as st
@@ -65,7 +66,8 @@ def reverse_compute_at(
       ->  for i_0: { for i_1: B[i] = …; for ax0: C[i_0 * 4 + ax0] = B[…] }
 
     `index` as in `compute_at`. Refused where the block is neither complete nor a reduction, where not all of its
-    producers are under the loop, where the loop is around the block already, and where it cannot be said which
+    producers are under the loop, where the loop is around the block already, where a consumer stands before the loop,
+    where the block is a reduction and the loop one of a producer's reduction, and where it cannot be said which
     iterations read what an iteration of the loop provides. Locations as in `compute_at`.
     """
     if isinstance(loop, Location):
@@ -73,10 +75,11 @@ def reverse_compute_at(
     _check_place(block, loop)
     checks.require_complete_or_reduction(block)
     producers = st.producers(block)
-    if not producers:
-        fail("the block has no producer", block)
     _require_under(producers, loop, "producer")
-    _check_provided(producers, loop)
+    if checks.why_not_complete(block) is not None:
+        _check_provided(producers, loop)
+    if not producers:
+        _check_unused_before(block, loop)
     for one in (block, *producers):
         checks.require_affine(one)
     place = _position(loop, producers, st.consumers(block), index)
@@ -108,6 +111,22 @@ def _check_uses(block: tir.BlockOp, loop: tir.ForOp) -> None:
             op = use.operation
             if not (block.is_ancestor(op) or loop.is_ancestor(op) or isinstance(op, tir.RegionOp)):
                 fail("what the block writes is used outside of the loop", block, op)
+
+
+def _check_unused_before(block: tir.BlockOp, loop: tir.ForOp) -> None:
+    """A block that nothing produces for may be moved to where its consumers have not run."""
+    top = [*st.loops_above(loop), loop][0]
+    early = [c for c in st.consumers(block) if not (loop.is_ancestor(c) or _stands_before(top, c))]
+    if early:
+        fail("a consumer of the block stands before the loop", *early, loop)
+
+
+def _stands_before(first: Operation, second: Operation) -> bool:
+    """Whether the statement `first` stands before the one that `second` is in."""
+    found: Operation | None = first
+    while found is not None and not found.is_ancestor(second):
+        found = found.next_op
+    return found is not None and found is not first
 
 
 def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
@@ -164,25 +183,67 @@ def _check_covered(block: tir.BlockOp, regions: Regions) -> None:
 def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSAValue, Domain]:
     """The part of each iterator's domain that the regions need; an iterator that is in none of them is not there.
 
-    An index that is no iterator by itself needs all of the domains in it; where that is not `lenient`, it is refused.
+    Indices that are no iterators by themselves are inverted; where that cannot be done they need all of the domains in
+    them, and where that is not `lenient`, they are refused.
     """
     found: dict[SSAValue, Domain] = {}
     iters = set(block.iter_vars)
     whole: set[SSAValue] = set()
     for starts, dims in regions:
-        for start, interval in zip(starts, dims, strict=True):
+        composed: list[tuple[SymExpr, Interval | None]] = []
+        for start, given in zip(starts, dims, strict=True):
+            interval = given if given is not None and checks.is_of_loops(given) else None
             e = expr_of(start)
             used = [v for v in e.free_vars() if v.value in iters]
             if interval is None or len(used) != 1 or not _is_shifted(e, used[0]):
-                whole |= {cast(SSAValue, v.value) for v in used}
-                if not lenient and used and interval is not None and any(v.value for v in _vars(interval)):
-                    fail("an index of the block is no iterator by itself", block, found=e)
+                composed += [(e, interval)] if used else []
                 continue
             offset = e - used[0]
             domain = (interval[0] - offset, interval[1] - interval[0] + 1)
-            var = cast(SSAValue, used[0].value)
-            found[var] = _joined(found[var], domain) if var in found else domain
+            _widen(found, cast(SSAValue, used[0].value), domain)
+        solved = _inverted(block, composed)
+        for var, domain in solved.items():
+            _widen(found, var, domain)
+        rest = {cast(SSAValue, v.value) for e, _ in composed for v in e.free_vars() if v.value in iters} - set(solved)
+        whole |= rest
+        if rest and not lenient and any(v.value for _, i in composed if i is not None for v in _vars(i)):
+            fail("an index of the block is no iterator by itself", block, found=composed[0][0])
     return {v: d for v, d in found.items() if v not in whole}
+
+
+def _widen(found: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> None:
+    found[var] = _joined(found[var], domain) if var in found else domain
+
+
+def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Interval | None]]) -> dict[SSAValue, Domain]:
+    """The domains of the iterators of which `indices` are a bijective map; none where they are not.
+
+    (v // 15, v % 15) in ([i, i], [0, 14])  ->  v in [i * 15, i * 15 + 14]
+
+    Only for a complete block: between the least and the greatest there may be iterations that do not belong there.
+    """
+    known = [(e, interval) for e, interval in indices if interval is not None]
+    if not known or len(known) < len(indices) or checks.why_not_complete(block) is not None:
+        return {}
+    used = {v for e, _ in known for v in e.free_vars()}
+    ranges = {v: r for v, r in checks.iter_ranges(block).items() if v in used}
+    try:
+        found = detect_iter_map([e for e, _ in known], ranges, level=IterMapLevel.BIJECTIVE)
+    except NotAffineError:
+        return {}
+    outputs = [Var(f"index {k}", e.dtype) for k, (e, _) in enumerate(known)]
+    out: dict[SSAValue, Domain] = {}
+    for var, value in found.inverse(outputs).items():
+        ends = [value.substitute({o: i[end] for o, (_, i) in zip(outputs, known, strict=True)}) for end in (0, 1)]
+        if not _is_increasing(value):
+            return {}
+        out[cast(SSAValue, var.value)] = (ends[0], ends[1] - ends[0] + 1)
+    return out
+
+
+def _is_increasing(e: SymExpr) -> bool:
+    """Whether `e` is least where its variables are: a sum of variables with positive factors."""
+    return isinstance(e, Var) or (isinstance(e, Sum) and all(isinstance(t, Var) and c > 0 for t, c in e.terms))
 
 
 def _is_shifted(e: SymExpr, var: Var) -> bool:
@@ -213,7 +274,10 @@ def _move(
 ) -> None:
     """Put the block under the loop, in new loops over the domains."""
     _check_predicate(block)
-    analyzer = _analyzer([*st.loops_above(loop), loop])
+    around = [*st.loops_above(loop), loop]
+    analyzer = checks.analyzer_of(around)
+    units: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in around if st.constant_extent(lp) == 1}
+    domains = {v: (first.substitute(units), extent.substitute(units)) for v, (first, extent) in domains.items()}
     rows = [
         _limited(analyzer, domains.get(var), (least, extent))
         for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True)
@@ -235,7 +299,7 @@ def _move(
         insert(loops[0])
     target: Block | None = nested(loops) if loops else None
     put = insert if target is None else target.add_op
-    _bind(block, values, _conditions(analyzer, block, values, rows, loops), put)
+    _bind(block, values, _conditions(block, values, rows, around, loops), put)
     put(block)
     if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
         remove(old_parent)
@@ -252,8 +316,22 @@ def _check_predicate(block: tir.BlockOp) -> None:
         OPS["lt"](binding, least + extent)
         for binding, least, extent in zip(checks.bindings_of(block), block.mins, block.extents, strict=True)
     }
-    if any(expr_of(c) not in ends for c in conditions(block)):
+    if any(expr_of(c) not in ends for c in conditions(block)) and not _covers_domains(block):
         fail("the block has a predicate that is no bound of an iterator", block)
+
+
+def _covers_domains(block: tir.BlockOp) -> bool:
+    """Whether the loops around a block, where its predicate holds, run over all of its domains."""
+    ranges = checks.loop_ranges(st.loops_above(block))
+    try:
+        found = detect_iter_map(checks.bindings_of(block), ranges, checks.predicate_of(block))
+    except NotAffineError:
+        return False
+    for total, least, extent in zip(found.indices, block.mins, block.extents, strict=True):
+        size = product([s.extent for s in total.splits], extent.dtype)
+        if len(total.splits) > 1 or (size - extent).constant != 0 or (total.base - least).constant != 0:
+            return False
+    return True
 
 
 def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
@@ -262,20 +340,11 @@ def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
     return extent
 
 
-def _analyzer(loops: Sequence[tir.ForOp]) -> Analyzer:
-    """What is known of the variables of loops."""
-    out = Analyzer()
-    for lp in loops:
-        least, extent = st.min_of(lp), st.extent_of(lp)
-        out.bind(st.loop_expr(lp), out.bounds(least).low, out.bounds(least + extent - 1).high)
-    return out
-
-
 def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain:
     """What is needed of a domain: all of it where nothing is said, or where more would be computed."""
     if needed is None:
         return whole
-    first, extent = analyzer.simplify(needed[0]), analyzer.simplify(needed[1])
+    first, extent = (_typed(analyzer.simplify(e), whole[1]) for e in needed)
     if analyzer.bounds(extent - whole[1]).low > 0:
         return whole
     if extent.constant == 1 and whole[1].constant == 1:
@@ -283,27 +352,31 @@ def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain
     return first, extent
 
 
+def _typed(e: SymExpr, like: SymExpr) -> SymExpr:
+    """`e`, of the type of another expression where it is a number."""
+    return e if e.constant is None else Const(e.constant, like.dtype)
+
+
 def _conditions(
-    analyzer: Analyzer,
     block: tir.BlockOp,
     values: Sequence[SymExpr],
     rows: Sequence[Domain],
+    around: Sequence[tir.ForOp],
     loops: Sequence[tir.ForOp],
 ) -> list[SymExpr]:
     """What keeps the iterators in their domains, where the new bindings may leave them."""
-    for lp in loops:
-        analyzer.bind(st.loop_expr(lp), 0, analyzer.bounds(st.extent_of(lp) - 1).high)
+    inside = [*around, *loops]
+    analyzer = checks.analyzer_of(inside)
     out: list[SymExpr] = []
     units: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in loops if st.constant_extent(lp) == 1}
     for value, (first, extent), least, size in zip(values, rows, block.mins, block.extents, strict=True):
         if (first, extent) == (least, size):
             continue
-        end = least + size
-        at = value.substitute(units)
-        checks_ = [OPS["le"](least, at), OPS["lt"](at, end)]
-        last = first + extent - 1
-        proven = [analyzer.can_prove(OPS["le"](least, first)), analyzer.can_prove(OPS["lt"](last, end))]
-        out += [c for c, ok in zip(checks_, proven, strict=True) if not ok and not analyzer.can_prove(c)]
+        end, last, at = least + size, first + extent - 1, value.substitute(units)
+        wanted = [(OPS["le"](least, at), OPS["le"](least, first)), (OPS["lt"](at, end), OPS["lt"](last, end))]
+        for condition, stronger in wanted:
+            if not (checks.holds(stronger, around, analyzer) or checks.holds(condition, inside, analyzer)):
+                out.append(condition)
     return out
 
 

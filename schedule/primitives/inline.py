@@ -28,8 +28,8 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
 
     for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
 
-    Refused where the block is an output or not complete, where it has a predicate, where it is not one store at its own
-    iterators, and where its buffer is used by more than reads of elements.
+    Refused where the block is an output or not complete, where it is not one store at its own iterators, and where its
+    buffer is used by more than reads of elements. What a predicate leaves out has no value that could be read.
     """
     store, indices, loads = _inlined(block)
     for load in loads:
@@ -51,8 +51,6 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue], list[tir.
     """The store of a block that can be inlined, the iterators that index it, and the reads of what it stores."""
     checks.require_not_output(block)
     checks.require_complete(block)
-    if block.predicate is not None:
-        fail("the block has a predicate", block)
     store = _only_store(block)
     iters = [checks.iter_expr(v) for v in block.iter_vars]
     indices = [expr_of(i) for i in store.indices]
@@ -71,7 +69,8 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
 
     Refused where the block is not complete, has other than one producer, or where that is not complete; where it reads
-    the buffer at indices which do not name each iteration once; where the buffer is an output.
+    the buffer at indices which do not name each iteration once, or only where a condition holds, or what the producer
+    does not store; where the buffer is an output.
     """
     checks.require_complete(block)
     producer = _only_producer(block)
@@ -85,6 +84,9 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     indices = [expr_of(i) for i in loads[0].indices]
     if any([expr_of(i) for i in load.indices] != indices for load in loads[1:]):
         fail("the block reads the buffer at several places", block)
+    if any(load.parent is not final.parent for load in loads):
+        fail("the block reads the buffer only where a condition holds", block)
+    _check_stored(block, indices, [expr_of(i) for i in store.indices], producer)
     values = _inverse(block, indices, [expr_of(i) for i in store.indices], producer)
     build = Materializer(before(store))
     mapping = {v: build(values[checks.iter_expr(v)], cast(IntegerType, v.type)) for v in block.iter_vars} | {
@@ -206,6 +208,22 @@ def _inverse(
         if extent.constant == 1:
             values.setdefault(var, least)
     return values
+
+
+def _check_stored(
+    block: tir.BlockOp, indices: Sequence[SymExpr], stored: Sequence[SymExpr], producer: tir.BlockOp
+) -> None:
+    """Each element that the block reads is stored: an iteration that reads another would be lost."""
+    ranges, theirs = checks.iter_ranges(block), checks.iter_ranges(producer)
+    analyzer = Analyzer()
+    for var, (least, extent) in {**ranges, **theirs}.items():
+        analyzer.bind(var, analyzer.bounds(least).low, analyzer.bounds(least + extent - 1).high)
+    for index, place in zip(indices, stored, strict=True):
+        if isinstance(index, Var) and isinstance(place, Var) and ranges.get(index) == theirs.get(place):
+            continue
+        read, written = analyzer.bounds(index), analyzer.bounds(place)
+        if not (written.low <= read.low and read.high <= written.high):
+            fail("the block reads what its producer does not store", block, producer)
 
 
 def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]) -> None:

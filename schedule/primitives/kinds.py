@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import tir
-from ...dialects.relax.structure import function_attrs
+from ...dialects.sched import encode
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine import expr_of
@@ -87,21 +87,22 @@ Noted = tir.ForOp | tir.BlockOp | tir.FuncOp
 def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> None:
     """Add the remark `ann_key: ann_val` to a loop or a block: a string, a number, a list or a dictionary.
 
-    Refused where it has a remark of this key already. A remark on the root makes the root block explicit.
+    Nothing is changed where it has a remark of this key already. A remark on the root makes the root block explicit.
     """
     if isinstance(block_or_loop, tir.FuncOp):
         block_or_loop = explicit_root(block_or_loop)
     known = {} if block_or_loop.annotations is None else dict(block_or_loop.annotations.data)
     if ann_key in known:
         return
-    added = function_attrs({ann_key: ann_val})
-    assert added is not None
-    block_or_loop.properties["annotations"] = DictionaryAttr({**known, **added.data})
+    block_or_loop.properties["annotations"] = DictionaryAttr({**known, ann_key: encode(ann_val, [])})
 
 
 @primitive
 def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
-    """Take the remark `ann_key` away from a loop or a block. Refused where there is none."""
+    """Take the remark `ann_key` away from a loop or a block. Refused where there is none.
+
+    The root block becomes implicit again where this was its last remark.
+    """
     target = root_of(block_or_loop) if isinstance(block_or_loop, tir.FuncOp) else block_or_loop
     notes = None if isinstance(target, tir.FuncOp) else target.annotations
     known = {} if notes is None else dict(notes.data)
@@ -112,6 +113,21 @@ def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
         target.properties["annotations"] = DictionaryAttr(known)
     else:
         target.properties.pop("annotations")
+        if isinstance(target, tir.BlockOp) and target is root_of(st.function_around(target)):
+            _implicit_root(state, target)
+
+
+def _implicit_root(state: State, root: tir.BlockOp) -> None:
+    """Make the root block, which says nothing any more, implicit again."""
+    if root.block_name.data != "root":
+        return
+    func = st.function_around(root)
+    for op in list(root.body.block.ops):
+        op.detach()
+        if not isinstance(op, tir.ReadsOp | tir.WritesOp):
+            func.body.block.add_op(op)
+    root.detach()
+    state.replaced[root] = func
 
 
 def root_of(func: tir.FuncOp) -> BlockLike:

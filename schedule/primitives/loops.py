@@ -11,9 +11,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, floordiv, floormod, product
+from ...dialects.sym.expr import OPS, Const, SymExpr, floordiv, floormod, product
 from ...ir.affine import Materializer
 from ...transforms.tir.walk import remove_dead
+from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..rewrite import (
@@ -38,7 +39,7 @@ def split(
     preserve_unit_iters: bool = True,
     disable_predication: bool = False,
 ) -> list[tir.ForOp]:
-    """Split a loop into a nest of loops with the extents `factors`; one may be None: what is left, rounded up.
+    """Split a loop into a nest of loops with the extents `factors`; one may be None or -1: what is left, rounded up.
 
     for i in range(n)  ->  for i_0, i_1 in grid(ceildiv(n, 4), 4): i = i_0 * 4 + i_1, where(i < n)
 
@@ -58,7 +59,7 @@ def split(
         for block in st.blocks_below(variables[-1]):
             require(block, variables, sizes, extent)
     replace_op(loop, variables[0])
-    _simplify_below(variables[-1])
+    _simplify_below(variables, preserve_unit_iters)
     return variables
 
 
@@ -76,10 +77,12 @@ def _total(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], insert: Insert)
     return total
 
 
-def _simplify_below(loop: tir.ForOp) -> None:
-    for block in st.blocks_below(loop):
-        simplify_bindings(block)
-    remove_dead(loop)
+def _simplify_below(loops: Sequence[tir.ForOp], keep_units: bool, *, everything: bool = False) -> None:
+    """Write the bindings that the new loops drive anew, or `everything` where what they stand for may be gone."""
+    changed = None if everything else {loop.loop_var for loop in loops}
+    for block in st.blocks_below(loops[-1]):
+        simplify_bindings(block, changed, keep_units)
+    remove_dead(loops[0])
 
 
 def _check_plain(loop: tir.ForOp, what: str) -> None:
@@ -93,6 +96,7 @@ def _check_plain(loop: tir.ForOp, what: str) -> None:
 
 def _sizes(loop: tir.ForOp, factors: Sequence[int | None], extent: SymExpr) -> list[SymExpr]:
     """The extents of the new loops."""
+    factors = [None if f == -1 else f for f in factors]
     given = [f for f in factors if f is not None]
     if not factors or len(factors) - len(given) > 1:
         fail("at most one factor may be None, and there is at least one", loop, found=list(factors))
@@ -101,7 +105,7 @@ def _sizes(loop: tir.ForOp, factors: Sequence[int | None], extent: SymExpr) -> l
     dtype = extent.dtype
     known = product([Const(f, dtype) for f in given], dtype)
     if len(given) == len(factors):
-        if known.constant is not None and extent.constant is not None and known.constant < extent.constant:
+        if not Analyzer().can_prove(OPS["le"](extent, known)):
             fail("the product of the factors is less than the extent", loop, expected=f"at least {extent}", found=known)
         return [Const(f, dtype) for f in given]
     rest = floordiv(extent + (known - 1), known)
@@ -168,8 +172,8 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     for k in range(len(loops) - 1, -1, -1):
         extent = extents[k]
         index = floordiv(variable, inner) if k == 0 else floordiv(floormod(variable, inner * extent), inner)
-        unit = extent.constant == 1 and not (preserve_unit_iters and k == 0)
-        loops[k].loop_var.replace_all_uses_with(build(Const(0, dtype) if unit else index, dtype))
+        value = Const(0, dtype) if extent.constant == 1 else index
+        loops[k].loop_var.replace_all_uses_with(build(value, dtype))
         inner = inner * extent
     for outer, below in zip(loops, [*loops[1:], None], strict=True):
         for op in list(outer.body.block.ops):
@@ -177,7 +181,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
                 op.detach()
                 body.add_op(op)
     replace_op(loops[0], fused)
-    _simplify_below(fused)
+    _simplify_below([fused], preserve_unit_iters, everything=any(e.constant == 1 for e in extents))
     return fused
 
 
@@ -198,8 +202,9 @@ def reorder(state: State, loops: list[tir.ForOp]) -> None:
 
     for i, j, k  ->  reorder(k, i)  ->  for k, j, i
 
-    Refused where the loops are not on one chain, where the extent of a loop would be needed before it is known, and
-    where a block below has an iterator that is neither spatial nor a reduction.
+    Refused where the loops are not on one chain, where the extent of a loop would be needed before it is known, where a
+    block below has an iterator that is neither spatial nor a reduction, and where a reduction would not begin with its
+    init: where a loop that drives it drives other iterators, too.
     """
     if len(set(loops)) != len(loops):
         fail("a loop is given twice", *loops)
@@ -212,6 +217,8 @@ def reorder(state: State, loops: list[tir.ForOp]) -> None:
     wanted = iter(loops)
     order = [next(wanted) if loop in loops else loop for loop in chain]
     _check_extents(order)
+    for block in st.blocks_below(chain[-1]):
+        _check_init_first(block, chain, order)
     _rebuild(chain, order)
 
 
@@ -233,6 +240,22 @@ def check_iterators(block: tir.BlockOp) -> None:
     """Refuse a block whose iterations depend on their order."""
     if any(kind not in (tir.IterKind.SPATIAL, tir.IterKind.REDUCE) for kind in block.kinds):
         fail("a block has an iterator that is neither spatial nor a reduction", block)
+
+
+def _check_init_first(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
+    """Refuse an order in which a step of a reduction would come before the one that has the init.
+
+    That cannot be where each loop drives either reductions or other iterators only.
+    """
+    if block.init is None:
+        return
+    driven: dict[bool, set[SSAValue]] = {True: set(), False: set()}
+    for kind, binding in zip(block.kinds, checks.bindings_of(block), strict=True):
+        driven[kind is tir.IterKind.REDUCE] |= {v.value for v in binding.free_vars() if v.value is not None}
+    before_, after = ([lp for lp in nest if lp.loop_var in driven[True]] for nest in (chain, order))
+    mixed = [lp for lp in before_ if lp.loop_var in driven[False]]
+    if mixed and before_ != after:
+        fail("a loop drives reductions and other iterators: the init would come too late", block, *mixed)
 
 
 def _check_extents(order: Sequence[tir.ForOp]) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, StringAttr
 
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import IterKind
+from ...ir.affine import Materializer, expr_of
+from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...transforms.tir.walk import erase_with_tree
+from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..rewrite import (
@@ -35,7 +40,8 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
       ->  for i: { block C_init (C[i] = 0); for k: block C_update (C[i] += A[i, k]) }
 
     Gives the block `<name>_init`; the old one becomes `<name>_update`. Refused where the block has no init, where
-    `loop` is not around it, and where a loop outside of `loop` drives a reduction: the init would run again.
+    `loop` is not around it, where a loop outside of `loop` drives a reduction (the init would run again), and where an
+    iteration of the block may come several times in `loop` (it would count several times).
     """
     init = block.init
     if init is None:
@@ -47,11 +53,21 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
     wrong = [lp for lp in outside if _drives(block, lp, reduction=True)]
     if wrong:
         fail("a loop outside of the given one drives a reduction", block, *wrong)
+    _check_once(block, above[len(outside) :])
     made = _init_nest(block, init, above[len(outside) :], before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
     erase_with_tree(init)
     refresh_regions(block)
     return made
+
+
+def _check_once(block: tir.BlockOp, loops: list[tir.ForOp]) -> None:
+    """Refuse where two iterations of `loops` may be one of the block."""
+    ranges = checks.loop_ranges([lp for lp in loops if st.constant_extent(lp) != 1])
+    try:
+        detect_iter_map(checks.bindings_of(block), ranges, level=IterMapLevel.BIJECTIVE)
+    except NotAffineError as error:
+        fail(f"an iteration of the block may come several times in the loop: {error.message}", block, *loops[:1])
 
 
 def _drives(block: tir.BlockOp, loop: tir.ForOp, *, reduction: bool) -> bool:
@@ -67,15 +83,25 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     if loops:
         insert(loops[0])
     place: Insert = nested(loops).add_op if loops else insert
-    copy = copier(place, {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)})
+    mapping = {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)}
+    build = Materializer(place)
+    units = [lp for lp in inside if lp not in needed and st.constant_extent(lp) == 1]
+    mapping |= {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in units}
+    copy = copier(place, mapping)
     every = list(zip(iters_of(block), block.iter_vars, strict=True))
     kept = [((kind, copy(binding), dom), var) for (kind, binding, dom), var in every if kind is IterKind.SPATIAL]
-    reducing = [lp.loop_var for lp in inside if lp not in needed]
-    parts = [copy(c) for c in conditions(block) if not depends_on(c, reducing)]
+    reducing = [lp.loop_var for lp in inside if lp not in needed and lp not in units]
+    moved = {st.loop_expr(old): st.loop_expr(new) for old, new in zip(needed, loops, strict=True)}
+    moved |= {st.loop_expr(lp): st.min_of(lp) for lp in units}
+    once = [lp.loop_var for lp in units]
+    wanted = [c for c in conditions(block) if not depends_on(c, reducing)]
+    parts = [build(expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in wanted]
     names = [name_of(var) for _, var in kept]
     out = empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, joined(parts, place))
-    mapping = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
-    copy_statements(init.body.block, out.body.block, mapping)
+    inner = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
+    copy_statements(init.body.block, out.body.block, inner)
+    if block.annotations is not None:
+        out.properties["annotations"] = block.annotations
     place(out)
     refresh_regions(out)
     return out

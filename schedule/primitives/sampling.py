@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
+from math import prod
 from typing import Any
 
 from ...dialects import tir
@@ -39,20 +40,53 @@ def sample_perfect_tile(
 ) -> tuple[list[int], list[int]]:
     """`n` factors whose product is the extent of `loop`, the last one at most `max_innermost_factor`.
 
-    Where the extent is no number the factors are 1, but for the first. Refused where `n` is not positive. A decision
-    whose product is not the extent is completed by its first factor, where the others divide the extent.
+    Where the extent is no number the factors are 1, but the first, which is -1: what is left. Refused where `n` is not
+    positive. A decision whose product is not the extent is completed by its first factor, where the others divide the
+    extent.
     """
     if n < 1:
         fail("there is at least one factor", loop, found=n)
     extent = st.constant_extent(loop)
     if extent is None:
-        tiles = [1] * n
-        return tiles, tiles
+        return _undecided(n)
     if decision is None:
         tiles = _perfect_tile(state, extent, n, max_innermost_factor)
     else:
         tiles = _fitted([int(d) for d in decision], extent, n, loop)
     return list(tiles), list(tiles)
+
+
+@primitive
+def sample_partitioned_tile(
+    state: State,
+    loop: tir.ForOp,
+    n: int,
+    partition_pos: int = 0,
+    innerpart_factor: int = 1,
+    decision: Sequence[int] | None = None,
+) -> tuple[list[int], list[int]]:
+    """`n` factors whose product is the extent of `loop`; `innerpart_factor` divides that of those from `partition_pos`.
+
+    Where the extent is no number that `innerpart_factor` divides, the factors are 1, but the first, which is -1: what
+    is left. Refused where `n` or the factor is not positive, and where `partition_pos` is not from 0 to below `n`.
+    A decision for another extent is completed as by `sample_perfect_tile`; where it does not fit, one is drawn.
+    """
+    if n < 1 or innerpart_factor < 1:
+        fail("n and innerpart_factor are positive", loop, found=f"{n} and {innerpart_factor}")
+    if not 0 <= partition_pos < n:
+        fail("partition_pos is the position of a factor", loop, expected=f"0 to {n - 1}", found=partition_pos)
+    extent = st.constant_extent(loop)
+    if extent is None or extent % innerpart_factor:
+        return _undecided(n)
+    tiles = None if decision is None else _fitted([int(d) for d in decision], extent, n, loop)
+    while tiles is None or prod(tiles[partition_pos:]) % innerpart_factor:
+        tiles = _tile(state, extent, n)
+    return list(tiles), list(tiles)
+
+
+def _undecided(n: int) -> tuple[list[int], list[int]]:
+    tiles = [-1] + [1] * (n - 1)
+    return tiles, list(tiles)
 
 
 def _fitted(decision: list[int], extent: int, n: int, loop: tir.ForOp) -> list[int]:
@@ -82,7 +116,7 @@ def _tile(state: State, extent: int, n: int) -> list[int]:
     tiles = [1] * n
     for prime, group in groupby(prime_factors(extent)):
         exponent = sum(1 for _ in group)
-        if exponent == 1:
+        if exponent == 1 and n != 2:
             tiles[state.random.integer(0, n)] *= prime
             continue
         places = exponent + n - 1

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from .entry import is_class_body, parse_class, parse_decorated, parse_function, parse_source
+from .entry import is_class_body, parse_class, parse_decorated, parse_function, parse_source, read_macro
 from .source import ScriptError
 
-__all__ = ["ScriptError", "is_class_body", "parse_class", "parse_decorated", "parse_function", "parse_source"]
+__all__ = [
+    "ScriptError",
+    "is_class_body",
+    "parse_class",
+    "parse_decorated",
+    "parse_function",
+    "parse_source",
+    "read_macro",
+]

@@ -17,6 +17,7 @@ from .evaluator import refuse
 from .module import ModuleParser, parse_class_node, parse_function_nodes
 from .scope import Environment, header_names
 from .source import ScriptError, Source, parse_text
+from .tir_functions import Macro, is_macro
 from .values import Metadata, Ref
 
 _IMPORTS = ("tvm", "tirax", "numpy", "typing", "__future__")
@@ -59,7 +60,10 @@ def _parse_tree(source: Source, environment: Environment, tree: ast.Module) -> M
         if isinstance(statement, ast.ClassDef):
             classes.append(statement)
         elif isinstance(statement, ast.FunctionDef):
-            functions.append(statement)
+            if is_macro(head.evaluator, statement):
+                head.declare_function(statement)
+            else:
+                functions.append(statement)
         else:
             _head_statement(head, statement)
     if len(classes) > 1 or (classes and functions):
@@ -133,6 +137,17 @@ def parse_class(cls: type, frame: FrameType | None = None) -> ModuleOp:
     for function in vars(cls).values():
         captured |= _closure(function)
     return _guarded(source, node, lambda: parse_class_node(source, Environment(captured), node))
+
+
+def read_macro(function: Callable[..., Any], hygienic: bool = True) -> Macro:
+    """The macro that a decorated function is; nothing of it is read before it is called."""
+    code = function.__code__
+    source, tree = _file_of(code.co_filename, code.co_name)
+    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
+    node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
+    if node is None:
+        raise _no_source(code.co_name)
+    return Macro(node, source, Environment({**function.__globals__, **_closure(function)}) if hygienic else None)
 
 
 def parse_decorated(function: Callable[..., Any], frame: FrameType | None = None) -> ModuleOp:

@@ -17,8 +17,9 @@ from .evaluator import Evaluator, refuse
 from .relax_parser import RelaxParser, Signature
 from .scope import Environment, Scope
 from .source import Source
+from .tir_functions import Macro, hygienic, is_macro
 from .tir_parser import TirParser
-from .values import GlobalRef, ModuleRef, Ref, describe
+from .values import CallSite, GlobalRef, ModuleRef, Ref, describe
 
 _KINDS = ("prim_func", "function")
 _OPTIONS = {
@@ -83,6 +84,18 @@ class ModuleParser:
         op = self._imported.get(name) if function is None else self._tir(function)
         return op.ret_type if isinstance(op, tir.FuncOp) else None
 
+    def tensor_function(self, name: str, site: CallSite) -> tir.FuncOp:
+        """The prim_func `name` for a call. Raises a located error where it is none, or would call itself."""
+        function = self._functions.get(name)
+        op = self._imported.get(name)
+        if function is not None and function.kind == "prim_func":
+            if function.in_progress:
+                raise site.error(f"'{name}' calls itself, directly or not", hint="prim_funcs cannot be recursive")
+            return self._tir(function)
+        if not isinstance(op, tir.FuncOp):
+            raise site.error("a prim_func can call prim_funcs only", found=f"the Relax function '{name}'")
+        return op
+
     def callable_type(self, name: str) -> CallableType | None:
         op = self._imported.get(name)
         if isinstance(op, relax.FuncOp):
@@ -133,6 +146,10 @@ class ModuleParser:
         """Note a function by its decorator."""
         if node.name in self._functions:
             raise self.source.error(node, f"function '{node.name}' is defined twice")
+        if is_macro(self.evaluator, node):
+            environment = self.environment if hygienic(self.evaluator, node) else None
+            self.environment.define(node.name, Macro(node, self.source, environment))
+            return
         if len(node.decorator_list) != 1:
             raise self.source.error(
                 node,
@@ -205,8 +222,10 @@ class ModuleParser:
 
     def _tir(self, function: Function) -> tir.FuncOp:
         if not isinstance(function.op, tir.FuncOp):
-            parser = TirParser(self.source, self.environment)
+            function.in_progress = True
+            parser = TirParser(self.source, self.environment, self)
             function.op = parser.parse(function.node, private=function.private)
+            function.in_progress = False
         return function.op
 
     def _relax(self, function: Function) -> relax.FuncOp:

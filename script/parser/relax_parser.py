@@ -45,7 +45,7 @@ from .relax_calls import (
 from .relax_types import StructInfoEvaluator, symbolic_call
 from .scope import Environment, Scope, check_names
 from .source import Source
-from .tir_parser import check_plain_parameters
+from .tir_frames import check_plain_parameters
 from .values import CallSite, FreshVar, GlobalRef, Imm, Metadata, Method, Ref, describe
 
 _HINT_CAST = "use R.match_cast to check it at run time"
@@ -60,6 +60,10 @@ class ModuleContext(Protocol):
 
     def parameter_count(self, name: str) -> int | None:
         """The number of parameters of a prim_func, None for what is none."""
+        ...
+
+    def scalar_result(self, name: str) -> Attribute | None:
+        """The type of the number that a prim_func returns, None where it returns nothing."""
         ...
 
     def callable_type(self, name: str) -> CallableType | None:

@@ -14,9 +14,10 @@ from ...dialects import tir
 from ...dialects.names import set_name
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr, Var, i32
-from ...dialects.tir.types import DEFAULT_ALIGN, HANDLE
+from ...dialects.tir.types import DEFAULT_ALIGN, HandleType
+from .attributes import attribute_dict
 from .folding import as_sym, is_constant
-from .values import Access, CallSite, describe
+from .values import Access, CallSite, Imm, describe
 
 if TYPE_CHECKING:
     from .tir_parser import TirParser
@@ -75,7 +76,7 @@ def _annotation(p: TirParser, site: CallSite) -> Any:
 def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
     if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
         data = p.emit(tir.BufferDataOp(data), site.node)
-    if not (isinstance(data, SSAValue) and data.type == HANDLE):
+    if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
         raise site.error("data must be a pointer", expected="A.data", found=describe(data))
     return p.emit(tir.DeclBufferOp(data, result), site.node)
 
@@ -105,7 +106,7 @@ def _match(p: TirParser, site: CallSite) -> SSAValue:
             site.kwargs["dtype"] = p.attribute_of(buffer, "dtype", site.node)
         result, _ = buffer_type(p, site, f"param {_BUFFER}")
         return p.emit(tir.MatchBufferOp(buffer, starts, extents, result), site.node)
-    if not (isinstance(source, BlockArgument) and source.owner is p.entry and source.type == HANDLE):
+    if not (isinstance(source, BlockArgument) and source.owner is p.entry and isinstance(source.type, HandleType)):
         raise site.error(
             "the first argument must be a handle parameter or a region of a buffer", found=describe(source)
         )
@@ -143,11 +144,22 @@ def _constant(p: TirParser, site: CallSite) -> SSAValue:
     return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), wanted)), site.node)
 
 
+def _allocate(p: TirParser, site: CallSite) -> SSAValue:
+    """`T.allocate(extents, dtype, scope)`: the address of memory."""
+    extents, dtype, scope, condition, notes = site.bind("extents dtype scope= condition= annotations=")
+    if condition not in (None, True) and not (isinstance(condition, Imm) and condition.value == 1):
+        raise site.error("memory cannot be allocated under a condition", found=describe(condition))
+    dims, wanted = p.dims(extents, site.node), p.dtype(dtype, site.node)
+    annotations = attribute_dict(p.source, site.node, notes) if notes else None
+    return p.emit(tir.AllocateOp(dims, wanted, _scope(site, scope), annotations=annotations), site.node)
+
+
 BUFFER_CALLS: dict[str, Callable[[Any, CallSite], Any]] = {
     "Buffer": _annotation,
     "match_buffer": _match,
     "alloc_buffer": _alloc,
     "decl_buffer": _decl,
+    "allocate": _allocate,
     "allocate_const": _constant,
 }
 """The functions of `T` that give buffers, by name."""

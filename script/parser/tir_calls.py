@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, VectorType, i1
+from xdsl.dialects.builtin import IntegerType, StringAttr, VectorType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from ...diagnostics import UnsupportedError, suggestion
+from ...diagnostics import suggestion
 from ...dialects import tir
-from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigned, ui32
+from ...dialects.dtypes import DTYPES, bit_width, dtype_of, is_float, is_unsigned, lanes_of, ui32
+from ...dialects.names import set_name
 from ...dialects.sym.expr import SymExpr, i32
 from ...dialects.tir.types import HANDLE
 from .folding import as_sym, fold_symbolic
-from .source import Source
 from .tir_expr import TirEvaluator, convert, element, promote
-from .values import Access, CallSite, FreshVar, Imm, Ref, describe
+from .tir_unsupported import unsupported
+from .values import Access, CallSite, FreshVar, Imm, MetaVar, Ref, describe
 
 Builder = Callable[["TirCalls", CallSite], Any]
 
@@ -97,7 +98,7 @@ def _abs(p: TirCalls, site: CallSite) -> SSAValue:
     if is_unsigned(value.type):
         return value
     zero = p.cast(0, value.type, site.node)
-    negative = p.emit(tir.MulOp(value, p.cast(-1, value.type, site.node)), site.node)
+    negative = p.emit(tir.SubOp(zero, value), site.node)
     positive = p.emit(tir.GeOp(value, zero), site.node)
     return p.emit(tir.SelectOp(positive, value, negative), site.node)
 
@@ -121,9 +122,12 @@ def _cast(order: str) -> Builder:
         dtype = p.dtype(given["dtype"], site.node)
         value = given["value"]
         source = p.type_of(value, site.node)
-        if p.imm(value) is None and element(source) == dtype:
+        if p.imm(value) is None and dtype in (source, element(source)):
             return p.expr(value, site.node)
-        return p.cast(value, tir.with_lanes(dtype, source), site.node)
+        if order == "dtype value" and source != dtype:
+            wanted = dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source)
+            return p.emit(tir.CastOp(p.expr(value, site.node), wanted), site.node)
+        return p.cast(value, dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source), site.node)
 
     return build
 
@@ -131,7 +135,8 @@ def _cast(order: str) -> Builder:
 def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
     dtype, x = site.bind("dtype value")
     value, wanted = p.expr(x, site.node), p.dtype(dtype, site.node)
-    if bit_width(element(value.type)) != bit_width(element(wanted)):
+    bits = [bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
+    if bits[0] != bits[1]:
         raise site.error("the types must have the same number of bits", expected=wanted, found=value.type)
     return p.emit(tir.ReinterpretOp(value, wanted), site.node)
 
@@ -154,6 +159,54 @@ def _ramp(p: TirCalls, site: CallSite) -> SSAValue:
 def _broadcast(p: TirCalls, site: CallSite) -> SSAValue:
     value, count = site.bind("value lanes")
     return p.emit(tir.BroadcastOp(p.expr(value, site.node), _count(p, count, site)), site.node)
+
+
+def _shuffle(p: TirCalls, site: CallSite) -> SSAValue:
+    vectors, lanes = site.bind("vectors indices")
+    if not (isinstance(vectors, tuple | list) and isinstance(lanes, tuple | list) and vectors and lanes):
+        raise site.error("lists of vectors and of lanes are expected", expected="T.Shuffle([a, b], [0, 5])")
+    given = [p.expr(v, site.node) for v in cast("list[Any]", vectors)]
+    return _shuffled(p, given, [_constant_lane(lane, site) for lane in cast("list[Any]", lanes)], site)
+
+
+def _shuffled(p: TirCalls, vectors: list[SSAValue], lanes: list[int], site: CallSite) -> SSAValue:
+    if len({element(v.type) for v in vectors}) > 1:
+        raise site.error("the vectors must have one type of elements", found=", ".join(str(v.type) for v in vectors))
+    count = sum(lanes_of(v.type) for v in vectors)
+    wrong = next((i for i in lanes if not 0 <= i < count), None)
+    if wrong is not None:
+        raise site.error("there is no such lane", expected=f"0 <= lane < {count}", found=wrong)
+    return p.emit(tir.ShuffleOp(vectors, lanes), site.node)
+
+
+def _constant_lane(value: Any, site: CallSite) -> int:
+    found = as_sym(value)
+    if found is None or found.constant is None:
+        raise site.error("the number of a lane must be a constant", found=describe(value))
+    return found.constant
+
+
+def _vector_half(low: bool) -> Builder:
+    """`T.vectorlow(dtype, v)`: the first half of the lanes."""
+
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        dtype, vec = site.bind("dtype vec")
+        value, wanted = p.expr(vec, site.node), p.dtype(dtype, site.node)
+        half = lanes_of(value.type) // 2
+        if wanted != tir.with_lanes_of(element(value.type), half) or half * 2 != lanes_of(value.type):
+            raise site.error("the result has half the lanes", found=f"{wanted} of {value.type}")
+        return p.emit(tir.CallIntrinOp("vectorlow" if low else "vectorhigh", [value], wanted), site.node)
+
+    return build
+
+
+def _vector_combine(p: TirCalls, site: CallSite) -> SSAValue:
+    dtype, a, b = site.bind("dtype vec1 vec2")
+    x, y = p.expr(a, site.node), p.expr(b, site.node)
+    wanted = p.dtype(dtype, site.node)
+    if x.type != y.type or wanted != tir.with_lanes_of(element(x.type), 2 * lanes_of(x.type)):
+        raise site.error("two vectors of one type give one of all their lanes", found=f"{x.type}, {y.type}, {wanted}")
+    return p.emit(tir.CallIntrinOp("vectorcombine", [x, y], wanted), site.node)
 
 
 def _infinity(p: TirCalls, site: CallSite) -> Imm:
@@ -205,15 +258,23 @@ def _name_argument(site: CallSite, position: int) -> str:
     return name
 
 
+_LLVM_CALLS = (tir.CallLLVMIntrinOp, tir.CallLLVMEffectOp)
+
+
+def _result_type(p: TirCalls, site: CallSite) -> Attribute:
+    """The type that a call names first; "void" for nothing."""
+    return tir.VOID if site.args[0] in ("void", "") else p.dtype(site.args[0], site.node)
+
+
 def _typed_call(cls: type[tir.CallExpr]) -> Builder:
     """`f(dtype, "name", *args)`"""
 
     def build(p: TirCalls, site: CallSite) -> SSAValue:
         name = _name_argument(site, 1)
         rest = site.args[2:]
-        if cls is tir.CallLLVMIntrinOp and rest and isinstance(rest[0], Imm) and rest[0].dtype == ui32:
+        if cls in _LLVM_CALLS and rest and isinstance(rest[0], Imm) and rest[0].dtype == ui32:
             rest = rest[1:]  # TVM's count of the arguments that are part of the signature
-        return p.emit(cls(name, _arguments(p, rest, site), p.dtype(site.args[0], site.node)), site.node)
+        return p.emit(cls(name, _arguments(p, rest, site), _result_type(p, site)), site.node)
 
     return build
 
@@ -233,7 +294,44 @@ def _address_of(p: TirCalls, site: CallSite) -> SSAValue:
     (access,) = site.bind("buffer_load")
     if not isinstance(access, Access):
         raise site.error("an element of a buffer is expected", expected="A[i, j]", found=describe(access))
-    return p.emit(tir.CallIntrinOp("address_of", [p.load(access)], HANDLE), site.node)
+    return p.emit(tir.CallIntrinOp("address_of", [p.load(access)], tir.address_type(access.buffer)), site.node)
+
+
+def _call_of(name: str, spec: str, result: Attribute) -> Builder:
+    """An intrinsic whose arguments are taken as they are, all of them given."""
+
+    def build(p: TirCalls, site: CallSite) -> SSAValue:
+        args = _arguments(p, site.bind(spec), site)
+        data = [p.emit(tir.BufferDataOp(a), site.node) if isinstance(a.type, tir.BufferType) else a for a in args]
+        return p.emit(tir.CallIntrinOp(name, data, result), site.node)
+
+    return build
+
+
+def _type_annotation(p: TirCalls, site: CallSite) -> SSAValue:
+    return p.emit(tir.CallIntrinOp("type_annotation", [], p.dtype(site.bind("dtype")[0], site.node)), site.node)
+
+
+def _handle(p: TirCalls, site: CallSite) -> FreshVar:
+    """`T.handle("float32", "global")`: an address of such elements, or of anything."""
+    dtype, scope, _ = site.bind("dtype= storage_scope= is_size_var=")
+    if dtype in (None, "void"):
+        return FreshVar(HANDLE)
+    if scope is not None and not isinstance(scope, str):
+        raise site.error("the scope is a string", found=describe(scope))
+    return FreshVar(tir.HandleType(p.dtype(dtype, site.node), StringAttr(scope or "global")))
+
+
+def _target(p: TirCalls, site: CallSite) -> Any:
+    """`T.target("llvm")` among attributes: the string, or dictionary, itself."""
+    given, _ = site.bind("target_config host=")
+    if not isinstance(given, str | dict):
+        raise site.error("a target is a string or a dictionary", found=describe(given))
+    return cast(Any, given)
+
+
+def _meta_var(p: TirCalls, site: CallSite) -> MetaVar:
+    return MetaVar(site.bind("value")[0])
 
 
 def _string(p: TirCalls, site: CallSite) -> SSAValue:
@@ -272,6 +370,8 @@ _FLOAT_UNARY = [
     "popcount",
     "clz",
     "likely",
+    "ignore_loop_partition",
+    "tvm_thread_invariant",
     "fabs",
 ]
 _ROUNDING = ["ceil", "floor", "trunc", "round", "nearbyint"]
@@ -343,37 +443,36 @@ CALLS: dict[str, Builder] = {
     "min_value": _limit(True),
     "max_value": _limit(False),
     "call_extern": _typed_call(tir.CallExternOp),
-    "call_pure_extern": _typed_call(tir.CallExternOp),
-    "call_llvm_intrin": _typed_call(tir.CallLLVMIntrinOp),
+    "call_pure_extern": _typed_call(tir.CallPureExternOp),
+    "call_llvm_intrin": _typed_call(tir.CallLLVMEffectOp),
     "call_llvm_pure_intrin": _typed_call(tir.CallLLVMIntrinOp),
     "call_packed": _call_packed,
+    "tvm_call_packed": _call_packed,
     "call_intrin": _call_intrin,
     "address_of": _address_of,
+    "type_annotation": _type_annotation,
+    "tvm_access_ptr": _call_of("tvm_access_ptr", "ptype data offset extent rw_mask", HANDLE),
+    "handle_add_byte_offset": _call_of("handle_add_byte_offset", "handle offset", HANDLE),
+    "isnullptr": _call_of("isnullptr", "val", i1),
+    "assume": _call_of("assume", "cond", i1),
+    "undef": _call_of("undef", "", i32),
+    "q_multiply_shift": _call_of("q_multiply_shift", "x y q s", i32),
+    "q_multiply_shift_per_axis": _call_of(
+        "q_multiply_shift_per_axis", "x y ls rs q is_lshift_required is_rshift_required", i32
+    ),
     "StringImm": _string,
+    "meta_var": _meta_var,
+    "target": _target,
+    "handle": _handle,
     "var": _fresh,
     "SizeVar": _fresh,
     "Var": _fresh,
+    "Shuffle": _shuffle,
+    "vectorlow": _vector_half(True),
+    "vectorhigh": _vector_half(False),
+    "vectorcombine": _vector_combine,
 }
 """The expressions of `T` by name."""
-
-
-_UNSUPPORTED = {
-    "allocate": "use T.alloc_buffer",
-    "realize": "use T.alloc_buffer",
-    "launch_thread": "use T.thread_binding",
-    "env_thread": "use T.thread_binding",
-    "comm_reducer": "write the reduction as a block with T.init",
-    "Let": "use T.LetStmt",
-    "Shuffle": None,
-    "macro": None,
-}
-
-
-def unsupported(site: Source, node: ast.AST, name: str) -> UnsupportedError | None:
-    """The error for what TVM has and tirax does not; None for any other name."""
-    if name not in _UNSUPPORTED:
-        return None
-    return UnsupportedError(f"T.{name} is not supported", location=site.place(node), hint=_UNSUPPORTED[name])
 
 
 class TirCalls(TirEvaluator):
@@ -451,7 +550,29 @@ class TirCalls(TirEvaluator):
             self.block = outer
         return Region(block)
 
-    special = {("tir", "if_then_else"): if_then_else}
+    def let(self, node: ast.Call) -> SSAValue:
+        """`T.Let(body, where={x: value})`: the body in a region of its own, where `x` is the value."""
+        where = next((k.value for k in node.keywords if k.arg == "where"), node.args[1] if len(node.args) > 1 else None)
+        names = where.keys if isinstance(where, ast.Dict) else []
+        if not node.args or len(names) != 1 or not isinstance(names[0], ast.Name) or not isinstance(where, ast.Dict):
+            raise self.error(node, "T.Let gives one value a name", expected="T.Let(x + 1, where={x: value})")
+        declared = self.visit(names[0])
+        dtype = declared.dtype if isinstance(declared, FreshVar | SymExpr) else None
+        if dtype is None:
+            raise self.error(names[0], "the name is no variable", expected="x = T.int32()", found=describe(declared))
+        value = self.cast(self.visit(where.values[0]), dtype, where)
+        body = Block(arg_types=[value.type])
+        set_name(body.args[0], names[0].id)
+        outer, self.block = self.block, body
+        try:
+            with self.scope.frame() as frame:
+                frame[names[0].id] = body.args[0]
+                self.emit(tir.YieldOp(self.expr(self.visit(node.args[0]), node)), node)
+        finally:
+            self.block = outer
+        return self.emit(tir.LetInOp(value, Region(body)), node)
+
+    special = {("tir", "if_then_else"): if_then_else, ("tir", "Let"): let}
 
 
 def dtype_by_name(name: str) -> Attribute | None:

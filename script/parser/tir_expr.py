@@ -20,7 +20,7 @@ from .evaluator import Evaluator
 from .folding import SYMBOLS, as_sym, fold, fold_symbolic
 from .scope import Scope
 from .source import Source
-from .values import Access, CallSite, GlobalRef, Imm, Method, Ref, Slice, describe
+from .values import Access, CallSite, Imm, Method, Ref, Slice, describe
 
 _INTRINSIC_OPERATORS = {
     "pow": "pow",
@@ -31,7 +31,7 @@ _INTRINSIC_OPERATORS = {
     "bitwise_xor": "bitwise_xor",
 }
 _LOGICAL = frozenset({"and", "or"})
-_BUFFER_ATTRIBUTES = "data, dtype, shape, strides, elem_offset"
+_BUFFER_ATTRIBUTES = "data, dtype, shape, strides, elem_offset, access_ptr, vload"
 
 
 def element(dtype: Attribute) -> Attribute:
@@ -257,7 +257,11 @@ class TirEvaluator(Evaluator):
         return self.emit(tir.LoadOp(access.buffer, self.indices(access)), access.node)
 
     def indices(self, access: Access) -> list[SSAValue]:
-        return [self.index(i, d, access.node) for i, d in zip(access.indices, self._dims(access.buffer), strict=True)]
+        found = [self.index(i, d, access.node) for i, d in zip(access.indices, self._dims(access.buffer), strict=True)]
+        wrong = next((i for i in found[:-1] if isinstance(i.type, VectorType)), None)
+        if wrong is not None:
+            raise self.error(access.node, "only the last index may be a vector", found=dtype_name(wrong.type))
+        return found
 
     @staticmethod
     def _dims(buffer: SSAValue) -> tuple[SymExpr, ...]:
@@ -368,6 +372,8 @@ class TirEvaluator(Evaluator):
     def _buffer_attribute(self, buffer: SSAValue, t: tir.BufferType, name: str, node: ast.AST) -> Any:
         if name == "data":
             return self.emit(tir.BufferDataOp(buffer), node)
+        if name in ("access_ptr", "vload"):
+            return Method(buffer, name)
         plain: dict[str, Any] = {
             "dtype": dtype_name(t.dtype),
             "shape": t.dims,
@@ -384,8 +390,6 @@ class TirEvaluator(Evaluator):
         if isinstance(target, Method) and target.name == "astype":
             (dtype,) = site.bind("dtype")
             return self.cast(target.value, self.dtype(dtype, site.node), site.node)
-        if isinstance(target, GlobalRef):
-            raise site.error("a prim_func cannot call another function of the module", hint="call it from Relax")
         return super().call_value(target, site)
 
     def call_builtin(self, name: str, site: CallSite) -> Any:

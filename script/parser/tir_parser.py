@@ -5,30 +5,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.names import name_of, set_name
-from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
 from ...dialects.tir import ForKind, IterKind
-from ...dialects.tir.types import HANDLE
+from ...dialects.tir.types import HANDLE, HandleType
 from ...ir.affine import Materializer
 from ...ir.regions import infer_regions
-from .attributes import attribute_dict
+from .attributes import attribute, attribute_dict
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant
 from .scope import Environment, Scope, check_names
 from .source import Source
 from .tir_buffers import BUFFER_CALLS
-from .tir_calls import TirCalls, dtype_by_name, unsupported
+from .tir_calls import dtype_by_name
 from .tir_expr import element, lanes
-from .values import Access, Builtin, CallSite, FreshVar, ModuleRef, Ref, describe
+from .tir_frames import BlockFrame, Bound, Loop, check_plain_parameters, erase_unused, without_symbol
+from .tir_functions import TirFunctions, TirModule
+from .tir_unsupported import unsupported
+from .values import Access, Builtin, CallSite, FreshVar, MetaVar, ModuleRef, Ref, describe
 
 _ITER_KINDS = {
     "spatial": IterKind.SPATIAL,
@@ -46,40 +47,14 @@ _LOOPS = {
     "unroll": ForKind.UNROLLED,
     "thread_binding": ForKind.THREAD_BINDING,
 }
-Bound = SymExpr | SSAValue
 
 
-@dataclass
-class BlockFrame:
-    """A `with T.block(…)` that is being read. Bindings and the predicate are computed outside of its body."""
-
-    outer: Block
-    root: bool = False
-    iters: list[tuple[IterKind, SSAValue, tuple[SymExpr, SymExpr]]] = field(
-        default_factory=list[tuple[IterKind, SSAValue, tuple[SymExpr, SymExpr]]]
-    )
-    predicate: SSAValue | None = None
-    annotations: DictionaryAttr | None = None
-    given: set[str] = field(default_factory=set[str])
-    """Which of reads and writes the script lists."""
-
-
-@dataclass(frozen=True)
-class Loop:
-    """A loop before its body is read."""
-
-    least: Bound
-    extent: Bound
-    kind: ForKind = ForKind.SERIAL
-    thread: str | None = None
-    annotations: DictionaryAttr | None = None
-
-
-class TirParser(TirCalls):
+class TirParser(TirFunctions):
     """Reads one prim_func."""
 
-    def __init__(self, source: Source, environment: Environment):
+    def __init__(self, source: Source, environment: Environment, module: TirModule | None = None):
         super().__init__(source, Scope(environment))
+        self.module = module
         self.loops: dict[SSAValue, tuple[Bound, Bound]] = {}
         self.blocks: list[BlockFrame] = []
         self.entry = self.block
@@ -95,7 +70,7 @@ class TirParser(TirCalls):
         self.body(function.body)
         erase_unused(self.entry)
         names = self._handle_names()
-        attrs = _without_symbol(self.attrs, function.name)
+        attrs = without_symbol(self.attrs, function.name)
         op = tir.FuncOp(
             function.name,
             Region(self.entry),
@@ -119,7 +94,7 @@ class TirParser(TirCalls):
                 dtype = self._buffer_parameter(arg, annotation)
             value = self.entry.insert_arg(dtype, i, self.source.attr(arg))
             set_name(value, arg.arg)
-            if dtype == HANDLE:
+            if isinstance(dtype, HandleType):
                 self.handles[i] = arg.arg
             if dtype in (i32, i64):
                 self.scalars[Var(arg.arg, cast(IntegerType, dtype))] = value
@@ -133,7 +108,7 @@ class TirParser(TirCalls):
         if isinstance(annotation, ast.Call):
             target = self.visit(annotation.func)
             if target == Ref("tir", "handle"):
-                return HANDLE
+                return cast(FreshVar, self.visit(annotation)).dtype
             return None
         found = self.visit(annotation)
         dtype = dtype_by_name(found.path) if isinstance(found, Ref) and found.dialect == "tir" else None
@@ -234,9 +209,11 @@ class TirParser(TirCalls):
 
     def _named(self, name: str, value: Any, node: ast.AST) -> Any:
         """What a name stands for after `name = value`; an expression becomes a let."""
+        if isinstance(value, MetaVar):
+            return value.value
         if isinstance(value, FreshVar):
             if value.dtype not in (i32, i64):
-                raise self.error(node, "a symbolic variable is int32 or int64", found=dtype_name(value.dtype))
+                return value  # a name for T.Let
             return Var(name, cast(IntegerType, value.dtype))
         if isinstance(value, SSAValue) and self._is_definition(value):
             if name_of(value) is None:
@@ -251,7 +228,9 @@ class TirParser(TirCalls):
 
     def _is_definition(self, value: SSAValue) -> bool:
         """Whether a value needs no let: buffers, and the iterators of the innermost block."""
-        if isinstance(value.type, tir.BufferType) or (isinstance(value.owner, tir.LetOp) and name_of(value) is None):
+        if isinstance(value.type, tir.BufferType):
+            return True
+        if isinstance(value.owner, tir.LetOp | tir.AllocateOp) and name_of(value) is None:
             return True
         return bool(self.blocks) and any(value is a for a in self.block.args) and name_of(value) is None
 
@@ -272,7 +251,7 @@ class TirParser(TirCalls):
         if self.imm(value) is not None:
             value = self.cast(value, dtype, node)
         given = self.type_of(value, node)
-        if given != dtype:
+        if given != dtype and not (isinstance(given, HandleType) and isinstance(dtype, HandleType)):
             raise self.error(node.value, "the value is not of the annotated type", expected=dtype, found=given)
         self.assign(node.target, self.expr(value, node) if isinstance(value, Access) else value, node)
 
@@ -289,10 +268,16 @@ class TirParser(TirCalls):
     def _store(self, target: ast.Subscript, value: Any, node: ast.AST) -> None:
         items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         buffer = self.buffer(self.visit(target.value), target, "what is stored into")
+        self.store(buffer, tuple(self.visit(i) for i in items), value, node, target)
+
+    def store(
+        self, buffer: SSAValue, indices: tuple[Any, ...], value: Any, node: ast.AST, target: ast.AST | None = None
+    ) -> None:
+        """Store a value, converted to what the buffer holds. Floats are not converted to integers."""
         value = self.load(value) if isinstance(value, Access) else value
-        access = self.subscript_of(buffer, tuple(self.visit(i) for i in items), target)
-        indices = self.indices(access)
-        wanted = tir.element_type(buffer, indices)
+        access = self.subscript_of(buffer, indices, target or node)
+        places = self.indices(access)
+        wanted = tir.element_type(buffer, places)
         given = self.type_of(value, node)
         if is_float(element(given)) and not is_float(element(wanted)):
             raise self.error(
@@ -306,7 +291,7 @@ class TirParser(TirCalls):
             raise self.error(
                 node, "the vector has another length than its place", expected=lanes(wanted), found=lanes(given)
             )
-        self.emit(tir.StoreOp(self.cast(value, wanted, node), buffer, indices), node)
+        self.emit(tir.StoreOp(self.cast(value, wanted, node), buffer, places), node)
 
     def _expression(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -527,7 +512,8 @@ class TirParser(TirCalls):
 
     @contextmanager
     def _attr(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
-        _, key, value = self.call_site(node, Ref("tir", "attr")).bind("node attr_key value")
+        about, key, value = self.call_site(node, Ref("tir", "attr")).bind("node attr_key value")
+        on = self._attr_node(about, node)
         if not isinstance(key, str):
             raise self.error(node, "the key of an attribute is a string", found=describe(key))
         if isinstance(value, str):
@@ -537,7 +523,17 @@ class TirParser(TirCalls):
         body = Block()
         with self.into(body):
             yield
-        self.emit(tir.AttrOp(key, ssa, Region(body)), node)
+        self.emit(tir.AttrOp(key, ssa, Region(body), on), node)
+
+    def _attr_node(self, value: Any, node: ast.AST) -> Attribute | SSAValue | None:
+        """What an attribute is about: a string, a dictionary, a value; 0 is nothing."""
+        if value in (0, None):
+            return None
+        if isinstance(value, str | dict):
+            return attribute(self.source, node, value)
+        if isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
+            return value
+        return self.expr(value, node)
 
     @contextmanager
     def _let(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
@@ -581,6 +577,8 @@ class TirParser(TirCalls):
         "Assert": _assert_context,
         "decl_buffer": _buffer_context,
         "alloc_buffer": _buffer_context,
+        "allocate": _buffer_context,
+        "allocate_const": _buffer_context,
     }
 
     def frame(self, node: ast.AST, what: str) -> BlockFrame:
@@ -669,7 +667,7 @@ class TirParser(TirCalls):
             self.block = inner
 
     special = {
-        **TirCalls.special,
+        **TirFunctions.special,
         **dict.fromkeys([("tir", f"axis.{name}") for name in _ITER_KINDS], axis),
         ("tir", "axis.remap"): remap,
         ("tir", "where"): where,
@@ -717,6 +715,11 @@ class TirParser(TirCalls):
         cond, message = site.bind("condition message")
         self._emit_assert(cond, message, site.node)
 
+    def _buffer_store(self, site: CallSite) -> None:
+        """`T.buffer_store(A, value, [i, j])`"""
+        buffer, value, indices = site.bind("buffer value indices")
+        self.store(self.buffer(buffer, site.node), tuple(indices), value, site.node)
+
     def _ret(self, site: CallSite) -> None:
         self.emit_return(site.bind("value")[0], site.node)
 
@@ -729,6 +732,7 @@ class TirParser(TirCalls):
         "ret": _ret,
         "LetStmt": _let_statement,
         "Assert": _assert_statement,
+        "buffer_store": _buffer_store,
     }
     visitors: ClassVar[dict[type[ast.stmt], Callable[..., None]]] = {
         ast.Pass: _pass,
@@ -742,36 +746,5 @@ class TirParser(TirCalls):
         ast.Return: _return,
         ast.For: _for,
         ast.With: _with,
+        ast.FunctionDef: TirFunctions.define_macro,
     }
-
-
-def check_plain_parameters(source: Source, arguments: ast.arguments) -> None:
-    """Refuse parameters that are not plain ones."""
-    other = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
-    odd = next((a for a in other if a is not None), None)
-    if odd is not None:
-        raise source.error(odd, "a function of TVMScript has plain parameters only, without defaults")
-
-
-def _without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | None:
-    """The attributes without the name of the function, which it has anyway."""
-    if attrs is None or attrs.data.get("global_symbol") != StringAttr(name):
-        return attrs
-    kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
-    return DictionaryAttr(kept) if kept else None
-
-
-_EFFECTS = (tir.CallExternOp, tir.CallPackedOp, tir.YieldOp)
-_ERASABLE = tuple(op for op in tir.EXPRESSION_OPS if op not in _EFFECTS)
-
-
-def erase_unused(block: Block) -> None:
-    """Erase expressions that nothing uses (the ends of slices, say)."""
-    for op in reversed(list(block.walk())):
-        if isinstance(op, (*_ERASABLE, ValueOp)) and not any(r.uses for r in op.results):
-            _erase(op)
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()

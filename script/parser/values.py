@@ -96,6 +96,13 @@ class FreshVar:
     dtype: Attribute
 
 
+@dataclass(frozen=True)
+class MetaVar:
+    """`T.meta_var(x)`: the name that it gets stands for the expression itself, which gets no variable."""
+
+    value: Any
+
+
 @dataclass
 class CallSite:
     """A call with its arguments evaluated."""

@@ -29,6 +29,10 @@ class ExpressionPrinter(SymbolicPrinter, Protocol):
         """The text of an operand."""
         ...
 
+    def declare(self, value: SSAValue, fallback: str) -> str:
+        """Give a value a name, declared as a variable of its type on a line of its own."""
+        ...
+
     def expression_block(self, block: Block) -> Expr:
         """The text of what a block of expressions yields."""
         ...
@@ -105,6 +109,20 @@ def _cast(p: ExpressionPrinter, op: Any) -> Expr:
     return call(p.doc.tir(name), atom(string(dtype_name(op.result.type))), p.value(op.value))
 
 
+def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
+    """`T.Let(body, where={x: value})`; the name is declared on a line before."""
+    value = p.value(op.value)
+    name = p.declare(op.var, "x")
+    body = p.expression_block(op.body.block)
+    return atom(f"{p.doc.tir('Let')}({body.text}, where={{{name}: {value.text}}})")
+
+
+def _shuffle(p: ExpressionPrinter, op: tir.ShuffleOp) -> Expr:
+    vectors = ", ".join(p.value(v).text for v in op.vectors)
+    lanes = ", ".join(str(i.data) for i in op.lanes)
+    return atom(f"{p.doc.tir('Shuffle')}([{vectors}], [{lanes}])")
+
+
 def _lanes(op: Any) -> Expr:
     return atom(str(op.result.type.get_shape()[0]))
 
@@ -120,6 +138,8 @@ def _broadcast(p: ExpressionPrinter, op: tir.BroadcastOp) -> Expr:
 def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     name = op.func.data
     args = [p.value(a) for a in op.call_args]
+    if name in TYPED_INTRINSICS:
+        return call(p.doc.tir(name), atom(string(dtype_name(op.result.type))), *args)
     if name in INFIX and len(args) == 2:
         return infix(*INFIX[name], *args)
     if name == "bitwise_not":
@@ -127,12 +147,16 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     return call(p.doc.tir(name), *args)
 
 
+TYPED_INTRINSICS = frozenset({"vectorlow", "vectorhigh", "vectorcombine", "type_annotation"})
+"""Intrinsics that name the type of their result first."""
+
+
 def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
     """A call that names the type of its result first: `T.call_extern("float32", "f", x)`."""
 
     def printed(p: ExpressionPrinter, op: Any) -> Expr:
         dtype = op.result.type
-        typed = "handle" if isinstance(dtype, tir.HandleType) else dtype_name(dtype)
+        typed = "handle" if isinstance(dtype, tir.HandleType) else "void" if dtype == tir.VOID else dtype_name(dtype)
         return call(p.doc.tir(name), *map(atom, (string(typed), string(op.func.data))), *map(p.value, op.call_args))
 
     return printed
@@ -140,6 +164,18 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
 
 def _call_packed(p: ExpressionPrinter, op: tir.CallPackedOp) -> Expr:
     return call(p.doc.tir("call_packed"), atom(string(op.func.data)), *map(p.value, op.call_args))
+
+
+def _call(p: ExpressionPrinter, op: tir.CallOp) -> Expr:
+    """A function of the module by its name in it."""
+    name = op.func.data
+    return call(f"{p.doc.config.module_name}.{name}" if p.doc.in_module else name, *map(p.value, op.call_args))
+
+
+def _buffer_data(p: ExpressionPrinter, op: tir.BufferDataOp) -> Expr:
+    """What is constant is known by its address anyway."""
+    text = p.value(op.buffer).text
+    return atom(text if isinstance(op.buffer.owner, tir.AllocConstOp) else f"{text}.data")
 
 
 def _not(p: ExpressionPrinter, op: tir.NotOp) -> Expr:
@@ -158,15 +194,20 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.ReinterpretOp: _cast,
     tir.SelectOp: _select,
     tir.IfThenElseOp: _if_then_else,
+    tir.LetInOp: _let_in,
+    tir.ShuffleOp: _shuffle,
     tir.LoadOp: _load,
     tir.RampOp: _ramp,
     tir.BroadcastOp: _broadcast,
     tir.CallIntrinOp: _intrinsic,
     tir.CallExternOp: _typed_call("call_extern"),
+    tir.CallPureExternOp: _typed_call("call_pure_extern"),
     tir.CallLLVMIntrinOp: _typed_call("call_llvm_pure_intrin"),
+    tir.CallLLVMEffectOp: _typed_call("call_llvm_intrin"),
+    tir.CallOp: _call,
     tir.CallPackedOp: _call_packed,
     tir.StringImmOp: lambda p, op: atom(string(op.value.data)),
-    tir.BufferDataOp: lambda p, op: atom(p.value(op.buffer).text + ".data"),
+    tir.BufferDataOp: _buffer_data,
     ValueOp: lambda p, op: symbolic(p, op.expr.data),
 }
 """How each expression op prints."""

@@ -30,7 +30,11 @@ def print_index_map(mapping: IndexMapping) -> str:
     return f"T.index_map({_lambda(mapping)}{inverse})"
 
 
-def _lambda(mapping: IndexMapping) -> str:
+def result_texts(mapping: IndexMapping) -> list[str]:
+    """The results of a map, each as an expression of Python."""
     printer = _Printer()
-    results = [symbolic(printer, r).text for r in mapping.results]
-    return f"lambda {', '.join(str(p.name) for p in mapping.params)}: {parenthesized(results)}"
+    return [symbolic(printer, r).text for r in mapping.results]
+
+
+def _lambda(mapping: IndexMapping) -> str:
+    return f"lambda {', '.join(str(p.name) for p in mapping.params)}: {parenthesized(result_texts(mapping))}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import NoneAttr
+from xdsl.dialects.builtin import DictionaryAttr, NoneAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -16,7 +16,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
 from .document import Document, Expr, Level, atom, infix
 from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
-from .literals import dictionary, parenthesized, shown_attrs, string, tir_int
+from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int
 from .names import NameScope
 from .symbolic import symbolic
 
@@ -74,11 +74,20 @@ class TIRPrinter:
         with self.doc.indented():
             attrs = shown_attrs(func.func_attrs, func.sym_name.data)
             if attrs:
-                self.doc.line(f"{self.doc.tir('func_attr')}({dictionary(self.doc, attrs, tir=True)})")
+                self.doc.line(f"{self.doc.tir('func_attr')}({self._function_attributes(attrs)})")
             for buffer, handle in matches:
                 text = self._buffer("match_buffer", cast(tir.BufferType, buffer.type), [handle])
                 self.doc.line(f"{self._define(buffer, 'buffer')} = {text}")
             self._root(func)
+
+    def _function_attributes(self, attrs: Mapping[str, Attribute]) -> str:
+        """The attributes of the function, in which a target is not just a string."""
+        target = attrs.get("target")
+        text = dictionary(self.doc, attrs, tir=True)
+        if not isinstance(target, StringAttr | DictionaryAttr):
+            return text
+        given = attribute(self.doc, target, tir=True)
+        return text.replace(f'"target": {given}', f'"target": {self.doc.tir("target")}({given})', 1)
 
     def _param(self, func: tir.FuncOp, i: int, param: SSAValue, matches: list[tuple[SSAValue, str]]) -> str:
         t = param.type
@@ -97,11 +106,22 @@ class TIRPrinter:
         return f"{name}: {self._dtype(t)}"
 
     def _dtype(self, t: Attribute) -> str:
-        return self.doc.tir("handle" if isinstance(t, tir.HandleType) else dtype_name(t))
+        if not isinstance(t, tir.HandleType):
+            return self.doc.tir(dtype_name(t))
+        name = self.doc.tir("handle")
+        if t.element is None:
+            return name
+        return f"{name}({string(dtype_name(t.element))}, {string(t.scope.data)})"
 
     def _define(self, value: SSAValue, fallback: str) -> str:
         name = self._names.define(name_of(value) or fallback)
         self._values[value] = atom(name)
+        return name
+
+    def declare(self, value: SSAValue, fallback: str) -> str:
+        """Give a value a name, declared on a line of its own."""
+        name, dtype = self._define(value, fallback), self._dtype(value.type)
+        self.doc.line(f"{name} = {dtype if dtype.endswith(')') else dtype + '()'}")
         return name
 
     def _root(self, func: tir.FuncOp) -> None:
@@ -167,6 +187,13 @@ class TIRPrinter:
     def alloc_buffer(self, op: tir.AllocBufferOp) -> None:
         text = self._buffer("alloc_buffer", cast(tir.BufferType, op.result.type), [])
         self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
+
+    def allocate(self, op: tir.AllocateOp) -> None:
+        shown = [f"[{', '.join(symbolic(self, d).text for d in op.extents)}]", string(dtype_name(op.dtype))]
+        shown.append(string(op.scope.data))
+        if op.annotations is not None and op.annotations.data:
+            shown.append(f"annotations={dictionary(self.doc, op.annotations.data, tir=True)}")
+        self.doc.line(f"{self._define(op.result, 'data')} = {self.doc.tir('allocate')}({', '.join(shown)})", op)
 
     def alloc_const(self, op: tir.AllocConstOp) -> None:
         data = op.value.data
@@ -318,13 +345,18 @@ class TIRPrinter:
 
     def attr(self, op: tir.AttrOp) -> None:
         """At the end of a body the attribute holds for the rest of it, else it opens one of its own."""
-        text = f"{self.doc.tir('attr')}(0, {string(op.key.data)}, {self._values[op.value].text})"
+        text = f"{self.doc.tir('attr')}({self._attr_node(op.on)}, {string(op.key.data)}, {self._values[op.value].text})"
         if op.next_op is None and self.doc.config.syntax_sugar:
             self.doc.line(text, op)
             self._statements(op.body.block.ops)
         else:
             self.doc.line(f"with {text}:", op)
             self._body(op.body.block)
+
+    def _attr_node(self, on: Attribute | SSAValue | None) -> str:
+        if isinstance(on, SSAValue):
+            return self._values[on].text
+        return "0" if on is None else attribute(self.doc, on, tir=True)
 
     def give(self, op: tir.ReturnOp) -> None:
         self.doc.line(f"return {self._values[op.value].text}", op)
@@ -346,6 +378,7 @@ _STATEMENTS: dict[type[Operation], Callable[[TIRPrinter, Any], None]] = {
     tir.AttrOp: TIRPrinter.attr,
     tir.AllocBufferOp: TIRPrinter.alloc_buffer,
     tir.AllocConstOp: TIRPrinter.alloc_const,
+    tir.AllocateOp: TIRPrinter.allocate,
     tir.DeclBufferOp: TIRPrinter.decl_buffer,
     tir.MatchBufferOp: TIRPrinter.match_buffer,
     tir.ReturnOp: TIRPrinter.give,

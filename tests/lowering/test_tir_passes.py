@@ -9,13 +9,25 @@ from tirax.interpreter.compare import first_disagreement
 from tirax.ir.transform import Sequential
 from tirax.lowering.tir_to_scf import ConvertTirToScf
 from tirax.schedule.cpu.default_schedule import DefaultSchedule
-from tirax.transforms.tir.flatten_buffers import FlattenBuffers
-from tirax.transforms.tir.lower_blocks import LowerBlocks
+from tirax.transforms.tir.compact_buffer_allocation import CompactBufferAllocation
+from tirax.transforms.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
+from tirax.transforms.tir.flatten_buffer import FlattenBuffer
 from tirax.transforms.tir.lower_init_block import LowerInitBlock
-from tirax.transforms.tir.simplify import TirSimplify
+from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
+from tirax.transforms.tir.lower_opaque_block import LowerOpaqueBlock
+from tirax.transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from tirax.transforms.tir.tir_simplify import TirSimplify
 
 NARROW = "llvm -mcpu=x86-64 -vector-width=128"
-PASSES = [DefaultSchedule(NARROW), LowerInitBlock(), LowerBlocks(), FlattenBuffers(), TirSimplify()]
+BLOCKS = [
+    LowerInitBlock(),
+    PlanAndUpdateBufferAllocationLocation(),
+    ConvertBlocksToOpaque(),
+    CompactBufferAllocation(),
+    LowerMatchBuffer(),
+    LowerOpaqueBlock(),
+]
+PASSES = [DefaultSchedule(NARROW), *BLOCKS, FlattenBuffer(), TirSimplify()]
 
 PREDICATED = function("A:11:f32 Y:11:f32", """tir.for %o = 0 to 3 {
   tir.for %i = 0 to 4 {
@@ -72,12 +84,12 @@ def test_without_the_schedule_too():
 
 def test_the_order_of_passes_is_asked_for():
     module = parse(bias_relu())
-    with pytest.raises(UnsupportedError, match="run lower-init-block before lower-blocks"):
-        LowerBlocks()(module)
-    with pytest.raises(UnsupportedError, match="lower-init-block and lower-blocks"):
+    with pytest.raises(UnsupportedError, match="run lower-init-block before"):
+        ConvertBlocksToOpaque()(module)
+    with pytest.raises(UnsupportedError, match="convert-blocks-to-opaque and lower-opaque-block"):
         ConvertTirToScf()(module)
-    with pytest.raises(UnsupportedError, match="run flatten-buffers before"):
-        Sequential([LowerInitBlock(), LowerBlocks(), ConvertTirToScf()])(module)
+    with pytest.raises(UnsupportedError, match="run flatten-buffer before"):
+        Sequential([*BLOCKS, ConvertTirToScf()])(module)
 
 
 def test_a_pass_given_twice_does_nothing_more():

@@ -29,6 +29,11 @@ OPTIMIZE = (
     "normalize", "legalize-ops", "annotate-tir-op-pattern", "fold-constant", "fuse-ops", "fuse-tir",
     "dead-code-elimination",
 )  # fmt: skip
+TO_LOOPS = (
+    "lower-init-block", "plan-and-update-buffer-allocation-location", "convert-blocks-to-opaque",
+    "compact-buffer-allocation", "lower-match-buffer", "lower-opaque-block", "flatten-buffer", "unroll-loop",
+    "tir-simplify",
+)  # fmt: skip
 
 
 def passes_keep_meaning(module: ModuleOp, passes: Sequence[str]) -> ModuleOp:
@@ -59,9 +64,7 @@ def tir_passes(module: ModuleOp) -> None:
     """The tir functions of the optimized module, scheduled, then lowered to loops."""
     for p in make_passes(OPTIMIZE):
         module = p(module)
-    passes_keep_meaning(
-        module, ("default-schedule", "lower-init-block", "lower-blocks", "flatten-buffers", "tir-simplify")
-    )
+    passes_keep_meaning(module, ("default-schedule", *TO_LOOPS))
 
 
 def mlir_text(module: ModuleOp, generic: bool) -> str:
@@ -132,9 +135,8 @@ def _identical(a: Any, b: Any) -> bool:
 
 def tensor_passes(module: ModuleOp) -> None:
     """A tensor function lowered step by step, with and without its schedule."""
-    lowering = ("lower-init-block", "lower-blocks", "flatten-buffers", "tir-simplify")
-    passes_keep_meaning(module, ("default-schedule", *lowering))
-    passes_keep_meaning(module, lowering)
+    passes_keep_meaning(module, ("default-schedule", *TO_LOOPS))
+    passes_keep_meaning(module, TO_LOOPS)
     passes_keep_meaning(module, ("tir-simplify",))
 
 

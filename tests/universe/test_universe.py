@@ -41,6 +41,7 @@ def test_a_pass_runs_with_its_defaults(parse, name, tmp_path):
         "bind-params": {"func_name": ("f",)},
         "gradient": {"func_name": ("f",)},
         "apply-dpl-patterns": {"file": (str(tmp_path / "patterns.py"),)},
+        "meta-schedule-apply-database": {"work_dir": (str(tmp_path),)},
     }
     module = parse(PROGRAMS.get(name, IDENTITY))
     cls.from_pass_spec(ArgSpec(name, options.get(name, {}))).apply(new_context(), module)

@@ -10,7 +10,9 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 
 from ...dialects import tir
 from ...ir.transform import Pass
-from .pattern import ATTRIBUTE, find_pattern
+from .pattern import ATTRIBUTE, OpPattern, find_pattern
+
+_SCHEDULED = "tir.is_scheduled"
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ class AnnotateTIROpPattern(Pass):
 
 
 def annotate(func: tir.FuncOp) -> None:
-    """Set the attribute `op_pattern` of `func` unless it has one."""
+    """Set the attribute `op_pattern` of `func` unless it has one; a schedule would not outlive being fused."""
     attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
     if ATTRIBUTE not in attrs:
-        attrs[ATTRIBUTE] = IntegerAttr(int(find_pattern(func)), i64)
+        kind = OpPattern.OPAQUE if _SCHEDULED in attrs else find_pattern(func)
+        attrs[ATTRIBUTE] = IntegerAttr(int(kind), i64)
         func.func_attrs = DictionaryAttr(dict(sorted(attrs.items())))

@@ -24,7 +24,7 @@ def resize2d(op: Operator) -> Emit:
     )
     places = cast(Resize2d, op).places()
     args = (operand(op, "data"), result_dims(op), places, how, result_tensor(op).element)
-    return Emit(image.resize2d, args, "resize2d")
+    return Emit(image.resize, args, "resize2d")
 
 
 @rule("relax.image.affine_grid")

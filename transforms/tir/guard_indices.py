@@ -40,12 +40,23 @@ class GuardIndices(Pass):
                     _skip_outside(inner, known)
 
 
+_DATA = (
+    tir.LoadOp,
+    tir.IfThenElseOp,
+    tir.LetInOp,
+    tir.CallExternOp,
+    tir.CallPureExternOp,
+    tir.CallOp,
+    tir.CallPackedOp,
+)
+
+
 def _is_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether an integer depends on what memory holds."""
     if value not in known:
         if not isinstance(value, OpResult):
             known[value] = False
-        elif isinstance(value.op, tir.LoadOp | tir.IfThenElseOp | tir.CallExternOp | tir.CallPackedOp):
+        elif isinstance(value.op, _DATA):
             known[value] = True
         else:
             known[value] = any(_is_data(o, known) for o in value.op.operands)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
+from ...dialects.relax.structure import function_attrs
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.affine import expr_of
 
 
 def functions(module: ModuleOp) -> list[tir.FuncOp]:
@@ -53,3 +58,34 @@ def blocks_inside_out(root: Operation) -> Iterator[tir.BlockOp]:
     """The tir blocks below `root`, inner ones first."""
     found = [op for op in root.walk() if isinstance(op, tir.BlockOp)]
     yield from reversed(found)
+
+
+def inserter(anchor: Operation) -> Callable[[Operation], None]:
+    """Inserts operations in front of `anchor`, in order."""
+    block = cast(Block, anchor.parent)
+    return lambda op: block.insert_op_before(op, anchor)
+
+
+def integer_type(value: SSAValue) -> IntegerType | None:
+    """The type of an integer; None for other values."""
+    t: Attribute = value.type
+    return cast(IntegerType, t) if isinstance(t, IntegerType) else None
+
+
+def bound_expr(bound: SymExpr | SSAValue) -> SymExpr:
+    """A bound of a loop as an expression."""
+    return bound if isinstance(bound, SymExpr) else expr_of(bound)
+
+
+def bind_loop(analyzer: Analyzer, loop: tir.ForOp) -> None:
+    """Tell the analyzer of which range the variable of a loop is."""
+    first, extent = bound_expr(loop.min), bound_expr(loop.extent)
+    variable = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
+    analyzer.bind(variable, analyzer.bounds(first).low, analyzer.bounds(first + extent - 1).high)
+
+
+def with_attr(func: tir.FuncOp, key: str, value: bool | int | str) -> None:
+    """Set an attribute of a function."""
+    known = {} if func.func_attrs is None else dict(func.func_attrs.data)
+    added = function_attrs({key: value})
+    func.func_attrs = DictionaryAttr({**known, **(added.data if added is not None else {})})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
-from ...dialects.tir import ForKind, IterKind
+from ...dialects.tir import IterKind
 from ...ir.affine import expr_of
-from ...schedule import BlockRV, LoopRV, Schedule
+from ...schedule import BlockRV, Schedule
 from ...schedule import state as st
 from ...transforms.tir.walk import functions
 from .. import analysis
@@ -28,44 +32,42 @@ class _Marks:
 
 
 class RewriteParallelVectorizeUnroll(Postproc):
-    """Fuse the outer spatial loops of each nest into a parallel one, the inner ones into vectors; mark what unrolls."""
+    """Fuse the outer spatial loops of each nest into a parallel one, the inner ones into vectors; mark what unrolls.
+
+    A nest of element-wise work that goes through memory in order becomes one parallel and one vectorized loop.
+    """
 
     def apply(self, sch: Schedule) -> bool:
         for func in functions(sch.mod.op):
-            name = func.sym_name.data
-            root = sch.get_block("root", name)
+            root = sch.get_block("root", func.sym_name.data)
             marks = _marks(sch, root)
-            if marks is None:
-                continue
-            for block in _leaves(func):
-                self._block(sch, sch.get_block(block, name), marks)
+            if marks is not None:
+                for block in sch.get_child_blocks(root):
+                    _rewrite(sch, block, marks)
         return True
 
-    def _block(self, sch: Schedule, block: BlockRV, marks: _Marks) -> None:
-        loops = [sch.get(lp) for lp in sch.get_loops(block)]
-        if any(lp.kind is not ForKind.SERIAL or lp.annotations is not None for lp in loops) and _done(loops):
-            return
-        outer = _outer(loops, marks.parallel)
-        inner = _inner(sch.get(block), loops, marks.vectorize, len(outer))
-        handles = sch.get_loops(block)
-        if len(outer) and marks.parallel > 0:
-            sch.parallel(sch.fuse(*handles[: len(outer)]) if len(outer) > 1 else handles[0])
-        if inner:
-            handles = sch.get_loops(block)
-            last = handles[len(handles) - inner :]
-            sch.vectorize(sch.fuse(*last) if inner > 1 else last[0])
-        if marks.unroll:
-            self._unroll(sch, sch.get_loops(block), marks)
 
-    def _unroll(self, sch: Schedule, loops: list[LoopRV], marks: _Marks) -> None:
-        if loops:
-            sch.annotate(loops[0], _MAX_STEP, marks.unroll)
-            sch.annotate(loops[0], _EXPLICIT, int(marks.explicit))
-
-
-def _done(loops: list[tir.ForOp]) -> bool:
-    """Whether the outermost loop was dealt with for another block."""
-    return bool(loops) and (loops[0].kind is not ForKind.SERIAL or loops[0].annotations is not None)
+def _rewrite(sch: Schedule, block: BlockRV, marks: _Marks) -> None:
+    handles = sch.get_loops(block)
+    loops = [sch.get(lp) for lp in handles]
+    op = sch.get(block)
+    if marks.parallel > 0 and marks.vectorize > 0 and _is_plain(op, loops):
+        outer, inner = sch.split(sch.fuse(*handles), [None, marks.vectorize])
+        sch.parallel(outer)
+        sch.vectorize(inner)
+        return
+    inner = 0 if st.blocks_below(op) else max(_in_order(op, op.writes, loops), 1)
+    lanes = _lanes(loops, marks.vectorize, inner)
+    workers = min(_workers(loops, marks.parallel), len(loops) - lanes)
+    first = handles[:1]
+    if workers:
+        first = [sch.fuse(*handles[:workers])]
+        sch.parallel(first[0])
+    if lanes:
+        sch.vectorize(sch.fuse(*handles[len(handles) - lanes :]))
+    if marks.unroll and first and not analysis.is_spatial(op):
+        sch.annotate(first[0], _MAX_STEP, marks.unroll)
+        sch.annotate(first[0], _EXPLICIT, int(marks.explicit))
 
 
 def _marks(sch: Schedule, root: BlockRV) -> _Marks | None:
@@ -81,58 +83,86 @@ def _marks(sch: Schedule, root: BlockRV) -> _Marks | None:
     return _Marks(found.get(analysis.PARALLEL, -1), found.get(analysis.VECTORIZE, -1), unroll, explicit is not None)
 
 
-def _leaves(func: tir.FuncOp) -> list[str]:
-    """The blocks that have no block inside."""
-    every = [op for op in func.walk() if isinstance(op, tir.BlockOp)]
-    return [b.block_name.data for b in every if not any(isinstance(i, tir.BlockOp) and i is not b for i in b.walk())]
+def _is_plain(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> bool:
+    """Whether a nest is of spatial loops around nothing but the block, which are its iterators, in order of memory."""
+    if not loops or st.blocks_below(block) or not analysis.is_trivially_bound_spatial(block):
+        return False
+    if not all(_is_single(lp) and lp.annotations is None and lp.kind is tir.ForKind.SERIAL for lp in loops):
+        return False
+    if all(st.constant_extent(lp) == 1 for lp in loops):
+        return False
+    return _in_order(block, [*block.reads, *block.writes], loops) == len(loops)
 
 
-def _outer(loops: list[tir.ForOp], most: int) -> list[tir.ForOp]:
-    """The outer spatial loops, one in the other, that have at most so many iterations together."""
-    found: list[tir.ForOp] = []
-    count = 1
-    for k, loop in enumerate(loops):
+def _is_single(loop: tir.ForOp) -> bool:
+    return len(st.children(loop.body.block)) == 1
+
+
+def _is_free(loop: tir.ForOp) -> bool:
+    """Whether a loop is of known size, spatial, and has no remarks."""
+    return (
+        st.constant_extent(loop) is not None
+        and loop.annotations is None
+        and analysis.iter_kind_of(loop) is IterKind.SPATIAL
+    )
+
+
+def _workers(loops: Sequence[tir.ForOp], most: int) -> int:
+    """How many of the outer loops are run in parallel: as many as it takes to have more than `most` iterations."""
+    count, iterations = 0, 1
+    for loop in loops if most > 0 else ():
+        if not _is_free(loop):
+            break
+        count += 1
+        iterations *= st.constant_extent(loop) or 1
+        if iterations > most or not _is_single(loop):
+            break
+    return count if iterations > 1 else 0
+
+
+def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:
+    """How many of the inner loops become vectors of at most `most` lanes."""
+    count, lanes = 0, 1
+    for loop in reversed(loops):
+        if count == in_order or not _is_free(loop) or not _is_single(loop) or loop.kind is not tir.ForKind.SERIAL:
+            break
+        lanes *= st.constant_extent(loop) or 1
+        if lanes > most:
+            lanes //= st.constant_extent(loop) or 1
+            break
+        count += 1
+    return count if lanes > 1 else 0
+
+
+def _in_order(block: tir.BlockOp, accesses: Sequence[tir.RegionOp], loops: Sequence[tir.ForOp]) -> int:
+    """How many of the inner loops, taken as one, go through the buffers accessed step by step."""
+    fixed = {v: expr_of(b) for v, b in zip(block.iter_vars, block.bindings, strict=True)}
+    counts = [_steps(_strides(access, fixed, loops), loops) for access in accesses]
+    return min(counts, default=len(loops))
+
+
+def _steps(strides: Sequence[int | None], loops: Sequence[tir.ForOp]) -> int:
+    """How many of the inner loops have strides without gaps; those that stand still do not matter."""
+    reach = 1
+    for count, (loop, stride) in enumerate(zip(reversed(loops), reversed(strides), strict=True)):
         extent = st.constant_extent(loop)
-        if extent is None or analysis.iter_kind_of(loop) is not IterKind.SPATIAL or loop.kind is not ForKind.SERIAL:
-            break
-        if count * extent > most:
-            break
-        if k and st.children(loops[k - 1].body.block) != [loop]:
-            break
-        count *= extent
-        found.append(loop)
-    return found
+        if extent is None or stride not in (0, reach):
+            return count
+        if stride:
+            reach = extent * stride
+    return len(loops)
 
 
-def _inner(block: tir.BlockOp, loops: list[tir.ForOp], most: int, taken: int) -> int:
-    """How many of the inner spatial loops become vectors."""
-    found, count = 0, 1
-    for k in range(len(loops) - 1, taken - 1, -1):
-        extent = st.constant_extent(loops[k])
-        if extent is None or count * extent > most or analysis.iter_kind_of(loops[k]) is not IterKind.SPATIAL:
-            break
-        if k < len(loops) - 1 and st.children(loops[k].body.block) != [loops[k + 1]]:
-            break
-        if loops[k].kind is not ForKind.SERIAL or not _contiguous(block, loops[k], count):
-            break
-        count *= extent
-        found += 1
-    return found if count > 1 else 0
-
-
-def _contiguous(block: tir.BlockOp, loop: tir.ForOp, step: int) -> bool:
-    """Whether what the block writes moves by `step` elements with the loop."""
-    variable = st.loop_expr(loop)
-    bindings = {v: expr_of(b) for v, b in zip(block.iter_vars, block.bindings, strict=True)}
-    for write in block.writes:
-        strides = write.buffer.type.layout_strides()  # pyright: ignore[reportAttributeAccessIssue]
-        moved: SymExpr | None = None
-        for start, stride in zip(write.starts, strides, strict=True):
-            e = expr_of(start)
-            used = [(v, v.value) for v in e.free_vars()]
-            e = e.substitute({v: bindings[x] for v, x in used if x is not None and x in bindings})
-            delta = (e.substitute({variable: variable + 1}) - e) * stride
-            moved = delta if moved is None else moved + delta
-        if moved is None or moved.constant not in (step, 0):
-            return False
-    return True
+def _strides(access: tir.RegionOp, fixed: dict[SSAValue, SymExpr], loops: Sequence[tir.ForOp]) -> list[int | None]:
+    """By how many elements an access moves with each loop; None where that is no number."""
+    sizes = cast(tir.BufferType, access.buffer.type).layout_strides()
+    address: SymExpr | None = None
+    for start, size in zip(access.starts, sizes, strict=True):
+        index = expr_of(start)
+        used = [(v, v.value) for v in index.free_vars()]
+        index = index.substitute({v: fixed[value] for v, value in used if value is not None and value in fixed})
+        address = index * size if address is None else address + index * size
+    if address is None:
+        return [0] * len(loops)
+    moved = ((lp, address.substitute({v: v + 1})) for lp in loops for v in [st.loop_expr(lp)])
+    return [(after - address).constant for _, after in moved]

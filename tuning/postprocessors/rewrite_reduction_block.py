@@ -22,9 +22,6 @@ class RewriteReductionBlock(Postproc):
         return True
 
     def _decompose(self, sch: Schedule, block: BlockRV) -> None:
-        op = sch.get(block)
-        if analysis.annotation(op, analysis.AUTO_TENSORIZE) is not None:
-            return
         loops = sch.get_loops(block)
         for loop in loops:
             if analysis.iter_kind_of(sch.get(loop)) is not IterKind.SPATIAL:

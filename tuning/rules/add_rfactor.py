@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...dialects import tir
 from ...dialects.tir import IterKind
-from ...schedule import BlockRV, Schedule, ScheduleError
-from ...schedule import state as st
+from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from .. import analysis
 from ..context import TuneContext
 from .rule import ScheduleRule
@@ -15,9 +14,10 @@ from .rule import ScheduleRule
 
 @dataclass
 class AddRFactor(ScheduleRule):
-    """Factor a reduction whose spatial part is too small to keep the cores busy, over each part of its split loop.
+    """Factor a reduction over each part of its split loop.
 
-    It is too small below `max_jobs_per_core` iterations for each core. The schedule without a factor comes last.
+    One that is tiled (a matmul) only where its spatial part is too small to keep the cores busy: less than its
+    reduction, and at most `max_jobs_per_core` iterations for each core. The schedule without a factor comes last.
     """
 
     max_jobs_per_core: int = 16
@@ -30,8 +30,13 @@ class AddRFactor(ScheduleRule):
         op = sch.get(block)
         if not isinstance(op, tir.BlockOp) or not self._needed(op):
             return [sch]
-        out = [made for k in range(2) if (made := self._factored(sch.copy(), block, k)) is not None]
-        return [*out, sch]
+        prepared = sch.copy()
+        try:
+            parts = self._split(prepared, block)
+        except ScheduleError:
+            return [sch]
+        made = [_factored(prepared.copy(), block, part) for part in parts]
+        return [*(out for out in made if out is not None), sch]
 
     def _needed(self, block: tir.BlockOp) -> bool:
         if not analysis.is_reduction(block) or not analysis.has_trivial_bindings(block) or len(block.writes) != 1:
@@ -44,23 +49,30 @@ class AddRFactor(ScheduleRule):
                 spatial *= extent.constant
             else:
                 reduced *= extent.constant
-        if analysis.needs_multi_level_tiling(block) and spatial >= reduced:
-            return False
-        return reduced > 1 and spatial < self.context.cores * self.max_jobs_per_core
+        if analysis.needs_multi_level_tiling(block):
+            return spatial < reduced and spatial <= self.context.cores * self.max_jobs_per_core
+        return reduced > 1
 
-    def _factored(self, sch: Schedule, block: BlockRV, part: int) -> Schedule | None:
-        """The schedule with the outer (0) or the inner (1) part of the fused reduction loops as a factor."""
-        try:
-            loops = sch.get_loops(block)
-            kinds = [analysis.iter_kind_of(sch.get(lp)) for lp in loops]
-            spatial = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is IterKind.SPATIAL]
-            reducing = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is not IterKind.SPATIAL]
+    def _split(self, sch: Schedule, block: BlockRV) -> list[LoopRV]:
+        """The reduction loops as one, in two parts."""
+        loops = sch.get_loops(block)
+        kinds = [analysis.iter_kind_of(sch.get(lp)) for lp in loops]
+        spatial = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is IterKind.SPATIAL]
+        reducing = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is not IterKind.SPATIAL]
+        if [*spatial, *reducing] != loops:
             sch.reorder(*spatial, *reducing)
-            fused = sch.fuse(*reducing)
-            largest = 16 if self.max_innermost_factor is None else self.max_innermost_factor
-            parts = sch.split(fused, sch.sample_perfect_tile(fused, 2, largest))
-            axis = len(sch.get(block).writes[0].starts)
-            factored = sch.rfactor(parts[part], axis)
-        except ScheduleError:
-            return None
-        return sch if st.loops_above(sch.get(factored)) else None
+        fused = sch.fuse(*reducing) if len(reducing) > 1 else reducing[0]
+        largest = 16 if self.max_innermost_factor is None else self.max_innermost_factor
+        return sch.split(fused, sch.sample_perfect_tile(fused, 2, largest))
+
+
+def _factored(sch: Schedule, block: BlockRV, part: LoopRV) -> Schedule | None:
+    """The schedule with a part of the reduction as a factor; None where that is refused."""
+    try:
+        factored = sch.rfactor(part, len(sch.get(block).writes[0].starts))
+    except ScheduleError:
+        return None
+    if not sch.get_loops(factored):
+        return None
+    sch.annotate(block, analysis.RANDOM_LOCATION, 1)
+    return sch

@@ -33,15 +33,15 @@ class ReuseType:
 
 
 @dataclass
-class _State:
+class TileState:
     """A schedule in the making: the block, and its loops by level."""
 
     sch: Schedule
     block: BlockRV
     tiles: list[list[LoopRV]] = field(default_factory=list)
 
-    def copy(self) -> _State:
-        return _State(self.sch.copy(), self.block, [list(t) for t in self.tiles])
+    def copy(self) -> TileState:
+        return TileState(self.sch.copy(), self.block, [list(t) for t in self.tiles])
 
 
 @dataclass
@@ -68,8 +68,12 @@ class MultiLevelTiling(ScheduleRule):
         op = sch.get(block)
         if not isinstance(op, tir.BlockOp) or not (self.filter_fn or analysis.needs_multi_level_tiling)(op):
             return [sch]
-        sch.annotate(block, analysis.TILING_STRUCTURE, self.structure)
-        states = [_State(sch, block)]
+        return self.tiled(TileState(sch, block))
+
+    def tiled(self, first: TileState) -> list[Schedule]:
+        """The schedules that tiling the block of `first` gives, without asking whether that is of any use."""
+        first.sch.annotate(first.block, analysis.TILING_STRUCTURE, self.structure)
+        states = [first]
         for step in (self._tile, self._write_reuse, self._read_reuse):
             states = [out for state in states for out in step(state)]
         return [state.sch for state in states]
@@ -77,7 +81,7 @@ class MultiLevelTiling(ScheduleRule):
     def _levels(self, letter: str) -> list[int]:
         return [k for k, c in enumerate(self.structure) if c == letter]
 
-    def _tile(self, state: _State) -> list[_State]:
+    def _tile(self, state: TileState) -> list[TileState]:
         sch = state.sch
         loops = sch.get_loops(state.block)
         levels = {IterKind.SPATIAL: self._levels("S"), IterKind.REDUCE: self._levels("R")}
@@ -98,11 +102,11 @@ class MultiLevelTiling(ScheduleRule):
         factors: list[ExprRV] = sch.sample_perfect_tile(loop, count, largest)
         return sch.split(loop, factors)
 
-    def _write_reuse(self, state: _State) -> list[_State]:
+    def _write_reuse(self, state: TileState) -> list[TileState]:
         reuse = ReuseType.of(self.reuse_write)
         if reuse.req == "no":
             return [state]
-        out: list[_State] = []
+        out: list[TileState] = []
         if reuse.req == "may":
             consumers = state.sch.get_consumers(state.block)
             if len(consumers) == 1 and analysis.is_write_cache(state.sch.get(consumers[0])):
@@ -111,19 +115,19 @@ class MultiLevelTiling(ScheduleRule):
         cache = state.sch.cache_write(state.block, 0, reuse.scope)
         return [*out, *self._at_levels(state, cache, reuse.levels)]
 
-    def _at_levels(self, state: _State, block: BlockRV, levels: Sequence[int]) -> list[_State]:
-        out: list[_State] = []
+    def _at_levels(self, state: TileState, block: BlockRV, levels: Sequence[int]) -> list[TileState]:
+        out: list[TileState] = []
         for level in levels:
             new = state.copy()
             new.sch.reverse_compute_at(block, new.tiles[level - 1][-1], True)
             out.append(new)
         return out
 
-    def _read_reuse(self, state: _State) -> list[_State]:
+    def _read_reuse(self, state: TileState) -> list[TileState]:
         reuse = ReuseType.of(self.reuse_read)
         if reuse.req == "no":
             return [state]
-        out: list[_State] = [state.copy()] if reuse.req == "may" else []
+        out: list[TileState] = [state.copy()] if reuse.req == "may" else []
         for level in reuse.levels:
             new = state.copy()
             block = new.sch.get(new.block)

@@ -17,7 +17,7 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
 
     There are to be at most `max_jobs_per_core` parallel iterations for each core, vectors of at most
     `max_vectorize_extent` lanes, and unrolling up to a sampled one of `unroll_max_steps`, in the IR where
-    `unroll_explicit`. -1 and None leave a mark out.
+    `unroll_explicit`; a function without reductions is not unrolled. -1 and None leave a mark out.
     """
 
     max_jobs_per_core: int = 16
@@ -35,7 +35,7 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
             sch.annotate(block, analysis.PARALLEL, self.max_jobs_per_core * self.context.cores)
         if self.max_vectorize_extent != -1:
             sch.annotate(block, analysis.VECTORIZE, self.max_vectorize_extent)
-        if self.unroll_max_steps:
+        if self.unroll_max_steps and not analysis.is_all_spatial(sch, block):
             steps = list(self.unroll_max_steps)
             chosen = sch.sample_categorical(steps, [1.0 / len(steps)] * len(steps))
             key = analysis.UNROLL_EXPLICIT if self.unroll_explicit else analysis.UNROLL_IMPLICIT

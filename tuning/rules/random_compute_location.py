@@ -13,13 +13,18 @@ from .rule import ScheduleRule
 
 @dataclass
 class RandomComputeLocation(ScheduleRule):
-    """Sample where a block is computed that tiling has left alone."""
+    """Sample where a block is computed that tiling has left alone; with a factored reduction, its partial results."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         op = sch.get(block)
         if not isinstance(op, tir.BlockOp) or not self._fits(op):
             return [sch]
-        sch.compute_at(block, sch.sample_compute_location(block), True)
+        producers: list[BlockRV] = []
+        if analysis.annotation(op, analysis.RANDOM_LOCATION) is not None:
+            producers = sch.get_producers(block)
+            sch.unannotate(block, analysis.RANDOM_LOCATION)
+        for moved in (block, *producers):
+            sch.compute_at(moved, sch.sample_compute_location(moved), True)
         return [sch]
 
     def _fits(self, block: tir.BlockOp) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...ir.module import IRModule
-from ...schedule import Schedule
+from ...schedule import BlockRV, Schedule
 from ...transforms.tir.walk import functions
+from .. import analysis
 from ..context import TuneContext
 from ..defaults import Defaults, default_rules
 
@@ -56,14 +58,14 @@ class ScheduleFn(SpaceGenerator):
         given = self.sch_fn(sch)
         if given is None:
             return [sch]
-        found = [given] if isinstance(given, Schedule) else list(given)
+        found: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
         if not all(isinstance(s, Schedule) for s in found):
             raise TiraxError("sch_fn gives schedules", expected="None, a Schedule or a list of them", found=given)
         return found
 
 
 class PostOrderApply(SpaceGenerator):
-    """A design space made by rules: each is applied to every block, consumers after what they read.
+    """A design space made by rules: each is applied to every block, consumers before what they read.
 
     `f_block_filter(block)` chooses the blocks.
     """
@@ -73,44 +75,47 @@ class PostOrderApply(SpaceGenerator):
         self.f_block_filter = f_block_filter
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:
-        states = [self._schedule(mod)]
+        first = self._schedule(mod)
+        blocks = self._blocks(first)
+        states = [first]
         for rule in self.sch_rules:
-            states = [out for sch in states for out in self._apply(rule, sch)]
+            states = _applied(rule, states, blocks)
         return states
 
-    def _apply(self, rule: Any, sch: Schedule) -> list[Schedule]:
-        """One rule on all blocks of a schedule."""
-        todo = [(sch, self._blocks(sch))]
-        done: list[Schedule] = []
-        while todo:
-            current, names = todo.pop(0)
-            if not names:
-                done.append(current)
-                continue
-            (func, name), rest = names[0], names[1:]
-            if not _has_block(current, func, name):
-                todo.append((current, rest))
-                continue
-            made = rule.apply(current, current.get_block(name, func))
-            todo += [(out, rest) for out in made]
-        return done
-
-    def _blocks(self, sch: Schedule) -> list[tuple[str, str]]:
-        """The blocks in post order: those inside of a block before it, the root last."""
-        found: list[tuple[str, str]] = []
+    def _blocks(self, sch: Schedule) -> list[BlockRV]:
+        """Handles on the blocks: those inside of a block before it, the root of a function last."""
+        found: list[BlockRV] = []
         for func in functions(sch.mod.op):
-            every = [op for op in func.walk() if isinstance(op, tir.BlockOp)]
-            kept = [b for b in reversed(every) if self.f_block_filter is None or self.f_block_filter(b)]
-            names = [b.block_name.data for b in kept if b.block_name.data != "root"]
-            found += [(func.sym_name.data, name) for name in [*names, "root"]]
+            kept = [b for b in _post_order(func) if self.f_block_filter is None or self.f_block_filter(b)]
+            found += [sch.get_block(name, func.sym_name.data) for name in _unique(kept)]
+            found.append(sch.get_block("root", func.sym_name.data))
         return found
 
 
-def _has_block(sch: Schedule, func: str, name: str) -> bool:
-    if name == "root":
-        return True
-    blocks = (op for op in sch.state.function(func).walk() if isinstance(op, tir.BlockOp))
-    return sum(1 for b in blocks if b.block_name.data == name) == 1
+def _applied(rule: Any, states: Sequence[Schedule], blocks: Sequence[BlockRV]) -> list[Schedule]:
+    """One rule on all blocks of all schedules, the last block first; what was made last is gone on with first."""
+    todo = [(sch, len(blocks)) for sch in states]
+    done: list[Schedule] = []
+    while todo:
+        sch, left = todo.pop()
+        if not left:
+            done.append(sch)
+            continue
+        block = blocks[left - 1]
+        made = rule.apply(sch, block) if analysis.is_there(sch, block) else [sch]
+        todo += [(out, left - 1) for out in made]
+    return done
+
+
+def _post_order(func: tir.FuncOp) -> Iterator[tir.BlockOp]:
+    found = (op for op in func.walk(region_first=True) if isinstance(op, tir.BlockOp))
+    return (b for b in found if b.block_name.data != "root")
+
+
+def _unique(blocks: Sequence[tir.BlockOp]) -> list[str]:
+    """The names that only one block has: the others cannot be spoken of."""
+    count = Counter(b.block_name.data for b in blocks)
+    return [name for name, times in count.items() if times == 1]
 
 
 class SpaceGeneratorUnion(SpaceGenerator):

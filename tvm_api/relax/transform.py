@@ -73,16 +73,19 @@ _PASSES = {
     "TopologicalSort": "bindings.topological_sort",
     "UpdateParamStructInfo": "functions.update_param_struct_info",
 }
+_TUNING = frozenset({"MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _TUNING:
+        return getattr(import_module("...tuning.passes", __package__), name)
     if name not in _PASSES:
         raise AttributeError(str(unknown_name("pass", name, _PASSES)))
     return getattr(import_module(f"...transforms.{_PASSES[name]}", __package__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_PASSES, *__all__])
+    return sorted([*_PASSES, *_TUNING, *__all__])
 
 
 __all__ = ["DataflowBlockPass", "FunctionPass", "dataflowblock_pass", "function_pass", "module_pass"]

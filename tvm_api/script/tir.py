@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ... import script as _script
 from ... import te as _te
 from ...dialects import tir as _tir
 from ...dialects.dtypes import DTYPES
@@ -33,6 +34,20 @@ def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) ->
     return PrimExpr(_placeholder(_tir.HANDLE, "handle"))
 
 
+def macro(func: Any = None, *, hygienic: bool = True) -> Any:
+    """Statements by name: a call in a prim_func is replaced by the body, with the arguments for the parameters.
+
+    Names that the macro does not bind are those of the place where it is defined, or, where it is not `hygienic`, of
+    the place where it is called.
+    """
+    if func is None:
+        return lambda f: macro(f, hygienic=hygienic)
+    return _script.read_macro(func, hygienic)
+
+
+inline = macro
+
+
 def _scalar(dtype: str) -> Callable[..., PrimExpr]:
     def make(value: Any = None, **kwargs: Any) -> PrimExpr:
         return SizeVar("v", dtype) if value is None and "int" in dtype else _constant(value, dtype)
@@ -54,9 +69,11 @@ globals().update({name: _scalar(name) for name in DTYPES})
 
 _ONLY_IN_SCRIPTS = frozenset(
     (
-        "axis", "alloc_buffer", "allocate_const", "attr", "block", "block_attr", "decl_buffer", "evaluate", "func_attr",
-        "func_name", "func_ret", "grid", "init", "let", "match_buffer", "parallel", "reads", "serial", "thread_binding",
-        "unroll", "vectorized", "where", "writes",
+        "Assert", "Let", "LetStmt", "Shuffle", "address_of", "alloc_buffer", "allocate", "allocate_const", "attr",
+        "axis", "block", "block_attr", "buffer_store", "call_extern", "call_llvm_intrin", "call_llvm_pure_intrin",
+        "call_packed", "call_pure_extern", "decl_buffer", "evaluate", "func_attr", "func_name", "func_ret", "grid",
+        "init", "let", "match_buffer", "parallel", "reads", "serial", "thread_binding", "unroll", "vectorized",
+        "where", "writes",
     )
 )  # fmt: skip
 
@@ -73,4 +90,4 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *DTYPES, *_ONLY_IN_SCRIPTS, *_te.__all__])
 
 
-__all__ = ["Buffer", "handle", "prim_func"]
+__all__ = ["Buffer", "handle", "inline", "macro", "prim_func"]

@@ -1,6 +1,6 @@
 // RUN: tirax-opt %s -p lower-init-block | filecheck %s --check-prefix INIT
-// RUN: tirax-opt %s -p lower-init-block,lower-blocks | filecheck %s --check-prefix BLOCKS
-// RUN: tirax-opt %s -p lower-init-block,lower-blocks,flatten-buffers | filecheck %s --check-prefix FLAT
+// RUN: tirax-opt %s -p lower-init-block,convert-blocks-to-opaque,lower-match-buffer,lower-opaque-block | filecheck %s --check-prefix BLOCKS
+// RUN: tirax-opt %s -p lower-init-block,convert-blocks-to-opaque,lower-match-buffer,lower-opaque-block,flatten-buffer | filecheck %s --check-prefix FLAT
 
 // INIT-LABEL: tir.func @sum
 // INIT:       tir.block "C" (%vi = spatial(%i, n), %vk = reduce(%k, 8)) where %in {

@@ -1,0 +1,154 @@
+"""Calls of what is no function of the module: C functions of this process, and intrinsics of LLVM."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from xdsl.interpreter import Interpreter, PythonValues
+from xdsl.ir import Attribute
+
+from ..dialects import tir
+from ..dialects.dtypes import numpy_dtype
+from ..ir.verify import location_of
+from . import scalars
+from .scalars import InterpreterError
+
+_C_TYPES: dict[str, Any] = {
+    "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool,
+    "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+}  # fmt: skip
+
+
+@cache
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
+    """A C function that this process has: numbers by value, buffers by address, strings as they are."""
+    try:
+        function = _process()[op.func.data]
+    except AttributeError:
+        message = f"{op.name}: this process has no C function '{op.func.data}'"
+        raise InterpreterError(message, location=location_of(op)) from None
+    given = [_argument(op, a) for a in args]
+    function.argtypes = [type(a) for a in given]
+    function.restype = None if op.result.type == tir.VOID else _c_type(op, op.result.type)
+    result = function(*given)
+    return (None if function.restype is None else scalars.of_type(result, op.result.type),)
+
+
+def _argument(op: Any, value: Any) -> Any:
+    if isinstance(value, str):
+        return ctypes.c_char_p(value.encode())
+    if isinstance(value, np.ndarray):
+        return ctypes.c_void_p(value.ctypes.data)
+    kind = _C_TYPES.get(str(np.asarray(value).dtype))
+    if kind is None:
+        message = f"{op.name} '{op.func.data}': no C type for {np.asarray(value).dtype}"
+        raise InterpreterError(message, location=location_of(op))
+    return kind(value.item())
+
+
+def _c_type(op: Any, t: Attribute) -> Any:
+    kind = None if isinstance(t, tir.HandleType) else _C_TYPES.get(str(numpy_dtype(t)))
+    if kind is None:
+        raise InterpreterError(f"{op.name} '{op.func.data}': no C type for the result", location=location_of(op))
+    return kind
+
+
+def _address_of(i: Interpreter, op: tir.CallIntrinOp, _args: PythonValues) -> Any:
+    """The memory from an element on."""
+    load = op.call_args[0].owner
+    if not isinstance(load, tir.LoadOp):
+        raise InterpreterError("address_of takes an element of a buffer", location=location_of(op))
+    buffer, *indices = i.get_values(load.operands)
+    first = [int(np.ravel(index)[0]) for index in indices]
+    return buffer.reshape(-1)[int(np.ravel_multi_index(first, buffer.shape)) if first else 0 :]
+
+
+def _access_pointer(_i: Interpreter, op: tir.CallIntrinOp, args: PythonValues) -> Any:
+    _, data, offset = args[:3]
+    return data.view(numpy_dtype(op.call_args[0].type))[int(offset) :]
+
+
+ADDRESSES: dict[str, Callable[..., Any]] = {
+    "address_of": _address_of,
+    "tvm_access_ptr": _access_pointer,
+    "type_annotation": lambda _i, op, _args: scalars.of_type(0, op.result.type),
+    "handle_add_byte_offset": lambda _i, _op, args: args[0].view(np.uint8)[int(args[1]) :],
+    "isnullptr": lambda _i, _op, _args: np.bool_(False),
+}
+"""Intrinsics on addresses, which are the memory from there on."""
+
+_REDUCTIONS: dict[str, np.ufunc] = {
+    **dict.fromkeys(("fadd", "add"), np.add),
+    **dict.fromkeys(("fmul", "mul"), np.multiply),
+    **dict.fromkeys(("smax", "umax"), np.maximum),
+    **dict.fromkeys(("smin", "umin"), np.minimum),
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+}
+_REDUCE = "llvm.vector.reduce."
+
+
+def _reduction(combine: np.ufunc) -> Callable[..., Any]:
+    """Of (vector) or (start, vector)."""
+
+    def run(*args: Any) -> Any:
+        *start, lanes = args
+        total = combine.reduce(lanes, dtype=lanes.dtype)
+        return combine(start[0], total) if start else total
+
+    return run
+
+
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """The product is not rounded: exact for float32, whose products float64 holds."""
+    if a.dtype != np.float64:
+        return scalars.INTRINSICS["fma"](a, b, c)
+    wide = np.longdouble
+    return (np.asarray(a, wide) * np.asarray(b, wide) + np.asarray(c, wide)).astype(a.dtype)[()]
+
+
+_BY_NAME = {
+    **{name: name for name in ("sqrt", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "asin")},
+    **{name: name for name in ("acos", "atan", "atan2", "sinh", "cosh", "tanh", "pow", "ldexp", "copysign", "fabs")},
+    **{name: name for name in ("floor", "ceil", "trunc", "round", "nearbyint")},
+    "rint": "nearbyint",
+    "roundeven": "nearbyint",
+    "abs": "abs",
+    "ctpop": "popcount",
+}
+_INTRINSICS: dict[str, Callable[..., Any]] = {
+    **{f"llvm.{name}": scalars.INTRINSICS[own] for name, own in _BY_NAME.items()},
+    **{_REDUCE + name: _reduction(combine) for name, combine in _REDUCTIONS.items()},
+    "llvm.fma": _fused,
+    "llvm.fmuladd": _fused,
+    "llvm.ctlz": lambda x, *_: scalars.of_clz(x),
+    "llvm.minnum": np.fmin,
+    "llvm.maxnum": np.fmax,
+    "llvm.smax": np.maximum,
+    "llvm.umax": np.maximum,
+    "llvm.smin": np.minimum,
+    "llvm.umin": np.minimum,
+    "llvm.prefetch": lambda *_: None,
+    "llvm.assume": lambda *_: None,
+}
+
+
+def call_llvm(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
+    """An intrinsic of LLVM; a suffix for the type, `llvm.fabs.f32`, says nothing. Few have a meaning here."""
+    name = op.func.data
+    function = _INTRINSICS.get(name) or _INTRINSICS.get(name.rpartition(".")[0])
+    if function is None:
+        raise InterpreterError(f"{op.name} '{name}' cannot be interpreted", location=location_of(op))
+    return (function(*args),)

@@ -1,0 +1,183 @@
+"""Accesses of buffers: where elements are read and written, moved to other places of another buffer type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NoReturn, cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects import tir
+from ..dialects.names import name_of
+from ..dialects.sym.analyzer import Analyzer
+from ..dialects.sym.expr import Const, Sum, SymExpr, Var
+from ..dialects.tir import BufferType
+from ..ir.affine import Materializer, expr_of
+from ..ir.iter_map import iter_map_simplify
+from ..transforms.tir.walk import remove_dead
+from . import state as st
+from .rewrite import before, refresh_regions
+from .state import fail
+
+Access = tir.LoadOp | tir.StoreOp
+Move = Callable[[Access, list[SymExpr]], Sequence[SymExpr]]
+"""(access, its indices) -> its new indices."""
+
+
+def ranges_inside(op: Operation) -> Analyzer:
+    """What is known of the loop variables and iterators around the statements in `op`."""
+    return _known(_around(op))
+
+
+def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
+    """The loop variables and iterators of `op` and of what is around it, the outermost first, with their ranges."""
+    above: list[Operation] = []
+    while op is not None and not isinstance(op, tir.FuncOp):
+        above.append(op)
+        op = op.parent_op()
+    out: dict[Var, tuple[SymExpr, SymExpr]] = {}
+    for around in reversed(above):
+        if isinstance(around, tir.ForOp):
+            out[st.loop_expr(around)] = (st.min_of(around), st.extent_of(around))
+        elif isinstance(around, tir.BlockOp):
+            doms = zip(around.iter_vars, around.mins, around.extents, strict=True)
+            out.update((cast(Var, expr_of(var)), (least, extent)) for var, least, extent in doms)
+    return out
+
+
+def _known(ranges: Mapping[Var, tuple[SymExpr, SymExpr]]) -> Analyzer:
+    out = Analyzer()
+    for var, (least, extent) in ranges.items():
+        out.bind(var, out.bounds(least).low, out.bounds(least + extent - 1).high)
+    return out
+
+
+def simplified(indices: Sequence[SymExpr], op: Operation) -> list[SymExpr]:
+    """Indices in `op`, as simple as what is around it allows.
+
+    In sums iterators that have one value only are left out, and digits of an iterator are joined.
+    """
+    ranges = _around(op)
+    known = _known(ranges)
+    units = {v: least for v, (least, extent) in ranges.items() if extent.constant == 1}
+    out: list[SymExpr] = []
+    for e in indices:
+        if not isinstance(e, Var | Const):
+            e = known.simplify(e.substitute(units))
+            counted = {v: r for v, r in ranges.items() if v not in units}
+            e = iter_map_simplify([e], counted)[0] if isinstance(e, Sum) else e
+        out.append(e)
+    return out
+
+
+def accesses_of(buffer: SSAValue) -> list[Access]:
+    """Every read and write of an element of a buffer. Refused where the buffer is used otherwise, or by vectors."""
+    found: list[Access] = []
+    for use in buffer.uses:
+        op = use.operation
+        if isinstance(op, Access):
+            if not all(isinstance(i.type, IntegerType) for i in op.indices):
+                fail("the buffer is accessed by vectors", *_statement_of(op))
+            found.append(op)
+        elif not isinstance(op, tir.ReadsOp | tir.WritesOp):
+            fail("the buffer is used by more than accesses of elements", *_statement_of(op))
+    return found
+
+
+def _statement_of(op: Operation) -> list[Operation]:
+    """The innermost loop or block around an operation: what can be pointed at."""
+    parent: Operation | None = op
+    while parent is not None and not isinstance(parent, tir.ForOp | tir.BlockOp):
+        parent = parent.parent_op()
+    return [] if parent is None else [parent]
+
+
+def is_conditional(op: Operation, block: Operation) -> bool:
+    """Whether not every iteration of `block` does `op`, which is in it."""
+    parent = op.parent_op()
+    while parent is not None and parent is not block:
+        if not isinstance(parent, tir.ForOp | tir.InitOp):
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def set_type(buffer: SSAValue, new: BufferType) -> None:
+    """Give a buffer another type. Refused where it is a window of another one, or nothing says a size any more."""
+    owner = buffer.owner
+    if isinstance(owner, tir.MatchBufferOp | tir.DeclBufferOp | tir.AllocConstOp):
+        fail("the buffer is neither a parameter nor allocated in a block", owner)
+    buffer._type = new  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+
+
+def require_allocated(block: tir.BlockOp, buffer: SSAValue) -> None:
+    """Refuse a buffer that is no allocation of a block."""
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        fail("the buffer is not allocated in a block: it is a parameter of the function, or a window", block)
+
+
+def move_accesses(buffer: SSAValue, move: Move) -> None:
+    """Let every access of a buffer have other indices, and infer the regions anew that blocks have of it.
+
+    The buffer has its new type already.
+    """
+    for op in accesses_of(buffer):
+        set_indices(op, move(op, [expr_of(i) for i in op.indices]))
+    refresh_around(buffer)
+
+
+def set_indices(op: Access, indices: Sequence[SymExpr], buffer: SSAValue | None = None) -> None:
+    """Give an access other indices, simplified, and another buffer where given."""
+    build, inside = Materializer(before(op)), op.parent_op()
+    assert inside is not None
+    values = [build(e, given.dtype) for e, given in zip(simplified(indices, inside), indices, strict=True)]
+    head = [op.value] if isinstance(op, tir.StoreOp) else []
+    op.operands = [*head, buffer or op.buffer, *values]
+
+
+def refresh_around(*buffers: SSAValue) -> None:
+    """Infer the regions anew of all blocks that have one of these buffers, inner blocks first."""
+    regions = [u.operation for b in buffers for u in b.uses if isinstance(u.operation, tir.ReadsOp | tir.WritesOp)]
+    refresh([cast(tir.BlockOp, r.parent_op()) for r in regions])
+
+
+def refresh(blocks: Iterable[tir.BlockOp]) -> None:
+    """Infer the regions of blocks anew, inner blocks first."""
+    for block in sorted(dict.fromkeys(blocks), key=_depth, reverse=True):
+        refresh_regions(block)
+
+
+def _depth(op: Operation) -> int:
+    depth, parent = 0, op.parent_op()
+    while parent is not None:
+        depth, parent = depth + 1, parent.parent_op()
+    return depth
+
+
+def substitute_iters(block: tir.BlockOp, values: Mapping[SSAValue, SymExpr]) -> None:
+    """Write expressions in place of iterators of a block, in indices simplified; its regions are inferred anew."""
+    mapping = {cast(Var, expr_of(v)): e for v, e in values.items()}
+    for op in list(block.walk()):
+        if isinstance(op, Access) and all(isinstance(i.type, IntegerType) for i in op.indices):
+            old = [expr_of(i) for i in op.indices]
+            if any(v in mapping for e in old for v in e.free_vars()):
+                set_indices(op, [e.substitute(mapping) for e in old])
+    first = block.body.block.first_op
+    assert first is not None
+    build = Materializer(before(first))
+    for var, e in values.items():
+        if var.first_use is not None:
+            var.replace_all_uses_with(build(e, cast(IntegerType, var.type)))
+    remove_dead(block)
+    refresh([op for op in block.walk() if isinstance(op, tir.BlockOp)])
+
+
+def no_inverse(block: tir.BlockOp, error: Exception) -> NoReturn:
+    """Refuse an index map that has no inverse."""
+    fail(str(getattr(error, "message", error)), block, found=getattr(error, "found", None))
+
+
+def label(buffer: SSAValue) -> str:
+    """A buffer's name."""
+    return str(name_of(buffer) or "buffer")

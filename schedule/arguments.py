@@ -1,0 +1,202 @@
+"""Arguments of primitives as users write them: buffers by name, index maps and paddings as functions.
+
+An adapter turns them into what a trace holds: a buffer is `["write", 0]`, an index map is an `IndexMapAttr` over
+indices of the block's integer type, a padding is `["float32", 0.0]` or an index map with one integer result.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import IntegerType, i64
+from xdsl.ir import SSAValue
+
+from ..diagnostics import TiraxError
+from ..dialects import tir
+from ..dialects.dtypes import dtype_name
+from ..dialects.names import name_of
+from ..dialects.sym import IndexMapAttr, IndexMapping
+from ..dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, product
+from ..ir.index_map import IndexMap, index_mapping
+from ..ir.prim_expr import PrimExpr
+from ..ir.tir_expr import Buffer
+from . import state as st
+from .registry import Adapter
+from .state import fail
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+Arguments = dict[str, Any]
+SIDES = ("read", "write")
+"""Which regions of a block a buffer is counted in."""
+
+
+def buffers_of(block: tir.BlockOp, side: str) -> list[SSAValue]:
+    """The buffers that a block reads or writes. Refused where `side` is neither."""
+    if side not in SIDES:
+        raise TiraxError("which regions of the block?", expected='"read" or "write"', found=side)
+    return st.buffers_read(block) if side == "read" else st.buffers_written(block)
+
+
+def chosen(block: tir.BlockOp, buffer: Sequence[Any]) -> SSAValue:
+    """The buffer that `["write", 0]` means. Refused where there is none at the index."""
+    if isinstance(buffer, str) or len(buffer) != 2 or not isinstance(buffer[1], int):
+        raise TiraxError("which buffer of the block?", expected='["read", k] or ["write", k]', found=buffer)
+    side, index = buffer
+    return nth(block, buffers_of(block, side), index, f"{side}s")
+
+
+def nth(block: tir.BlockOp, buffers: Sequence[SSAValue], index: int, what: str) -> SSAValue:
+    """The buffer at `index`. Refused where there are fewer."""
+    if not 0 <= index < len(buffers):
+        fail(f"the block {what} {len(buffers)} buffers", block, expected=f"an index below {len(buffers)}", found=index)
+    return buffers[index]
+
+
+def with_buffer(schedule: Schedule, arguments: Arguments) -> Arguments:
+    """`buffer` as `["read", k]` or `["write", k]`, given so, by name, or as the buffer."""
+    block = schedule.get(arguments["block"])
+    return {**arguments, "buffer": _buffer(block, arguments["buffer"])}
+
+
+def with_index(name: str, side: str) -> Adapter:
+    """The argument `name` as the number of a buffer among those that the block reads, or writes; also given as name."""
+
+    def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
+        if isinstance(arguments[name], int):
+            return arguments
+        found, index = _buffer(schedule.get(arguments["block"]), arguments[name], (side,))
+        assert found == side
+        return {**arguments, name: index}
+
+    return adapt
+
+
+def both(*adapters: Adapter) -> Adapter:
+    """One adapter after the other."""
+
+    def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
+        for one in adapters:
+            arguments = one(schedule, arguments)
+        return arguments
+
+    return adapt
+
+
+def _buffer(block: tir.BlockOp, given: Any, sides: Sequence[str] = SIDES) -> list[Any]:
+    if isinstance(given, tuple | list):
+        side, index = given
+        buffers_of(block, side)
+        return [side, int(index)]
+    wanted = given.name if isinstance(given, Buffer) else str(given)
+    found = {
+        buffer: [side, k]
+        for side in sides
+        for k, buffer in enumerate(buffers_of(block, side))
+        if name_of(buffer) == wanted
+    }
+    if len(found) != 1:
+        known = sorted({str(name_of(b)) for side in sides for b in buffers_of(block, side)})
+        raise TiraxError(f"the block accesses {len(found)} buffers called {wanted}", expected=known, found=wanted)
+    return next(iter(found.values()))
+
+
+def with_index_map(schedule: Schedule, arguments: Arguments) -> Arguments:
+    """`index_map`, over the iterators of the block."""
+    block = schedule.get(arguments["block"])
+    mapping = typed_map(arguments["index_map"], index_dtype(block), len(block.iter_vars))
+    return {**arguments, "index_map": IndexMapAttr(mapping)}
+
+
+def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
+    """`buffer`, `index_map` over its indices, and `pad_value`."""
+    arguments = with_buffer(schedule, arguments)
+    block = schedule.get(arguments["block"])
+    buffer = chosen(block, arguments["buffer"])
+    buffer_type, dtype = cast(tir.BufferType, buffer.type), index_dtype(block)
+    mapping = typed_map(arguments["index_map"], dtype, buffer_type.rank)
+    padding = _padding(arguments["pad_value"], dtype_name(buffer_type.dtype), dtype, len(mapping.results))
+    return {**arguments, "index_map": IndexMapAttr(mapping), "pad_value": padding}
+
+
+def index_dtype(block: tir.BlockOp) -> IntegerType:
+    """The integer type of a block's iterators."""
+    return cast(IntegerType, block.iter_vars[0].type) if block.iter_vars else i64
+
+
+def given_map(block: tir.BlockOp, value: Any) -> IndexMapping:
+    """The index map that a trace holds, over indices of the block's integer type. Raises `TiraxError` where it is none.
+
+    A trace that was written by hand may have one over indices of another type.
+    """
+    return _retyped(index_mapping(value), index_dtype(block))
+
+
+def typed_map(given: Any, dtype: IntegerType, rank: int) -> IndexMapping:
+    """What stands for an index map, over indices of `dtype`. Raises `TiraxError` where it is none."""
+    if callable(given) and not isinstance(given, IndexMap | IndexMapping | IndexMapAttr):
+        mapping = IndexMap.from_func(cast("Callable[..., Any]", given), rank, index_dtype=dtype_name(dtype)).mapping
+    else:
+        mapping = _retyped(index_mapping(given), dtype)
+    if len(mapping.params) != rank:
+        raise TiraxError("the index map has another number of indices", expected=rank, found=len(mapping.params))
+    return mapping
+
+
+def _retyped(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
+    """The same map over indices of another integer type."""
+    if all(p.dtype == dtype for p in mapping.params):
+        return mapping
+    params = {p: Var(p.name, dtype) for p in mapping.params}
+
+    def visit(e: SymExpr) -> SymExpr:
+        if isinstance(e, Const):
+            return Const(e.value, dtype)
+        if isinstance(e, Var):
+            return params.get(e, e)
+        if isinstance(e, Product):
+            return product([visit(a) for a in e.atoms], dtype)
+        if isinstance(e, Sum):
+            return sum((visit(t) * c for t, c in e.terms), Const(e.offset, dtype))
+        return OPS[cast(Op, e).kind](*(visit(a) for a in e.children()))
+
+    return IndexMapping(tuple(params.values()), tuple(map(visit, mapping.results)))
+
+
+def _padding(given: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | None:
+    """A padding: none, a constant of the elements' type, or an integer expression of the new indices."""
+    if given is None:
+        return None
+    if not callable(given) and not isinstance(given, IndexMap):
+        return _constant(given, element)
+    if isinstance(given, IndexMap):
+        return IndexMapAttr(typed_map(given, dtype, rank))
+    constants: list[list[Any]] = []
+
+    @functools.wraps(given)
+    def catching(*indices: PrimExpr) -> Any:
+        value = given(*indices)
+        (value,) = value if isinstance(value, tuple | list) else (value,)
+        known = value.constant if isinstance(value, PrimExpr) else value
+        if isinstance(known, int | float):
+            constants.append(_constant(value, element))
+            return 0
+        if isinstance(value, PrimExpr) and not isinstance(value.type, IntegerType):
+            raise TiraxError("a padding is a constant, or an integer expression of the new indices", found=value.dtype)
+        return value
+
+    mapping = IndexMap.from_func(catching, rank, index_dtype=dtype_name(dtype)).mapping
+    return constants[0] if constants else IndexMapAttr(mapping)
+
+
+def _constant(given: Any, element: str) -> list[Any]:
+    """A constant of the elements' type. Raises `TiraxError` where it is of another type."""
+    value = given.constant if isinstance(given, PrimExpr) else given
+    found = given.dtype if isinstance(given, PrimExpr) else type(given).__name__
+    fits = found == element or (not isinstance(given, PrimExpr) and isinstance(value, float) == ("float" in element))
+    if not isinstance(value, int | float) or not fits:
+        raise TiraxError("the padding is of another type than the elements", expected=element, found=found)
+    return [element, value]

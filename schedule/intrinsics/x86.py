@@ -1,0 +1,92 @@
+"""Intrinsics of x86: dot products of the AVX-512 extensions VNNI and BF16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..tensor_intrin import TensorIntrin
+from .source import from_script
+
+VNNI_DOT_16x4 = "dot_16x4_vnni"
+BF16_DOT_16x2 = "dot_16x2_bf16"
+
+
+def vnni_dot_16x4() -> TensorIntrin:
+    """C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; needs `avx512vnni`.
+
+    The rows of B lie behind each other.
+    """
+    desc = """\
+@T.prim_func
+def desc(
+    A: T.Buffer((4,), "uint8", offset_factor=1),
+    B: T.Buffer((16, 4), "int8", offset_factor=1),
+    C: T.Buffer((16,), "int32", offset_factor=1),
+):
+    with T.block("root"):
+        T.reads(C[0:16], A[0:4], B[0:16, 0:4])
+        T.writes(C[0:16])
+        for i, k in T.grid(16, 4):
+            with T.block("update"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                C[vi] = C[vi] + T.Cast("int32", A[vk]) * T.Cast("int32", B[vi, vk])
+"""
+    impl = """\
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4,), "uint8", strides=[1], offset_factor=1)
+    B = T.match_buffer(b, (16, 4), "int8", strides=[4, 1], offset_factor=1)
+    C = T.match_buffer(c, (16,), "int32", strides=[1], offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:16], A[0:4], B[0:16, 0:4])
+        T.writes(C[0:16])
+        C[0:16] = T.call_llvm_pure_intrin(
+            "int32x16",
+            "llvm.x86.avx512.vpdpbusd.512",
+            C[0:16],
+            T.Broadcast(T.reinterpret("int32", A[0:4]), 16),
+            T.reinterpret("int32x16", B[0, 0:64]),
+        )
+"""
+    return from_script(desc, impl)
+
+
+def bf16_dot_16x2() -> TensorIntrin:
+    """C[16] += B[16, 2] @ A[2] of bfloat16 into float32; needs `avx512bf16`. The rows of B lie behind each other."""
+    desc = """\
+@T.prim_func
+def desc(
+    A: T.Buffer((2,), "bfloat16", offset_factor=1),
+    B: T.Buffer((16, 2), "bfloat16", offset_factor=1),
+    C: T.Buffer((16,), "float32", offset_factor=1),
+):
+    with T.block("root"):
+        T.reads(C[0:16], A[0:2], B[0:16, 0:2])
+        T.writes(C[0:16])
+        for i, k in T.grid(16, 2):
+            with T.block("update"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                C[vi] = C[vi] + T.Cast("float32", A[vk]) * T.Cast("float32", B[vi, vk])
+"""
+    impl = """\
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (2,), "bfloat16", strides=[1], offset_factor=1)
+    B = T.match_buffer(b, (16, 2), "bfloat16", strides=[2, 1], offset_factor=1)
+    C = T.match_buffer(c, (16,), "float32", strides=[1], offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:16], A[0:2], B[0:16, 0:2])
+        T.writes(C[0:16])
+        C[0:16] = T.call_llvm_pure_intrin(
+            "float32x16",
+            "llvm.x86.avx512bf16.dpbf16ps.512",
+            C[0:16],
+            T.reinterpret("bfloat16x32", T.Broadcast(T.reinterpret("int32", A[0:2]), 16)),
+            B[0, 0:32],
+        )
+"""
+    return from_script(desc, impl)
+
+
+INTRINSICS: dict[str, Callable[[], TensorIntrin]] = {VNNI_DOT_16x4: vnni_dot_16x4, BF16_DOT_16x2: bf16_dot_16x2}
+"""Name -> what makes the intrinsic."""

@@ -1,0 +1,248 @@
+"""Padding: what the elements hold that a new layout adds to a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ..dialects import tir
+from ..dialects.names import name_of
+from ..dialects.sym import IndexMapping
+from ..dialects.sym.expr import Const, SymExpr, Var, logical_not
+from ..dialects.sym.index_map import Inverse
+from ..dialects.tir import BufferType, IterKind
+from ..ir.affine import Materializer, expr_of
+from ..transforms.tir.walk import erase_with_tree, remove_dead
+from . import checks
+from . import state as st
+from .accesses import Access, is_conditional, label, substitute_iters
+from .rewrite import Insert, Iter, before, copier, empty_block, iters_of, nested, new_loop, refresh_regions, remove
+from .state import State
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Where new indices are padding (`inverse.padding`), and what stands there: a constant, or a function of them."""
+
+    inverse: Inverse
+    value: int | float | IndexMapping
+
+    @property
+    def params(self) -> tuple[Var, ...]:
+        """The new indices."""
+        return self.inverse.map.params
+
+    def condition(self, indices: Sequence[SSAValue]) -> SymExpr:
+        """Whether an element is padding."""
+        return self.inverse.padding.substitute(dict(zip(self.params, map(expr_of, indices), strict=True)))
+
+    def element(self, indices: Sequence[SSAValue], buffer: BufferType, insert: Insert) -> SSAValue:
+        """What stands at an index."""
+        if isinstance(self.value, IndexMapping):
+            return Materializer(insert)(self.value.apply([expr_of(i) for i in indices])[0])
+        op = tir.ConstOp(self.value, buffer.dtype)
+        insert(op)
+        return op.result
+
+
+def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequence[SymExpr]) -> tir.BlockOp | None:
+    """Let the one block that writes all of a buffer, in order, run over its new shape.
+
+    Gives the block, whose accesses have their new indices; None, and nothing is changed, where there is no such block.
+    """
+    block = _writer(buffer)
+    if block is None:
+        return None
+    stores = [op for op in block.walk() if isinstance(op, tir.StoreOp) and op.buffer is buffer]
+    indices = list(stores[0].indices)
+    accesses = [op for op in block.walk() if isinstance(op, Access) and op.buffer is buffer]
+    if any(list(op.indices) != indices for op in accesses) or any(is_conditional(op, block) for op in stores):
+        return None
+    loops = _loops_in_order(block, indices, cast(BufferType, buffer.type).dims)
+    if not loops:
+        return None
+    start = _start(block, indices)
+    new = _widened(state, block, indices, loops, padding, shape)
+    at = list(new.iter_vars[start : start + len(shape)])
+    for op in accesses:
+        op.operands = [*([op.value] if isinstance(op, tir.StoreOp) else []), buffer, *at]
+    for store in stores:
+        _choose(store, padding, at)
+    remove_dead(new)
+    return new
+
+
+def _writer(buffer: SSAValue) -> tir.BlockOp | None:
+    """The only block that stores into a buffer; blocks inside of others are not looked at."""
+    stores = [u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)]
+    found = {st.scope_of(op) for op in stores}
+    block = found.pop() if len(found) == 1 else None
+    if not isinstance(block, tir.BlockOp) or block.predicate is not None:
+        return None
+    return None if any(isinstance(op, tir.BlockOp) for op in block.body.walk()) else block
+
+
+def _start(block: tir.BlockOp, indices: Sequence[SSAValue]) -> int:
+    return list(block.iter_vars).index(indices[0])
+
+
+def _loops_in_order(block: tir.BlockOp, indices: Sequence[SSAValue], dims: Sequence[SymExpr]) -> list[tir.ForOp] | None:
+    """The loops over the buffer's dimensions where they are these, one in the other, and bind the indices."""
+    iters = list(block.iter_vars)
+    if any(i not in iters for i in indices):
+        return None
+    start, rank = _start(block, indices), len(indices)
+    if iters[start : start + rank] != list(indices) or any(
+        k is not IterKind.SPATIAL for k in block.kinds[start : start + rank]
+    ):
+        return None
+    above = st.loops_above(block)
+    by_var = {lp.loop_var: lp for lp in above}
+    loops = [by_var.get(b) for b in block.bindings[start : start + rank]]
+    found = [lp for lp in loops if lp is not None]
+    first = above.index(found[0]) if len(found) == rank else -1
+    if first < 0 or above[first : first + rank] != found or not all(map(_plain, found)):
+        return None
+    whole = all(
+        st.extent_of(lp) == d or st.constant_extent(lp) == d.constant is not None
+        for lp, d in zip(found, dims, strict=True)
+    )
+    alone = all(len(st.children(lp.body.block)) == 1 for lp in above[first:])
+    return found if whole and alone and st.blocks_below(found[0]) == [block] else None
+
+
+def _plain(loop: tir.ForOp) -> bool:
+    """A serial loop from 0 whose variable is a block's binding, and nothing else."""
+    if len(list(loop.loop_var.uses)) != 1:
+        return False
+    return loop.kind is tir.ForKind.SERIAL and loop.annotations is None and st.min_of(loop).constant == 0
+
+
+def _widened(
+    state: State,
+    block: tir.BlockOp,
+    indices: Sequence[SSAValue],
+    loops: Sequence[tir.ForOp],
+    padding: Padding,
+    shape: Sequence[SymExpr],
+) -> tir.BlockOp:
+    """The block over the new shape, in new loops: its body is that of the old one."""
+    dtype = cast(IntegerType, indices[0].type)
+    names = [str(p.name) for p in padding.params]
+    made = [new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
+    rows: list[Iter] = [
+        (IterKind.SPATIAL, lp.loop_var, (Const(0, dtype), extent)) for lp, extent in zip(made, shape, strict=True)
+    ]
+    start, rank = _start(block, indices), len(indices)
+    old = iters_of(block)
+    hints = [name_of(v) for v in block.iter_vars]
+    new = empty_block(
+        st.name_of_block(block),
+        [*old[:start], *rows, *old[start + rank :]],
+        [*hints[:start], *(f"v_{n}" for n in names), *hints[start + rank :]],
+    )
+    before(loops[0])(made[0])
+    inner = nested(made)
+    for op in list(loops[-1].body.block.ops):
+        op.detach()
+        inner.add_op(op)
+    for op in list(block.body.block.ops):
+        op.detach()
+        new.body.block.add_op(op)
+    if block.annotations is not None:
+        new.properties["annotations"] = block.annotations
+    before(block)(new)
+    own = new.iter_vars[start : start + len(rows)]
+    places = dict(zip(padding.params, map(expr_of, own), strict=True))
+    kept = [*new.iter_vars[:start], *new.iter_vars[start + len(rows) :]]
+    previous = [*block.iter_vars[:start], *block.iter_vars[start + rank :]]
+    values = dict(zip(indices, (r.substitute(places) for r in padding.inverse.map.results), strict=True))
+    for before_, after in zip(previous, kept, strict=True):
+        before_.replace_all_uses_with(after)
+    substitute_iters(new, values)
+    state.replaced[block] = new
+    erase_with_tree(block)
+    remove(loops[0])
+    return new
+
+
+def _choose(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -> None:
+    """Store the padding where the index is one of padding, else what was stored."""
+    insert = before(store)
+    condition = Materializer(insert)(padding.condition(indices))
+    pad, kept = Block(), Block()
+    pad.add_op(tir.YieldOp(padding.element(indices, cast(BufferType, store.buffer.type), pad.add_op)))
+    kept.add_op(tir.YieldOp(copier(kept.add_op, {})(store.value)))
+    choice = tir.IfThenElseOp(condition, Region(pad), Region(kept))
+    insert(choice)
+    store.operands[0] = choice.result
+
+
+def fill(func: tir.FuncOp, buffer: SSAValue, padding: Padding) -> None:
+    """Add a block that fills the padding after the last write of a buffer; for one that nothing writes, assume it."""
+    stores = {u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)}
+    if not stores:
+        first = st.children(func.body.block)[0]
+        _assumption(buffer, padding, before(first))
+        return
+    last = [op for op in func.walk() if op in stores][-1]
+    anchor = _outermost(cast(tir.StoreOp, last))
+    following, parent = anchor.next_op, anchor.parent
+    assert parent is not None
+    _filling(buffer, padding, parent.add_op if following is None else before(following))
+
+
+def _outermost(store: tir.StoreOp) -> Operation:
+    """The statement which does all of the writes: the outermost loop that the indices of a store depend on."""
+    block = st.scope_of(store)
+    if not isinstance(block, tir.BlockOp):
+        return store
+    used = {v for i in store.indices for v in expr_of(i).free_vars()}
+    values = dict(zip(map(expr_of, block.iter_vars), checks.bindings_of(block), strict=True))
+    outer = {v for e in used for v in values.get(e, e).free_vars()}
+    loops = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in outer]
+    return loops[0] if loops else block
+
+
+def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tuple[list[tir.ForOp], tir.BlockOp]:
+    """A block over a whole buffer, in loops; it is yet to be put into the innermost."""
+    shape = cast(BufferType, buffer.type).dims
+    names = [str(p.name) for p in padding.params]
+    loops = [new_loop(n, extent, p.dtype) for n, extent, p in zip(names, shape, padding.params, strict=True)]
+    insert(loops[0])
+    nested(loops)
+    rows: list[Iter] = [
+        (IterKind.SPATIAL, lp.loop_var, (Const(0, p.dtype), extent))
+        for lp, extent, p in zip(loops, shape, padding.params, strict=True)
+    ]
+    return loops, empty_block(name, rows, [f"v_{n}" for n in names])
+
+
+def _filling(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
+    loops, block = _grid(buffer, padding, f"buffer_{label(buffer)}_padding", insert)
+    place = loops[-1].body.block.add_op
+    condition = Materializer(place)(padding.condition([lp.loop_var for lp in loops]))
+    iters = iters_of(block)
+    made = empty_block(st.name_of_block(block), iters, [name_of(v) for v in block.iter_vars], condition)
+    at = list(made.iter_vars)
+    value = padding.element(at, cast(BufferType, buffer.type), made.body.block.add_op)
+    made.body.block.add_op(tir.StoreOp(value, buffer, at))
+    place(made)
+    refresh_regions(made)
+
+
+def _assumption(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
+    loops, block = _grid(buffer, padding, f"buffer_{label(buffer)}_assumptions", insert)
+    body, at = block.body.block, list(block.iter_vars)
+    pads = Materializer(body.add_op)(logical_not(padding.condition(at)))
+    body.add_op(load := tir.LoadOp(buffer, at))
+    holds = tir.BINARY["eq"](load.result, padding.element(at, cast(BufferType, buffer.type), body.add_op))
+    either = tir.OrOp(pads, holds.result)
+    assumed = tir.CallIntrinOp("assume", [either.result], either.result.type)
+    body.add_ops([holds, either, assumed, tir.EvaluateOp(assumed.result)])
+    loops[-1].body.block.add_op(block)
+    refresh_regions(block)

@@ -1,0 +1,417 @@
+"""Blocks around loops: what some loops compute becomes one block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.tir import IterKind
+from ...ir.affine import Materializer, expr_of
+from ...ir.iter_map import NotAffineError
+from ...ir.regions import infer_regions
+from ...transforms.tir.walk import erase_with_tree, remove_dead
+from .. import checks
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import (
+    Insert,
+    Iter,
+    before,
+    conditions,
+    copier,
+    copy_statements,
+    depends_on,
+    empty_block,
+    joined,
+    loop_like,
+    nested,
+    refresh_regions,
+    set_predicate,
+)
+from ..state import State, fail
+from ..subspace import Division, divide
+
+
+@primitive
+def blockize(state: State, target: tir.ForOp | Sequence[tir.BlockOp], preserve_unit_iters: bool = True) -> tir.BlockOp:
+    """Make one block of what a loop computes, or of blocks that follow each other.
+
+    for i_0, i_1: block B(vi = i_0 * 4 + i_1)
+      ->  for i_0: block B_o(vi_o = i_0) { for i_1: block B(vi_i = i_1): vi = vi_o * 4 + vi_i }
+
+    An init goes to the new block, over the loops that it needs. Iterators that run once inside have their outer part
+    only; where that runs once, too, it keeps its loop if `preserve_unit_iters`, and is written as a number otherwise.
+    Of several blocks the parts are one block under the loops that they share. Gives the new block. Refused where there
+    is other than one block below the loop, where the bindings cannot be divided at the loops, and, for several blocks,
+    where something else stands between them or a loop around all of them drives a reduction.
+    """
+    if isinstance(target, tir.ForOp):
+        return _of_loop(state, target, preserve_unit_iters)
+    if isinstance(target, Operation):
+        fail("what is made a block is a loop or a list of blocks", target)
+    return _of_blocks(state, list(target), preserve_unit_iters)
+
+
+class _Part:
+    """A block that becomes a part of another one: its bindings are divided at the place where that will stand."""
+
+    def __init__(self, block: tir.BlockOp, inside: Sequence[tir.ForOp], preserve_unit_iters: bool):
+        self.block = block
+        self.inside = list(inside)
+        self.preserve = preserve_unit_iters
+        self.names = [name_of(v) for v in block.iter_vars]
+        self.bindings = checks.bindings_of(block)
+        self.divisions = self._divisions()
+        self._check_init()
+        inner = [lp.loop_var for lp in self.inside]
+        parts = conditions(block)
+        self.inner_conditions = [c for c in parts if depends_on(c, inner)]
+        self.outer_conditions = [c for c in parts if c not in self.inner_conditions]
+        outer = [lp.loop_var for lp in st.loops_above(block) if lp not in self.inside]
+        if any(depends_on(c, outer) for c in self.inner_conditions):
+            fail("a part of the predicate is of outer and inner loops", block)
+
+    def _divisions(self) -> list[Division]:
+        inner = {st.loop_expr(lp) for lp in self.inside}
+        ranges = checks.loop_ranges(st.loops_above(self.block))
+        try:
+            return divide(self.bindings, ranges, inner, checks.predicate_of(self.block))
+        except NotAffineError as error:
+            fail(f"the bindings cannot be divided at the loops: {error.message}", self.block)
+
+    def _check_init(self) -> None:
+        """An init runs where the reductions begin: where their domains do."""
+        for kind, division, least in zip(self.block.kinds, self.divisions, self.block.mins, strict=True):
+            begins = (division.base - least).constant == 0
+            if self.block.init is not None and kind is IterKind.REDUCE and not begins:
+                fail(
+                    "a reduction does not begin where its domain does", self.block, expected=least, found=division.base
+                )
+
+    def outer_rows(self) -> list[tuple[IterKind, SymExpr, SymExpr]]:
+        """Kind, binding and extent of the iterators of the block around this one."""
+        units = {st.loop_expr(lp) for lp in st.loops_above(self.block) if st.constant_extent(lp) == 1}
+        units -= {st.loop_expr(lp) for lp in self.inside}
+        rows: list[tuple[IterKind, SymExpr, SymExpr]] = []
+        for kind, division, given in zip(self.block.kinds, self.divisions, self.bindings, strict=True):
+            kept = self.preserve and division.outer.is_unit and given in units
+            rows.append((kind, given if kept else division.outer.binding, division.outer.extent))
+        return rows
+
+    def enter(self, state: State, outer: Sequence[SSAValue | None]) -> tir.BlockOp:
+        """Let the block have the inner parts of its iterators only; `outer` are the outer ones, None where it is 0."""
+        rows: list[tuple[Iter, str]] = []
+        build = Materializer(before(self.block))
+        for var, kind, division, name in zip(
+            self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
+        ):
+            if not division.inner.is_unit:
+                dtype = cast(IntegerType, var.type)
+                binding = build(division.inner.binding, dtype)
+                rows.append(((kind, binding, _domain(division.inner.extent, dtype)), f"{name or 'v'}_i"))
+        made = empty_block(st.name_of_block(self.block), [it for it, _ in rows], [name for _, name in rows])
+        _take_body(self.block, made, self.values(outer, made.iter_vars, made.body.block.add_op))
+        set_predicate(made, joined(self.inner_conditions, before(self.block)))
+        if self.block.annotations is not None:
+            made.properties["annotations"] = self.block.annotations
+        state.replaced[self.block] = made
+        before(self.block)(made)
+        erase_with_tree(self.block)
+        return made
+
+    def values(
+        self, outer: Sequence[SSAValue | None], inner: Sequence[SSAValue | None], insert: Insert
+    ) -> dict[SSAValue, SSAValue]:
+        """The iterators as they were, from outer and inner ones. An inner part that runs once is not in `inner`."""
+        found: dict[SSAValue, SSAValue] = {}
+        left, build = list(inner), Materializer(insert)
+        for var, high, division in zip(self.block.iter_vars, outer, self.divisions, strict=True):
+            dtype = cast(IntegerType, var.type)
+            total: SymExpr = Const(0, dtype)
+            if high is not None and self._counts(division):
+                total = _value(high) * division.inner.extent
+            low = None if division.inner.is_unit else left.pop(0)
+            if low is not None:
+                total = total + _value(low)
+            found[var] = build(total + division.base, dtype)
+        return found
+
+    def _counts(self, division: Division) -> bool:
+        """Whether the outer part stands in the sum."""
+        return not division.outer.is_unit or (self.preserve and division.inner.is_unit and not self._base(division))
+
+    @staticmethod
+    def _base(division: Division) -> bool:
+        return division.base.constant != 0
+
+    def rows_of_init(self, copies: dict[SSAValue, SSAValue], insert: Insert) -> list[tuple[SSAValue, Iter, str]]:
+        """The spatial inner iterators for the init: those of the block, their rows, their names."""
+        build = Materializer(insert)
+        variables: dict[Var, SymExpr] = {cast(Var, _value(a)): _value(b) for a, b in copies.items()}
+        rows: list[tuple[SSAValue, Iter, str]] = []
+        for var, kind, division, name in zip(
+            self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
+        ):
+            if kind is IterKind.SPATIAL and not division.inner.is_unit:
+                dtype = cast(IntegerType, var.type)
+                binding = build(division.inner.binding.substitute(variables), dtype)
+                rows.append((var, (kind, binding, _domain(division.inner.extent, dtype)), f"{name or 'v'}_i_init"))
+        return rows
+
+
+def _value(value: SSAValue) -> SymExpr:
+    return expr_of(value)
+
+
+def _domain(extent: SymExpr, dtype: IntegerType) -> tuple[SymExpr, SymExpr]:
+    size = extent if extent.constant is None else Const(extent.constant, dtype)
+    return Const(0, dtype), size
+
+
+def _take_body(source: tir.BlockOp, target: tir.BlockOp, values: dict[SSAValue, SSAValue]) -> None:
+    for old, new in values.items():
+        old.replace_all_uses_with(new)
+    for op in list(source.body.block.ops):
+        op.detach()
+        target.body.block.add_op(op)
+
+
+def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.BlockOp:
+    below = st.blocks_below(loop)
+    if len(below) != 1:
+        fail("the loop is around other than one block", loop, *below, expected=1, found=len(below))
+    (block,) = below
+    above = st.loops_above(block)
+    inside = above[above.index(loop) :]
+    _check_chain(loop, block)
+    part = _Part(block, inside, preserve_unit_iters)
+    rows = part.outer_rows()
+    outer = _outer_block(f"{st.name_of_block(block)}_o", rows, [f"{n or 'v'}_o" for n in part.names], block, loop)
+    _set_outer_predicate(outer, part.outer_conditions, loop)
+    highs: list[SSAValue | None] = list(outer.iter_vars)
+    func = st.function_around(block)
+    inits = [] if block.init is None else [_move_init(part, block.init, outer, highs)]
+    made = part.enter(state, highs)
+    before(loop)(outer)
+    loop.detach()
+    outer.body.block.add_op(loop)
+    if inits:
+        erase_with_tree(cast(Operation, made.init))
+    for inner in (made, *inits):
+        _simplify_indices(inner, outer)
+    if inits:
+        refresh_regions(made)
+    _infer(outer, [made, *inits])
+    remove_dead(func)
+    return outer
+
+
+def _check_chain(loop: tir.ForOp, block: tir.BlockOp) -> None:
+    """Between the loop and the block there are loops only."""
+    op: Operation = loop
+    while op is not block:
+        found = st.children(cast(tir.ForOp, op).body.block)
+        if len(found) != 1 or not isinstance(found[0], tir.ForOp | tir.BlockOp):
+            fail("below the loop there is more than loops and one block", op, *found)
+        op = found[0]
+
+
+def _outer_block(
+    name: str,
+    rows: Sequence[tuple[IterKind, SymExpr, SymExpr]],
+    names: Sequence[str],
+    like: tir.BlockOp,
+    anchor: Operation,
+) -> tir.BlockOp:
+    """A block without statements; its bindings are computed in front of `anchor`."""
+    build = Materializer(before(anchor))
+    dtypes = [cast(IntegerType, v.type) for v in like.iter_vars]
+    iters = [
+        (kind, build(binding, dtype), _domain(extent, dtype))
+        for (kind, binding, extent), dtype in zip(rows, dtypes, strict=True)
+    ]
+    return empty_block(name, iters, names)
+
+
+def _set_outer_predicate(outer: tir.BlockOp, parts: Sequence[SSAValue], anchor: Operation) -> None:
+    """What of the predicate is of loops outside, copied to in front of `anchor`."""
+    insert = before(anchor)
+    copy = copier(insert, {})
+    set_predicate(outer, joined([copy(c) for c in parts], insert))
+
+
+def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequence[SSAValue | None]) -> tir.BlockOp:
+    """Let the init of a block be that of the block around it: in copies of the loops of its spatial iterators."""
+    block = part.block
+    spatial = [
+        division.inner.binding
+        for kind, division in zip(block.kinds, part.divisions, strict=True)
+        if kind is IterKind.SPATIAL
+    ]
+    used = {v.value for e in spatial for v in e.free_vars()}
+    needed = [lp for lp in part.inside if lp.loop_var in used]
+    copies = [loop_like(lp) for lp in needed]
+    mapping = {old.loop_var: new.loop_var for old, new in zip(needed, copies, strict=True)}
+    outer.body.block.add_op(moved := tir.InitOp(tir.body_region()))
+    if copies:
+        moved.body.block.add_op(copies[0])
+    body: Block = nested(copies) if copies else moved.body.block
+    rows = part.rows_of_init(mapping, body.add_op)
+    dropped = [lp.loop_var for lp in part.inside if lp not in needed]
+    copy = copier(body.add_op, mapping)
+    kept = joined([copy(c) for c in part.inner_conditions if not depends_on(c, dropped)], body.add_op)
+    made = empty_block(f"{st.name_of_block(block)}_init", [it for _, it, _ in rows], [n for _, _, n in rows], kept)
+    own = dict(zip([var for var, _, _ in rows], made.iter_vars, strict=True))
+    inner = [own.get(v) for v, d in zip(block.iter_vars, part.divisions, strict=True) if not d.inner.is_unit]
+    inside = made.body.block
+    copy_statements(init.body.block, inside, part.values(highs, inner, inside.add_op))
+    remove_dead(made)
+    body.add_op(made)
+    refresh_regions(made)
+    return made
+
+
+def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
+    """Write quotients and remainders anew that are simple now: `(vi_o * 4 + vi_i) // 4` is `vi_o`."""
+    analyzer = Analyzer()
+    for block in (inner, outer):
+        for var, (least, extent) in checks.iter_ranges(block).items():
+            analyzer.bind(var, analyzer.bounds(least).low, analyzer.bounds(least + extent - 1).high)
+    for op in inner.walk():
+        first = _FIRST_INDEX.get(type(op), len(op.operands))
+        for k, operand in list(enumerate(op.operands))[first:]:
+            if isinstance(operand.type, IntegerType) and _divides(operand):
+                op.operands[k] = Materializer(before(op))(analyzer.simplify(expr_of(operand)), operand.type)
+
+
+def _divides(value: SSAValue) -> bool:
+    """Whether there is a quotient or a remainder in an expression."""
+    op = value.owner
+    if not isinstance(op, tir.FloorDivOp | tir.FloorModOp):
+        return isinstance(op, tir.AddOp | tir.SubOp | tir.MulOp) and any(_divides(o) for o in op.operands)
+    return True
+
+
+_FIRST_INDEX: dict[type[Operation], int] = {tir.LoadOp: 1, tir.StoreOp: 2, tir.ReadsOp: 1, tir.WritesOp: 1}
+"""Where the indices of an access begin among its operands."""
+
+
+def _infer(outer: tir.BlockOp, inside: Sequence[tir.BlockOp]) -> None:
+    """The regions of the block; iterators of blocks inside are in their domains, whatever loops count to."""
+    infer_regions(
+        outer,
+        bounds={
+            var: (least, least + extent - 1)
+            for block in inside
+            for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True)
+        },
+    )
+
+
+def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: bool) -> tir.BlockOp:
+    """One block around blocks that follow each other."""
+    if not blocks:
+        fail("there is at least one block")
+    statements = _shared(blocks)
+    inside = [[lp for lp in st.loops_above(b) if any(s.is_ancestor(lp) for s in statements)] for b in blocks]
+    parts = [_Part(b, loops, preserve_unit_iters) for b, loops in zip(blocks, inside, strict=True)]
+    _check_outer(parts)
+    rows: dict[tuple[SymExpr, SymExpr], tuple[int, _Part]] = {}
+    for part in parts:
+        for k, (kind, binding, extent) in enumerate(part.outer_rows()):
+            if kind is IterKind.SPATIAL:
+                rows.setdefault((binding, extent), (k, part))
+    anchor = statements[0]
+    outer = _joint_block(rows, [st.name_of_block(b) for b in blocks], anchor)
+    _set_outer_predicate(outer, _common_conditions(parts), anchor)
+    at = dict(zip(rows, outer.iter_vars, strict=True))
+    func = st.function_around(blocks[0])
+    highs = [[at.get((binding, extent)) for _, binding, extent in part.outer_rows()] for part in parts]
+    made = [part.enter(state, high) for part, high in zip(parts, highs, strict=True)]
+    for inner in made:
+        _simplify_indices(inner, outer)
+    present = [state.replaced.get(s, s) for s in statements]
+    before(present[0])(outer)
+    _take_between(present, outer)
+    _infer(outer, made)
+    remove_dead(func)
+    return outer
+
+
+def _shared(blocks: Sequence[tir.BlockOp]) -> list[Operation]:
+    """The statements that the blocks are below of, in the innermost body that has all. Refused where they are apart."""
+    if len({st.scope_of(b) for b in blocks}) > 1:
+        fail("the blocks are not in one scope", *blocks)
+    chains = [_path(b) for b in blocks]
+    depth = 0
+    while all(len(c) > depth + 1 for c in chains) and len({c[depth] for c in chains}) == 1:
+        depth += 1
+    tops = list(dict.fromkeys(c[depth] for c in chains))
+    place = tops[0].parent
+    assert place is not None
+    every = st.children(place)
+    positions = sorted(every.index(t) for t in tops)
+    if positions != list(range(positions[0], positions[0] + len(tops))):
+        fail("something else stands between the blocks", *blocks)
+    found = every[positions[0] : positions[-1] + 1]
+    others = [b for top in found for b in ([top] if isinstance(top, tir.BlockOp) else st.blocks_below(top))]
+    if set(others) != set(blocks):
+        fail("other blocks stand between the blocks", *blocks, *(b for b in others if b not in blocks))
+    return found
+
+
+def _path(block: tir.BlockOp) -> list[Operation]:
+    """The statements from the scope of a block to it."""
+    found: list[Operation] = [block]
+    parent = block.parent_op()
+    while parent is not None and parent is not st.scope_of(block):
+        found.append(parent)
+        parent = parent.parent_op()
+    return found[::-1]
+
+
+def _check_outer(parts: Sequence[_Part]) -> None:
+    for part in parts:
+        for kind, _, extent in part.outer_rows():
+            if kind is not IterKind.SPATIAL and extent.constant != 1:
+                fail("a loop around the blocks drives a reduction", part.block)
+
+
+Rows = dict[tuple[SymExpr, SymExpr], tuple[int, _Part]]
+"""(binding, extent) -> the first iterator that has it, and its block."""
+
+
+def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.BlockOp:
+    build = Materializer(before(anchor))
+    iters: list[Iter] = []
+    for (binding, extent), (k, part) in rows.items():
+        dtype = cast(IntegerType, part.block.iter_vars[k].type)
+        iters.append((IterKind.SPATIAL, build(binding, dtype), _domain(extent, dtype)))
+    hints = [f"{part.names[k] or 'v'}_o" for k, part in rows.values()]
+    return empty_block(f"outer_{'_'.join(names)}_", iters, hints)
+
+
+def _common_conditions(parts: Sequence[_Part]) -> list[SSAValue]:
+    """What of the predicates is of loops outside. Refused where it is not the same for all blocks."""
+    sets = [{expr_of(c) for c in part.outer_conditions} for part in parts]
+    if any(s != sets[0] for s in sets):
+        fail("the blocks have different predicates", *(part.block for part in parts))
+    return parts[0].outer_conditions
+
+
+def _take_between(statements: Sequence[Operation], outer: tir.BlockOp) -> None:
+    """Move the statements into the block, with the expressions between them."""
+    place = statements[0].parent
+    assert place is not None
+    ops = list(place.ops)
+    first, last = ops.index(statements[0]), ops.index(statements[-1])
+    for op in ops[first : last + 1]:
+        op.detach()
+        outer.body.block.add_op(op)

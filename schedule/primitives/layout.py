@@ -1,0 +1,223 @@
+"""Layouts: which element of a buffer, or which iteration of a block, stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerType
+from xdsl.ir import SSAValue
+
+from ...diagnostics import ShapeError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name
+from ...dialects.names import name_of
+from ...dialects.sym import IndexMapAttr, IndexMapping
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.sym.index_map import Inverse
+from ...dialects.tir import BufferType, IterKind
+from ...ir.affine import expr_of
+from .. import state as st
+from ..accesses import (
+    accesses_of,
+    move_accesses,
+    no_inverse,
+    refresh_around,
+    set_type,
+    substitute_iters,
+)
+from ..arguments import chosen, given_map, with_buffer, with_index_map, with_layout
+from ..padding import Padding, fill, replace_writer
+from ..registry import adapted, primitive
+from ..rewrite import Iter, before, empty_block, new_loop, remove
+from ..state import State, fail
+
+
+@primitive
+@adapted(with_layout)
+def transform_layout(
+    state: State,
+    block: tir.BlockOp,
+    buffer: Sequence[Any],
+    index_map: IndexMapAttr,
+    pad_value: Sequence[Any] | IndexMapAttr | None = None,
+    assume_injective_transform: bool = False,
+) -> None:
+    """Store a buffer that `block` reads or writes in another order, wherever it is accessed.
+
+    index_map = lambda i, j: (i // 4, j, i % 4): B[vi, vj] = A[vi, vj]  ->  B[vi // 4, vj, vi % 4] = A[vi, vj]
+
+    `buffer` is `("read", k)`, `("write", k)`, a name or a buffer. Where the new shape has more elements than the old
+    one, they hold `pad_value`, a constant or a function of the new indices: the block that writes the buffer is made
+    to run over the new shape where it runs over the whole buffer in order, else a block after it fills them; of a
+    buffer that nothing writes it is assumed. Refused where the map gives two elements one place, or pads without
+    `pad_value` (neither is looked at with `assume_injective_transform`), and where the buffer is a window of another
+    one or is used by more than accesses of elements. A parameter's shape changes with it.
+    """
+    target = chosen(block, buffer)
+    mapping, old = given_map(block, index_map), cast(BufferType, target.type)
+    accesses_of(target)
+    inverse = None if assume_injective_transform else _inverse(block, mapping, old.dims)
+    padding = None if inverse is None else _padding(block, inverse, old, pad_value)
+    shape = _shape(block, mapping, old.dims)
+    func = st.function_around(block)
+    _check_sizes(block, target, func, shape)
+    writer = None if padding is None else replace_writer(state, target, padding, shape)
+    set_type(target, old.with_shape(shape))
+    move_accesses(target, lambda op, indices: indices if writer and writer.is_ancestor(op) else mapping.apply(indices))
+    if padding is not None and writer is None:
+        fill(func, target, padding)
+
+
+def _inverse(block: tir.BlockOp, mapping: IndexMapping, dims: Sequence[SymExpr]) -> Inverse:
+    try:
+        return mapping.padded_inverse(dims)
+    except ShapeError as error:
+        no_inverse(block, error)
+
+
+def _shape(block: tir.BlockOp, mapping: IndexMapping, dims: Sequence[SymExpr]) -> list[SymExpr]:
+    try:
+        return mapping.shape(dims)
+    except ShapeError as error:
+        no_inverse(block, error)
+
+
+def _padding(
+    block: tir.BlockOp, inverse: Inverse, buffer: BufferType, value: Sequence[Any] | IndexMapAttr | None
+) -> Padding | None:
+    """What is padding and what it holds; None where nothing is."""
+    if inverse.padding.constant == 0:
+        return None
+    if value is None:
+        fail("the index map pads the buffer", block, found=f"padding where {inverse.padding}", hint="give pad_value")
+    if isinstance(value, IndexMapAttr):
+        function, found = given_map(block, value), dtype_name(value.data.results[0].dtype)
+    else:
+        found, function = value
+    if found != dtype_name(buffer.dtype):
+        fail("the padding is of another type than the elements", block, expected=dtype_name(buffer.dtype), found=found)
+    return Padding(inverse, function)
+
+
+def _check_sizes(block: tir.BlockOp, buffer: SSAValue, func: tir.FuncOp, shape: Sequence[SymExpr]) -> None:
+    """Refuse to change a parameter whose shape alone says what a symbolic size is."""
+    if buffer not in func.params:
+        return
+    others = [p.type for p in func.params if isinstance(p.type, BufferType) and p is not buffer]
+    scalars = [Var(name_of(p) or "", p.type) for p in func.params if isinstance(p.type, IntegerType)]
+    known = {*(d for t in others for d in t.dims), *scalars}
+    lost = [v for d in shape for v in d.free_vars() if v not in known and v not in shape]
+    if lost:
+        fail(f"no shape would say any more what {lost[0]} is", block)
+
+
+@primitive
+@adapted(with_index_map)
+def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMapAttr) -> None:
+    """Let a block run over other iterators: those that `index_map` makes of its own.
+
+    index_map = lambda i, j: (i * 16 + j,): for i, j: B[i, j] = A[i, j]  ->  for ax0: B[ax0 // 16, ax0 % 16] = …
+
+    The loops around the block are replaced. Refused where these are around anything else or not plain (serial, from
+    0, without annotations), where the bindings of the block are not their variables, one each, where the map is not
+    one to one, and where a new iterator would be made of iterators of several kinds.
+    """
+    loops = _own_loops(block)
+    mapping = given_map(block, index_map)
+    try:
+        inverse = mapping.inverse(block.extents)
+    except ShapeError as error:
+        no_inverse(block, error)
+    shape = _shape(block, mapping, block.extents)
+    params = dict(zip(mapping.params, block.kinds, strict=True))
+    kinds = [_kind(block, result, params) for result in mapping.results]
+    made = [new_loop(f"ax{k}", extent, _dtype(block)) for k, extent in enumerate(shape)]
+    rows: list[Iter] = [
+        (kind, lp.loop_var, (Const(0, _dtype(block)), extent))
+        for kind, lp, extent in zip(kinds, made, shape, strict=True)
+    ]
+    new = empty_block(st.name_of_block(block), rows, [f"v{k}" for k in range(len(rows))])
+    replace_block(state, block, new, dict(zip(inverse.params, new.iter_vars, strict=True)), inverse.results)
+    anchor = loops[0] if loops else block
+    place = before(anchor)
+    for loop in made:
+        place(loop)
+        place = loop.body.block.add_op
+    place(new)
+    remove(block)
+
+
+def _dtype(block: tir.BlockOp) -> IntegerType:
+    return cast(IntegerType, block.iter_vars[0].type)
+
+
+def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
+    """The loops around a block, which are of its iterators and around nothing else."""
+    loops = st.loops_above(block)
+    if block.predicate is not None or not block.iter_vars or set(block.bindings) != {lp.loop_var for lp in loops}:
+        fail("the bindings of the block are not the variables of the loops around it", block)
+    if len(set(block.bindings)) != len(block.bindings):
+        fail("two iterators of the block are bound to one loop", block)
+    for loop, inner in zip(loops, [*loops[1:], block], strict=True):
+        if st.children(loop.body.block) != [inner]:
+            fail("the loop is around more than the block", loop)
+        if len(list(loop.loop_var.uses)) != 1:
+            fail("the variable of the loop is used by more than the block's binding", loop)
+        if loop.annotations is not None or loop.kind is not tir.ForKind.SERIAL or st.min_of(loop).constant != 0:
+            fail("the loop is not a plain one from 0", loop)
+    if any(least.constant != 0 for least in block.mins):
+        fail("an iterator of the block does not begin at 0", block)
+    return loops
+
+
+def _kind(block: tir.BlockOp, result: SymExpr, kinds: dict[Var, IterKind]) -> IterKind:
+    """The kind of what a new iterator is made of."""
+    found = {kinds[v] for v in result.free_vars() if v in kinds}
+    if len(found) > 1:
+        fail(f"{result} is made of iterators of several kinds", block, found=", ".join(sorted(k.value for k in found)))
+    return found.pop() if found else IterKind.SPATIAL
+
+
+def replace_block(
+    state: State,
+    block: tir.BlockOp,
+    new: tir.BlockOp,
+    variables: dict[Var, SSAValue],
+    values: Sequence[SymExpr],
+) -> None:
+    """Give `new` the body of a block: its iterators are `values` over the iterators of the new one.
+
+    The old block stays where it is, without a body.
+    """
+    inner = {v: expr_of(value) for v, value in variables.items()}
+    old = list(block.iter_vars)
+    for op in list(block.body.block.ops):
+        op.detach()
+        new.body.block.add_op(op)
+    if block.annotations is not None:
+        new.properties["annotations"] = block.annotations
+    substitute_iters(new, {var: e.substitute(inner) for var, e in zip(old, values, strict=True)})
+    state.replaced[block] = new
+
+
+@primitive
+@adapted(with_buffer)
+def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], axis_separators: Sequence[int]) -> None:
+    """Keep groups of axes of a buffer apart when it is flattened: those before and after each of `axis_separators`.
+
+    axis_separators = [1]: T.alloc_buffer((8, 16))  ->  T.alloc_buffer((8, 16), axis_separators=[1])
+
+    Refused where they are not in ascending order, or not below the rank; where the buffer is a window of another one.
+    """
+    target = chosen(block, buffer)
+    old, given = cast(BufferType, target.type), [int(s) for s in axis_separators]
+    if given != sorted(given) or any(not 0 <= s <= old.rank for s in given):
+        fail("axis separators ascend, and are of the buffer's axes", block, expected=f"0 to {old.rank}", found=given)
+    changed = list(old.parameters)
+    changed[-1] = ArrayAttr(IntAttr(s) for s in given)
+    set_type(target, BufferType(*changed))  # pyright: ignore[reportArgumentType]
+    refresh_around(target)
+
+
+__all__ = ["replace_block", "set_axis_separator", "transform_block_layout", "transform_layout"]

@@ -1,0 +1,494 @@
+"""Padding: a computation over rounded extents, and paddings taken apart into a fill and a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, OpResult, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import is_float
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import from_attr
+from ...dialects.relax.types import dims_attr
+from ...dialects.sym import SymAttr
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floordiv
+from ...dialects.tir import BufferType, IterKind
+from ...ir.affine import Materializer, expr_of
+from ...transforms.tir.walk import erase_with_tree, remove_dead
+from .. import checks
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import (
+    Insert,
+    Iter,
+    before,
+    copier,
+    depends_on,
+    empty_block,
+    iters_of,
+    joined,
+    loop_like,
+    nested,
+    new_loop,
+    refresh_regions,
+    set_operands,
+)
+from ..state import State, fail
+from .caches import replace_buffer
+
+
+@primitive
+def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None:
+    """Round the domain of each iterator up to a multiple of its number in `padding`; buffers are padded with zeros.
+
+    for i, k: C[i] += A[i, k]
+      ->  A_pad[i, k] = if_then_else(i < n and k < m, A[i, k], 0);  C_pad[i] += A_pad[i, k];  C[i] = C_pad[i]
+
+    Refused where `padding` is not one positive integer for each iterator, where an index of a buffer is no iterator by
+    itself, where the block has a predicate, shares its loops or runs over a part of its domain, and, for a reduction,
+    where it does not add terms that are zero where what they are made of is.
+    """
+    kinds, count = block.kinds, len(block.iter_vars)
+    if len(padding) != count or any(isinstance(p, bool) or not isinstance(p, int) or p < 1 for p in padding):
+        fail("padding is a positive integer for each iterator", block, expected=count, found=list(padding))
+    store = _einsum(block)
+    extents = [_rounded(e, p) for e, p in zip(block.extents, padding, strict=True)]
+    grown = {v: new for v, old, new in zip(block.iter_vars, block.extents, extents, strict=True) if new != old}
+    if not grown:
+        return
+    reduced = {v for v, kind in zip(block.iter_vars, kinds, strict=True) if kind is IterKind.REDUCE and v in grown}
+    if reduced and not _adds_zero(store, reduced):
+        fail("the block does not add terms that are zero where what is read is, as a padded reduction must", block)
+    top = _own_nest(block)
+    _check_covered(block)
+    reads, writes = _accesses(block, grown)
+    _grow(block, grown)
+    after = top.next_op
+    place = cast(Operation, top.parent_op())
+    end: Insert = before(after) if after is not None else cast(Insert, place.regions[0].block.add_op)
+    for buffer, (old, new) in reads.items():
+        padded = _allocate(block, buffer, new)
+        _padded_copy(buffer, padded, old, new, before(top))
+        replace_buffer(block, buffer, padded)
+    for buffer, (old, new) in writes.items():
+        padded = _allocate(block, buffer, new)
+        replace_buffer(block, buffer, padded)
+        _copy(padded, buffer, old, end)
+    refresh_regions(block)
+
+
+def _rounded(extent: SymExpr, factor: int) -> SymExpr:
+    if factor == 1:
+        return extent
+    return floordiv(extent + (factor - 1), Const(factor, extent.dtype)) * factor
+
+
+def _einsum(block: tir.BlockOp) -> tir.StoreOp:
+    """The store of a block that may be padded."""
+    checks.require_complete_or_reduction(block)
+    if block.predicate is not None:
+        fail("the block has a predicate", block)
+    if any(least.constant != 0 for least in block.mins):
+        fail("an iterator of the block does not start at 0", block)
+    body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
+    if len(body) != 1 or not isinstance(body[0], tir.StoreOp):
+        fail("the block is not one store", block)
+    for op in block.walk():
+        if isinstance(op, tir.LoadOp | tir.StoreOp) and any(i not in block.iter_vars for i in op.indices):
+            fail("an index of a buffer is no iterator of the block", block)
+        if isinstance(op, tir.IfThenElseOp):
+            fail("what the block reads depends on a condition", block)
+        divides = isinstance(op, tir.DivOp | tir.FloorDivOp | tir.FloorModOp | tir.TruncModOp)
+        if divides and not is_float(op.results[0].type):
+            fail("the block divides integers, and what is padded may be zero", block)
+    return body[0]
+
+
+def _adds_zero(store: tir.StoreOp, reduced: set[SSAValue]) -> bool:
+    """Whether the store adds a term to what is there, which is zero for padded values of the reduction iterators."""
+    total = store.value.owner
+    if not isinstance(total, tir.AddOp):
+        return False
+    for old, term in ((total.lhs, total.rhs), (total.rhs, total.lhs)):
+        load = old.owner
+        if isinstance(load, tir.LoadOp) and load.buffer is store.buffer and load.indices == store.indices:
+            return all(_is_zero(term, v) for v in reduced)
+    return False
+
+
+def _is_zero(value: SSAValue, variable: SSAValue) -> bool:
+    """Whether an expression is zero where all that is read at `variable` is."""
+    op = value.owner
+    if isinstance(op, tir.LoadOp):
+        return variable in op.indices
+    if isinstance(op, tir.ConstOp):
+        return from_attr(op.value) == 0
+    if isinstance(op, tir.MulOp):
+        return any(_is_zero(o, variable) for o in op.operands)
+    if isinstance(op, tir.AddOp | tir.SubOp):
+        return all(_is_zero(o, variable) for o in op.operands)
+    return isinstance(op, tir.CastOp) and _is_zero(op.value, variable)
+
+
+def _own_nest(block: tir.BlockOp) -> Operation:
+    """The outermost loop of the block, which is around nothing else."""
+    loops = st.loops_above(block)
+    top: Operation = loops[0] if loops else block
+    for loop in loops:
+        if len(st.children(loop.body.block)) != 1:
+            fail("the block shares its loops", block, loop)
+    return top
+
+
+def _check_covered(block: tir.BlockOp) -> None:
+    """The loops of the block run over all of its domain: all of what is copied back is computed before."""
+    loops = st.loops_above(block)
+    ranges, analyzer = checks.loop_ranges(loops), _analyzer(loops)
+    for binding, extent in zip(checks.bindings_of(block), block.extents, strict=True):
+        whole = isinstance(binding, Var) and binding in ranges and ranges[binding][1] == extent
+        bounds = analyzer.bounds(binding)
+        if not whole and (bounds.low != 0 or extent.constant is None or bounds.high != extent.constant - 1):
+            fail("the loops of the block do not run over all of its domain", block, found=binding)
+
+
+Shapes = dict[SSAValue, tuple[list[SymExpr], list[SymExpr]]]
+"""For each buffer what the block uses of it, and what it uses when it is padded."""
+
+
+def _accesses(block: tir.BlockOp, grown: dict[SSAValue, SymExpr]) -> tuple[Shapes, Shapes]:
+    """The buffers that are padded: those that are read, and those that are written."""
+    extents = dict(zip(block.iter_vars, block.extents, strict=True))
+    reads, writes = Shapes(), Shapes()
+    for op in block.walk():
+        if isinstance(op, tir.LoadOp | tir.StoreOp) and any(i in grown for i in op.indices):
+            found = writes if op.buffer in st.buffers_written(block) else reads
+            dims = [extents[i] for i in op.indices], [grown.get(i, extents[i]) for i in op.indices]
+            if found.setdefault(op.buffer, dims) != dims:
+                fail(f"{name_of(op.buffer)} is read at several places", block)
+    order = {b: reads[b] for b in st.buffers_read(block) if b in reads}
+    return order, writes
+
+
+def _grow(block: tir.BlockOp, grown: dict[SSAValue, SymExpr]) -> None:
+    """Let iterators, and the loops that they are bound to, run further."""
+    extents = [grown.get(v, e) for v, e in zip(block.iter_vars, block.extents, strict=True)]
+    block.properties["dom_extents"] = dims_attr(extents)
+    loops = {lp.loop_var: lp for lp in st.loops_above(block)}
+    for var, binding, extent in zip(block.iter_vars, block.bindings, extents, strict=True):
+        if var in grown and binding in loops:
+            _set_extent(loops[binding], extent)
+
+
+def _set_extent(loop: tir.ForOp, extent: SymExpr) -> None:
+    loop.properties["extent_attr"] = SymAttr(extent)
+
+
+def _allocate(block: tir.BlockOp, like: SSAValue, dims: Sequence[SymExpr]) -> SSAValue:
+    """A buffer of other extents, called `<name>_pad`, after those that are allocated already."""
+    old = cast(BufferType, like.type)
+    op = tir.AllocBufferOp(BufferType.of(dims, old.dtype, scope=old.scope.data))
+    set_name(op.result, f"{name_of(like) or 'buffer'}_pad")
+    body = st.body_of(st.scope_of(block))
+    known = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
+    anchor = known[-1].next_op if known else body.first_op
+    assert anchor is not None
+    body.insert_op_before(op, anchor)
+    return op.result
+
+
+def _stage(dims: Sequence[SymExpr], name: str, insert: Insert) -> tir.BlockOp:
+    """Loops `i0, i1, …` over `dims` around a block without statements."""
+    loops = [new_loop(f"i{k}", e, e.dtype) for k, e in enumerate(dims)]
+    rows = [(IterKind.SPATIAL, lp.loop_var, (Const(0, e.dtype), e)) for lp, e in zip(loops, dims, strict=True)]
+    made = empty_block(name, rows, [f"v{k}" for k in range(len(rows))])
+    if loops:
+        insert(loops[0])
+        nested(loops).add_op(made)
+    else:
+        insert(made)
+    return made
+
+
+def _padded_copy(
+    source: SSAValue, target: SSAValue, old: Sequence[SymExpr], new: Sequence[SymExpr], insert: Insert
+) -> None:
+    """`target[i] = if_then_else(i < n, source[i], 0)`"""
+    dtype = cast(BufferType, target.type).dtype
+    made = _stage(new, str(name_of(target)), insert)
+    body, iters = made.body.block, list(made.iter_vars)
+    build = Materializer(body.add_op)
+    pairs = zip(iters, old, new, strict=True)
+    parts = [build(OPS["lt"](expr_of(v), n)) for v, n, m in pairs if n != m]
+    condition = joined(parts, body.add_op)
+    assert condition is not None
+    sides = [tir.body_region(), tir.body_region()]
+    sides[0].block.add_ops([load := tir.LoadOp(source, iters), tir.YieldOp(load.result)])
+    zero = tir.ConstOp(0.0 if is_float(dtype) else 0, dtype)
+    sides[1].block.add_ops([zero, tir.YieldOp(zero.result)])
+    body.add_op(value := tir.IfThenElseOp(condition, *sides))
+    body.add_op(tir.StoreOp(value.result, target, iters))
+    refresh_regions(made)
+
+
+def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: Insert) -> None:
+    """`target[i] = source[i]`"""
+    made = _stage(dims, str(name_of(source)), insert)
+    body, iters = made.body.block, list(made.iter_vars)
+    body.add_op(load := tir.LoadOp(source, iters))
+    body.add_op(tir.StoreOp(load.result, target, iters))
+    refresh_regions(made)
+
+
+@primitive
+def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.BlockOp:
+    """Take a padding apart: a block that fills all with the constant before `loop`, and the block that copies the rest.
+
+    for i: P[i] = if_then_else(2 <= i and i < n + 2, A[i - 2], 0)
+      ->  for i in range(n + 4): P[i] = 0;  for i in range(n): P[i + 2] = A[i]
+
+    Gives the block that fills, `<name>_pad_const`. Refused where the loop is not around the block, where the block is
+    not complete, where it is not one store of a value under bounds of its iterators and of a constant elsewhere, and
+    where iterations of a loop outside that overlap may run at the same time.
+    """
+    above = st.loops_above(block)
+    if loop not in above:
+        fail("the loop is not around the block", loop, block)
+    checks.require_complete(block)
+    found = _padding(block)
+    inside = above[above.index(loop) :]
+    outside = above[: len(above) - len(inside)]
+    if not checks.is_affine(block) and any(lp.kind is not tir.ForKind.SERIAL for lp in outside):
+        fail("iterations of a loop outside that is not serial would fill what others have copied", block, *outside)
+    _unit_bindings(block, outside)
+    filled = _fill(block, found, inside, before(loop))
+    _shrink(block, found, inside)
+    remove_dead(st.function_around(block))
+    return filled
+
+
+@dataclass
+class _Padding:
+    """A block that pads: its store, the value inside of the bounds, the constant outside, and the bounds."""
+
+    store: tir.StoreOp
+    value: SSAValue
+    constant: SSAValue
+    lows: list[SymExpr]
+    highs: list[SymExpr]
+    """For each iterator the first value inside, and the first one behind."""
+
+
+def _padding(block: tir.BlockOp) -> _Padding:
+    body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp)]
+    if len(body) != 1 or not isinstance(body[0], tir.StoreOp):
+        fail("the block is not one store", block)
+    store = body[0]
+    choice = store.value.owner
+    if isinstance(choice, tir.IfThenElseOp):
+        value, constant = (_yielded(r) for r in (choice.then_region, choice.else_region))
+    elif isinstance(choice, tir.SelectOp):
+        value, constant = choice.true_value, choice.false_value
+    else:
+        fail("the block does not store a value under a condition", block)
+    if not isinstance(constant.owner, tir.ConstOp):
+        fail("what the block stores outside of the bounds is no constant", block)
+    lows, highs = _bounds(block, choice.cond)
+    return _Padding(store, value, constant, lows, highs)
+
+
+def _yielded(region: Region) -> SSAValue:
+    last = region.block.last_op
+    assert isinstance(last, tir.YieldOp)
+    return last.operands[0]
+
+
+def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], list[SymExpr]]:
+    """The range of each iterator in which the condition holds."""
+    analyzer = Analyzer()
+    variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
+    lows, highs = _reached(block)
+    for part in _conjuncts(expr_of(condition)):
+        k, is_low, bound = _bound(part, variables, block)
+        if is_low:
+            lows[k] = bound if analyzer.can_prove(OPS["le"](lows[k], bound)) else OPS["max"](lows[k], bound)
+        else:
+            highs[k] = bound if analyzer.can_prove(OPS["le"](bound, highs[k])) else OPS["min"](highs[k], bound)
+    return lows, highs
+
+
+def _reached(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
+    """The range of each iterator: its domain, or less where its binding does not reach all of that."""
+    analyzer = _analyzer(st.loops_above(block))
+    lows, highs = list(block.mins), [least + e for least, e in zip(block.mins, block.extents, strict=True)]
+    for k, binding in enumerate(checks.bindings_of(block)):
+        bounds = analyzer.bounds(binding)
+        low, high, dtype = lows[k].constant, highs[k].constant, binding.dtype
+        if low is not None and low < bounds.low:
+            lows[k] = Const(int(bounds.low), dtype)
+        if high is not None and bounds.high + 1 < high:
+            highs[k] = Const(int(bounds.high) + 1, dtype)
+    return lows, highs
+
+
+def _analyzer(loops: Sequence[tir.ForOp]) -> Analyzer:
+    """What is known of the variables of loops."""
+    out = Analyzer()
+    for lp in loops:
+        least = st.min_of(lp)
+        last = least + st.extent_of(lp) - 1
+        out.bind(st.loop_expr(lp), out.bounds(least).low, out.bounds(last).high)
+    return out
+
+
+def _conjuncts(condition: SymExpr) -> list[SymExpr]:
+    if isinstance(condition, Op) and condition.kind == "and":
+        return [part for arg in condition.args for part in _conjuncts(arg)]
+    return [condition]
+
+
+_SHIFT = {"lt": 1, "gt": 1, "le": 0, "ge": 0}
+
+
+def _bound(part: SymExpr, variables: dict[Var, int], block: tir.BlockOp) -> tuple[int, bool, SymExpr]:
+    """(iterator, whether it is a lower bound, the bound) of one condition: `low <= v` or `v < high`."""
+    if isinstance(part, Op) and part.kind in _SHIFT:
+        small, large = part.args if part.kind in ("lt", "le") else part.args[::-1]
+        rest = large - small - _SHIFT[part.kind]
+        for v in rest.free_vars():
+            if v not in variables:
+                continue
+            for sign in (1, -1):
+                other = rest - v * sign
+                if not any(x.value is not None for x in other.free_vars()):
+                    return (variables[v], True, other * -1) if sign == 1 else (variables[v], False, other + 1)
+    fail("a part of the condition is no bound of an iterator", block, found=part)
+
+
+def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
+    """Write the values of loops outside that run once for their variables."""
+    units = {st.loop_expr(lp): st.min_of(lp) for lp in outside if st.constant_extent(lp) == 1}
+    if units:
+        build = Materializer(before(block))
+        bindings = [expr_of(b) for b in block.bindings]
+        new = [
+            build(e.substitute(units), cast(IntegerType, b.type)) if set(e.free_vars()) & set(units) else b
+            for e, b in zip(bindings, block.bindings, strict=True)
+        ]
+        set_operands(block, new, block.predicate)
+
+
+def _fill(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp], insert: Insert) -> tir.BlockOp:
+    """The block that stores the constant everywhere, in copies of the loops."""
+    loops = [loop_like(lp) for lp in inside]
+    insert(loops[0])
+    body = nested(loops)
+    copy = copier(body.add_op, {a.loop_var: b.loop_var for a, b in zip(inside, loops, strict=True)})
+    rows: list[Iter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
+    predicate = None if block.predicate is None else copy(block.predicate)
+    names = [name_of(v) for v in block.iter_vars]
+    made = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
+    own = copier(made.body.block.add_op, dict(zip(block.iter_vars, made.iter_vars, strict=True)))
+    made.body.block.add_op(tir.StoreOp(own(found.constant), found.store.buffer, [own(i) for i in found.store.indices]))
+    body.add_op(made)
+    refresh_regions(made)
+    return made
+
+
+def _shrink(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp]) -> None:
+    """Let the block run inside of the bounds only: by shorter loops where they can be, else by a predicate."""
+    moved: dict[SSAValue, SymExpr] = {}
+    bindings: list[SSAValue] = []
+    parts: list[SymExpr] = []
+    insert = before(block)
+    build = Materializer(insert)
+    own = _own_loops(block, inside)
+    analyzer = _analyzer([lp for lp in st.loops_above(block) if lp not in own.values()])
+    for lp in own.values():
+        analyzer.bind(st.loop_expr(lp), 0)
+    for var, binding, low, high in zip(block.iter_vars, block.bindings, found.lows, found.highs, strict=True):
+        moved[var] = expr_of(var) + low
+        if binding in own:
+            _set_extent(own[binding], high - low)
+            bindings.append(binding)
+            continue
+        e = expr_of(binding)
+        bindings.append(build(e - low, cast(IntegerType, binding.type)) if low.constant != 0 else binding)
+        parts += [c for c in (_at_least(e, low), _below(e, high)) if not analyzer.can_prove(c)]
+    block.properties["dom_mins"] = dims_attr([Const(0, e.dtype) for e in block.mins])
+    extents = [high - low for low, high in zip(found.lows, found.highs, strict=True)]
+    block.properties["dom_extents"] = dims_attr(extents)
+    old = [] if block.predicate is None else [block.predicate]
+    set_operands(block, bindings, joined([*(build(c) for c in parts), *old], insert))
+    _move(found, moved)
+    refresh_regions(block)
+
+
+def _own_loops(block: tir.BlockOp, inside: Sequence[tir.ForOp]) -> dict[SSAValue, tir.ForOp]:
+    """The loops that only count one iterator of the block, by their variables."""
+    found: dict[SSAValue, tir.ForOp] = {}
+    bindings = list(block.bindings)
+    for lp in inside:
+        var = lp.loop_var
+        used = [b for b in (*bindings, *([block.predicate] if block.predicate else ())) if depends_on(b, [var])]
+        plain = st.min_of(lp).constant == 0 and lp.extent_attr is not None
+        if plain and used == [var] and st.blocks_below(lp) == [block]:
+            found[var] = lp
+    return found
+
+
+def _at_least(e: SymExpr, low: SymExpr) -> SymExpr:
+    """`low <= e`, of a quotient as a condition on the dividend."""
+    if isinstance(e, Op) and e.kind == "floordiv" and e.args[1].constant is not None:
+        return _at_least(e.args[0], low * e.args[1].constant)
+    return OPS["le"](low, e)
+
+
+def _below(e: SymExpr, high: SymExpr) -> SymExpr:
+    """`e < high`, of a quotient as a condition on the dividend."""
+    if isinstance(e, Op) and e.kind == "floordiv" and e.args[1].constant is not None:
+        return _below(e.args[0], high * e.args[1].constant)
+    return OPS["lt"](e, high)
+
+
+def _move(found: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
+    """Store the value without its condition, at moved iterators; indices are written anew."""
+    store = found.store
+    insert = before(store)
+    build = Materializer(insert)
+    substitution: dict[Var, SymExpr] = {checks.iter_expr(v): e for v, e in moved.items()}
+
+    def index(value: SSAValue) -> SSAValue:
+        return build(expr_of(value).substitute(substitution), cast(IntegerType, value.type))
+
+    copy = copier(insert, {v: index(v) for v in moved})
+    for load in _loads(found.value):
+        insert(new := tir.LoadOp(load.buffer, [index(i) for i in load.indices]))
+        copy.replace(load.result, new.result)
+    insert(tir.StoreOp(copy(found.value), store.buffer, [index(i) for i in store.indices]))
+    erase_with_tree(store)
+
+
+def _loads(value: SSAValue) -> list[tir.LoadOp]:
+    """The loads in an expression whose indices read nothing themselves."""
+    found: list[tir.LoadOp] = []
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if not isinstance(one, OpResult):
+            continue
+        if isinstance(one.op, tir.LoadOp) and not any(_reads(i) for i in one.op.indices):
+            found.append(one.op)
+        else:
+            todo += one.op.operands
+    return found
+
+
+def _reads(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and (
+        isinstance(value.op, tir.LoadOp) or any(_reads(o) for o in value.op.operands)
+    )

@@ -1,0 +1,248 @@
+"""Loops beside each other as one loop, and one loop as several behind each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import dims_attr
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, Const, SymExpr, Var
+from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...ir.regions import Accessed, Interval, accessed, accessed_by, infer_regions
+from ...transforms.tir.walk import erase_with_tree
+from .. import checks
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import before, depends_on, empty_block, loop_like, nested
+from ..state import State, fail
+
+
+@primitive
+def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
+    """Make one loop of loops beside each other; the loops around them, up to those that they share, are merged, too.
+
+    for i: B[i] = …;  for i: C[i] = …  ->  for i_m: { B[i_m] = …; C[i_m] = … }
+
+    The bodies stand in the order in which the loops are given, where the last of them stood. Gives the innermost new
+    loop. Refused where a loop has annotations, does not start at 0 or is bound to threads, where the nests are of other
+    depths or extents, where one has something beside the next loop, and where an iteration would use what a later one
+    computes, or what stands between the nests would run before what it needs.
+    """
+    if len(loops) < 2:
+        fail("merge takes at least two loops", *loops, expected="two or more", found=len(loops))
+    if len(set(loops)) < len(loops):
+        fail("a loop is given twice", *loops)
+    st.require_same_scope(loops)
+    chains = _chains(loops)
+    for chain in chains:
+        _check_chain(chain, chains[0])
+    _check_order(chains)
+    place = max(chains, key=lambda c: _position(c[0]))[0]
+    made = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
+    for new in made:
+        new.properties.pop("kind_attr", None)
+    body = nested(made)
+    before(place)(made[0])
+    for chain in chains:
+        _move_body(chain, made, body)
+    return made[-1]
+
+
+Chain = list[tir.ForOp]
+"""Loops in each other, the outermost first."""
+
+
+def _chains(loops: Sequence[tir.ForOp]) -> list[Chain]:
+    """For each loop the loops from below those that all share to it."""
+    paths = [[*st.loops_above(lp), lp] for lp in loops]
+    shared = 0
+    while all(len(p) > shared + 1 for p in paths) and len({p[shared] for p in paths}) == 1:
+        shared += 1
+    chains = [p[shared:] for p in paths]
+    if len({len(c) for c in chains}) > 1 or any(c[0].parent is not chains[0][0].parent for c in chains):
+        fail("the loops are not of the same depth below what they share", *loops)
+    return chains
+
+
+def _check_chain(chain: Chain, first: Chain) -> None:
+    for lp, other in zip(chain, first, strict=True):
+        if lp.annotations is not None and lp.annotations.data:
+            fail("a loop with annotations cannot be merged", lp, hint="unannotate it first")
+        if lp.kind is tir.ForKind.THREAD_BINDING:
+            fail("a loop that is bound to threads cannot be merged", lp)
+        if st.min_of(lp).constant != 0:
+            fail("only loops from 0 can be merged", lp, found=st.min_of(lp))
+        if not Analyzer().can_prove_equal(st.extent_of(lp), st.extent_of(other)):
+            fail("the loops have different extents", lp, other, expected=st.extent_of(other), found=st.extent_of(lp))
+    for outer, inner in zip(chain, chain[1:], strict=False):
+        if st.children(outer.body.block) != [inner]:
+            fail("a loop has more than one statement", outer)
+
+
+def _position(op: Operation) -> int:
+    assert op.parent is not None
+    return st.children(op.parent).index(op)
+
+
+def _check_order(chains: Sequence[Chain]) -> None:
+    """Refuse what would let a statement run before what it needs."""
+    place = chains[0][0].parent
+    assert place is not None
+    every = st.children(place)
+    tops = [c[0] for c in chains]
+    last = max(_position(t) for t in tops)
+    for top in tops:
+        for other in every[_position(top) + 1 : last]:
+            if other not in tops and _conflicts(top, other):
+                fail("what stands between the loops uses the same buffers", top, other)
+    for k, chain in enumerate(chains):
+        for later in chains[k + 1 :]:
+            in_order = _position(chain[0]) < _position(later[0])
+            if not in_order and _conflicts(chain[0], later[0]):
+                fail("the loops would run in another order, and use the same buffers", chain[0], later[0])
+            if in_order and not _aligned(chain, later):
+                fail("an iteration would use what another iteration computes", chain[-1], later[-1])
+
+
+def _conflicts(a: Operation, b: Operation) -> bool:
+    """Whether one statement writes a buffer that the other one uses."""
+    (reads_a, writes_a), (reads_b, writes_b) = accessed_by([a]), accessed_by([b])
+    used_a, used_b = {*reads_a, *writes_a}, {*reads_b, *writes_b}
+    return bool(used_a & set(writes_b) or used_b & set(writes_a))
+
+
+def _aligned(first: Chain, second: Chain) -> bool:
+    """Whether iterations use of each other's buffers only what the same iteration of the other nest does."""
+    (reads_a, writes_a), (reads_b, writes_b) = (accessed(c[-1].body.block) for c in (first, second))
+    return all(
+        _same_places(x[buffer], y[buffer], first, second)
+        for x, y in ((writes_a, reads_b), (reads_a, writes_b), (writes_a, writes_b))
+        for buffer in _shared(x, y)
+    )
+
+
+def _shared(x: Accessed, y: Accessed) -> list[SSAValue]:
+    return [buffer for buffer in x if buffer in y]
+
+
+Intervals = Sequence[Interval | None]
+
+
+def _same_places(a: Intervals, b: Intervals, first: Chain, second: Chain) -> bool:
+    """Whether different iterations use different elements: some indices are the same for both, and tell them apart."""
+    mapping: dict[Var, SymExpr] = {st.loop_expr(x): st.loop_expr(y) for x, y in zip(first, second, strict=True)}
+    points = [
+        y[0]
+        for x, y in zip(a, b, strict=True)
+        if x is not None and y is not None and _is_point(x) and _is_point(y)
+        if (x[0].substitute(mapping) - y[0]).constant == 0
+    ]
+    try:
+        detect_iter_map(points, checks.loop_ranges(second), level=IterMapLevel.BIJECTIVE)
+    except NotAffineError:
+        return False
+    return True
+
+
+def _is_point(interval: Interval) -> bool:
+    return (interval[1] - interval[0]).constant == 0
+
+
+def _move_body(chain: Chain, made: Chain, body: Block) -> None:
+    """Move what a nest does to the end of `body`; the nest is no more."""
+    for old, new in zip(chain, made, strict=True):
+        old.loop_var.replace_all_uses_with(new.loop_var)
+    for old, below in zip(chain, [*chain[1:], None], strict=True):
+        for op in list(old.body.block.ops):
+            if op is not below:
+                op.detach()
+                body.add_op(op)
+    erase_with_tree(chain[0])
+
+
+@primitive
+def loop_partition(
+    state: State, loop: tir.ForOp, factors: Sequence[int | None], preserve_unit_iters: bool = True
+) -> list[tir.ForOp]:
+    """Let a loop be several loops behind each other, with the extents `factors`; one may be None: what is left.
+
+    for i in range(n): block B
+      ->  block B_i_common { block B_i0_partition { for i0 in range(4): block B_i0 }
+                             block B_i1_partition { for i1 in range(4, n): block B_i1 } }
+
+    Without None what is left is a loop at the end. The loops are serial; those that run once stay, whatever
+    `preserve_unit_iters` is. A spatial iterator that is the loop runs over the part only. Refused where the loop has
+    annotations or is bound to threads, where it drives a reduction with an init, where the factors are not positive,
+    more than one is None, or their sum is not less than the extent.
+    """
+    if loop.annotations is not None and loop.annotations.data:
+        fail("a loop with annotations cannot be partitioned", loop, hint="unannotate it first")
+    if loop.kind is tir.ForKind.THREAD_BINDING:
+        fail("a loop that is bound to threads cannot be partitioned", loop)
+    below = st.blocks_below(loop)
+    if not below:
+        fail("there is no block below the loop", loop)
+    for block in below:
+        kinds = [k for k, b in zip(block.kinds, block.bindings, strict=True) if depends_on(b, [loop.loop_var])]
+        if block.init is not None and tir.IterKind.REDUCE in kinds:
+            fail("the loop drives a reduction with an init", loop, block, hint="decompose the reduction first")
+    name, var = st.name_of_block(below[0]), name_of(loop.loop_var) or "i"
+    common = empty_block(f"{name}_{var}_common", [], [])
+    made: list[tir.ForOp] = []
+    start = st.min_of(loop)
+    for k, size in enumerate(_sizes(loop, factors)):
+        part = empty_block(f"{name}_{var}{k}_partition", [], [])
+        made.append(_part(loop, f"{var}{k}", start, size))
+        part.body.block.add_op(made[-1])
+        common.body.block.add_op(part)
+        infer_regions(part)
+        start = start + size
+    infer_regions(common)
+    before(loop)(common)
+    erase_with_tree(loop)
+    return made
+
+
+def _sizes(loop: tir.ForOp, factors: Sequence[int | None]) -> list[SymExpr]:
+    """The extents of the parts."""
+    given = [None if f == -1 else f for f in factors]
+    known = [f for f in given if f is not None]
+    if len(given) - len(known) > 1:
+        fail("at most one factor may be None", loop, found=list(factors))
+    if not known or any(not isinstance(f, int) or f <= 0 for f in known):
+        fail("factors are positive integers", loop, found=list(factors))
+    extent = st.extent_of(loop)
+    rest = extent - sum(known)
+    if not Analyzer().can_prove(OPS["gt"](rest, Const(0, extent.dtype))):
+        fail("the sum of the factors is not less than the extent", loop, expected=f"below {extent}", found=sum(known))
+    if None not in given:
+        given.append(None)
+    return [rest if f is None else Const(f, extent.dtype) for f in given]
+
+
+def _part(loop: tir.ForOp, name: str, start: SymExpr, size: SymExpr) -> tir.ForOp:
+    """A copy of a loop over a part of what it runs over; its blocks have names of their own."""
+    dtype = cast(IntegerType, loop.loop_var.type)
+    body = loop.body.clone()
+    least = start if start.constant is None else Const(start.constant, dtype)
+    made = tir.ForOp(least, size, body)
+    set_name(made.loop_var, name)
+    for op in made.walk():
+        if isinstance(op, tir.BlockOp):
+            op.properties["block_name"] = StringAttr(f"{op.block_name.data}_{name}")
+    for block in st.blocks_below(made):
+        _narrow(block, made.loop_var, least, size)
+    return made
+
+
+def _narrow(block: tir.BlockOp, var: SSAValue, least: SymExpr, size: SymExpr) -> None:
+    """Let spatial iterators that are a loop run over its range."""
+    own = [b is var and kind is tir.IterKind.SPATIAL for b, kind in zip(block.bindings, block.kinds, strict=True)]
+    block.properties["dom_mins"] = dims_attr(least if o else m for o, m in zip(own, block.mins, strict=True))
+    block.properties["dom_extents"] = dims_attr(size if o else e for o, e in zip(own, block.extents, strict=True))

@@ -1,0 +1,318 @@
+"""Copies of buffers in the order of a block's iterators: reading them, or writing what the block writes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, SSAValue
+
+from ...diagnostics import ShapeError
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import IndexMapAttr, IndexMapping
+from ...dialects.sym.expr import Const, SymExpr, Var, le, lt
+from ...dialects.tir import BufferType, IterKind
+from ...ir.affine import Materializer, expr_of
+from .. import checks
+from .. import state as st
+from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
+from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
+from ..registry import adapted, primitive
+from ..rewrite import Insert, Iter, before, conditions, copier, empty_block, joined, nested, new_loop, refresh_regions
+from ..state import BlockLike, State, fail
+from .caches import allocate
+
+
+@primitive
+@adapted(with_buffer)
+def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.BlockOp:
+    """Copy what `block` reads or writes of a buffer into one whose axes are the iterators of the block.
+
+    Y[vi] += X[vi + vk]  ->  X_reindex[v0, v1] = X[v0 + v1];  Y[vi] += X_reindex[vi, vk]
+
+    Iterators that the indices do not use are no axes. Gives the block that copies; it stands directly before the
+    block, after it where the buffer is written. Refused where the block accesses the buffer at several places, both
+    reads and writes it (as more than a reduction), is neither complete nor a reduction, where its bindings are no
+    quasi-affine map of its loops, and, of a written buffer, where two iterations could write one element.
+    """
+    side = str(buffer[0])
+    target = chosen(block, buffer)
+    indices = _indices(block, target, side)
+    iters = _used_iters(block, indices)
+    scope, own = st.scope_of(block), statement_of(block)
+    new = _allocate(scope, target, f"{label(target)}_reindex", [extent for _, extent in iters.values()])
+    names = [(f"ax{k}", f"v{k}") for k in range(len(iters))]
+    dtype = {v: cast(IntegerType, v.type) for v in iters}
+    loops = [new_loop(lp, e, dtype[v]) for (lp, _), (v, (_, e)) in zip(names, iters.items(), strict=True)]
+    written = new if side == "read" else target
+    _check_alone(block, own, target, side)
+    stage = _Stage(block, target, new, indices, list(iters), [expr_of(v) for v in iters])
+    if loops:
+        nested(loops)
+    rows = [lp.loop_var for lp in loops]
+    insert = before(own) if side == "read" else _after(own, scope)
+    made = stage.copy(loops, rows, [v for _, v in names], f"{label(written)}_reindex", side, insert)
+    stage.use_copy()
+    return made
+
+
+@primitive
+@adapted(both(with_index_map, with_index("read_buffer_index", "read")))
+def reindex_cache_read(
+    state: State, block: tir.BlockOp, read_buffer_index: int, storage_scope: str, index_map: IndexMapAttr
+) -> tir.BlockOp:
+    """Copy what `block` reads of a buffer into one of `storage_scope`, at places that `index_map` makes of iterators.
+
+    index_map = lambda i, j, k: (j, k): C[vi, vj] += A[vi, vk] * B[vk, vj]
+      ->  B_shared[vj, vk] = B[vk, vj];  C[vi, vj] += A[vi, vk] * B_shared[vj, vk]
+
+    The copy stands after what writes the buffer, or first. Gives the block that copies. Refused as `reindex` is, where
+    the map uses other iterators than the indices do, and where two iterations would share a place.
+    """
+    target = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
+    return _cache(block, target, storage_scope, given_map(block, index_map), "read")
+
+
+@primitive
+@adapted(both(with_index_map, with_index("write_buffer_index", "write")))
+def reindex_cache_write(
+    state: State, block: tir.BlockOp, write_buffer_index: int, storage_scope: str, index_map: IndexMapAttr
+) -> tir.BlockOp:
+    """Let `block` write a buffer of `storage_scope`, at places that `index_map` makes of iterators, and copy it back.
+
+    index_map = lambda i, j: (j, i): C[vi, vj] = A[vi, vj]
+      ->  C_local[vj, vi] = A[vi, vj];  C[vi, vj] = C_local[vj, vi]
+
+    The copy stands after the block. Gives the block that copies. Refused as `reindex_cache_read` is, and where two
+    iterations could write one element.
+    """
+    target = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
+    return _cache(block, target, storage_scope, given_map(block, index_map), "write")
+
+
+def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: IndexMapping, side: str) -> tir.BlockOp:
+    indices = _indices(block, target, side)
+    places = mapping.apply([expr_of(v) for v in block.iter_vars])
+    iters = _used_iters(block, indices)
+    _check_same_iters(block, indices, places)
+    scope, own = st.scope_of(block), statement_of(block)
+    shape = _shape(block, mapping, list(iters))
+    suffix = storage_scope.replace(".", "_") or "global"
+    new = _allocate(scope, target, f"{label(target)}_{suffix}", shape, storage_scope)
+    _check_alone(block, own, target, side)
+    stage = _Stage(block, target, new, indices, list(iters), places)
+    loops, rows, predicate = _loops_of(block, list(iters))
+    names = [str(name_of(v) or f"v{k}") for k, v in enumerate(iters)]
+    insert = _place_of_read(own, scope, target) if side == "read" else _after(own, scope)
+    made = stage.copy(loops, rows, names, label(new), side, insert, predicate)
+    stage.use_copy()
+    return made
+
+
+class _Stage:
+    """A block that copies between a buffer at `indices` and its copy at `places`, both over iterators of a block."""
+
+    def __init__(
+        self,
+        block: tir.BlockOp,
+        old: SSAValue,
+        new: SSAValue,
+        indices: list[SymExpr],
+        iters: list[SSAValue],
+        places: list[SymExpr],
+    ):
+        self.block, self.old, self.new = block, old, new
+        self.indices, self.iters, self.places = indices, iters, places
+
+    def copy(
+        self,
+        loops: list[tir.ForOp],
+        bindings: Sequence[SSAValue],
+        names: Sequence[str],
+        name: str,
+        side: str,
+        insert: Insert,
+        predicate: SSAValue | None = None,
+    ) -> tir.BlockOp:
+        """Put the block into `loops`, and these where `insert` does."""
+        domains = {v: (least, extent) for v, (least, extent) in _domains(self.block).items()}
+        rows: list[Iter] = [
+            (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
+        ]
+        made = empty_block(name, rows, names, predicate)
+        own = dict(zip(map(_var, self.iters), map(expr_of, made.iter_vars), strict=True))
+        body = made.body.block
+        build = Materializer(body.add_op)
+        far = [build(e.substitute(own)) for e in self.indices]
+        near = [build(e.substitute(own)) for e in self.places]
+        source, target = (self.old, self.new) if side == "read" else (self.new, self.old)
+        body.add_op(load := tir.LoadOp(source, far if side == "read" else near))
+        body.add_op(tir.StoreOp(load.result, target, near if side == "read" else far))
+        if loops:
+            insert(loops[0])
+        (loops[-1].body.block.add_op if loops else insert)(made)
+        refresh_regions(made)
+        return made
+
+    def use_copy(self) -> None:
+        """Let the block use the copy."""
+        for op in accesses_of(self.old):
+            if self.block.is_ancestor(op):
+                set_indices(op, self.places, self.new)
+        refresh([op for op in self.block.walk() if isinstance(op, tir.BlockOp)])
+
+
+def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
+    """Where a block accesses a buffer: one place, over its iterators."""
+    checks.require_complete_or_reduction(block)
+    checks.require_affine(block)
+    if any(op is not block and isinstance(op, tir.BlockOp) for op in block.walk()):
+        fail("there are blocks in the block", block)
+    accesses = [op for op in accesses_of(buffer) if block.is_ancestor(op)]
+    kinds = {isinstance(op, tir.StoreOp) for op in accesses}
+    if side == "read" and True in kinds:
+        fail("the block writes the buffer, too", block)
+    found = {tuple(expr_of(i) for i in op.indices) for op in accesses}
+    if len(found) != 1:
+        fail("the block accesses the buffer at other than one place", block, expected=1, found=len(found))
+    indices = list(found.pop())
+    if any(is_conditional(op, block) for op in accesses):
+        _check_unconditional(block, buffer, indices, side)
+    iters = {_var(v) for v in block.iter_vars}
+    if any(v.value is not None and v not in iters for e in indices for v in e.free_vars()):
+        fail("an index is not made of the block's iterators", block)
+    if side == "write":
+        _check_distinct(block, indices)
+    return indices
+
+
+def _check_unconditional(block: tir.BlockOp, buffer: SSAValue, indices: Sequence[SymExpr], side: str) -> None:
+    """The copy is made for all iterations: what some write is not all, and what some read may be outside."""
+    if side == "write":
+        fail("not every iteration of the block writes the buffer", block)
+    known, dims = ranges_inside(block), cast(BufferType, buffer.type).dims
+    for e, extent in zip(indices, dims, strict=True):
+        if not (known.can_prove(le(Const(0, e.dtype), e)) and known.can_prove(lt(e, extent))):
+            fail("the block reads the buffer under a condition, without which the index may be outside", block, found=e)
+
+
+def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
+    """Refuse writes of several iterations at one place."""
+    used = list(_used_iters(block, indices))
+    params = tuple(_var(v) for v in used)
+    domains = _domains(block)
+    try:
+        IndexMapping(params, tuple(indices)).padded_inverse([domains[v][1] for v in used])
+    except ShapeError:
+        fail("two iterations of the block may write one element", block)
+
+
+def _domains(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
+    return dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
+
+
+def _used_iters(block: tir.BlockOp, indices: Sequence[SymExpr]) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
+    """The iterators that indices use, with their domains."""
+    used = {v for e in indices for v in e.free_vars()}
+    found = {v: domain for v, domain in _domains(block).items() if _var(v) in used}
+    if any(least.constant != 0 for least, _ in found.values()):
+        fail("an iterator of the block does not begin at 0", block)
+    return found
+
+
+def _var(value: SSAValue) -> Var:
+    return cast(Var, expr_of(value))
+
+
+def _check_same_iters(block: tir.BlockOp, indices: Sequence[SymExpr], places: Sequence[SymExpr]) -> None:
+    there, here = ({v for e in es for v in e.free_vars() if v.value is not None} for es in (indices, places))
+    for v in there ^ here:
+        which = "the index map" if v in there else "the indices"
+        fail(f"the iterator {name_of(cast(SSAValue, v.value))} does not appear in {which}", block)
+
+
+def _shape(block: tir.BlockOp, mapping: IndexMapping, used: Sequence[SSAValue]) -> list[SymExpr]:
+    """The shape of the copy. Refused where two iterations have one place."""
+    domains = [extent if v in used else Const(1, extent.dtype) for v, (_, extent) in _domains(block).items()]
+    try:
+        kept = [p for p, v in zip(mapping.params, block.iter_vars, strict=True) if v in used]
+        alone = IndexMapping(tuple(kept), mapping.results)
+        sizes = [d for d, v in zip(domains, block.iter_vars, strict=True) if v in used]
+        if not set(kept) <= set(alone.results):
+            alone.padded_inverse(sizes)
+        return alone.shape(sizes)
+    except ShapeError as error:
+        no_inverse(block, error)
+
+
+def _allocate(
+    scope: BlockLike, like: SSAValue, name: str, shape: Sequence[SymExpr], storage_scope: str = "global"
+) -> SSAValue:
+    """A buffer of the dtype of another one, allocated in `scope`."""
+    new = allocate(scope, like, storage_scope, name)
+    new._type = BufferType.of(shape, cast(BufferType, like.type).dtype, scope=storage_scope or "global")  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+    return new
+
+
+def statement_of(block: tir.BlockOp) -> Operation:
+    """The statement of the scope that a block is in."""
+    loops = st.loops_above(block)
+    found: Operation = loops[0] if loops else block
+    while found.parent_op() is not st.scope_of(block):
+        found = cast(Operation, found.parent_op())
+    return found
+
+
+def _after(own: Operation, scope: BlockLike) -> Insert:
+    return st.body_of(scope).add_op if own.next_op is None else before(own.next_op)
+
+
+def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str) -> None:
+    """Refuse where another block in the same loops would have to run between the copy and the block."""
+    kinds = tir.WritesOp if side == "read" else tir.RegionOp
+    others = [
+        b
+        for b in own.walk()
+        if isinstance(b, tir.BlockOp)
+        and not b.is_ancestor(block)
+        and not block.is_ancestor(b)
+        and any(isinstance(r, kinds) and r.buffer is buffer for r in b.body.block.ops)
+    ]
+    if others:
+        fail("a block in the same loops uses the buffer, too", block, *others)
+
+
+def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> Insert:
+    """Before the block's statement where something writes the buffer, else first."""
+    statements = st.children(st.body_of(scope))
+    written = any(isinstance(r, tir.WritesOp) and r.buffer is buffer for s in statements for r in s.walk())
+    return before(own if written else statements[0])
+
+
+def _loops_of(block: tir.BlockOp, iters: Sequence[SSAValue]) -> tuple[list[tir.ForOp], list[SSAValue], SSAValue | None]:
+    """Copies of the loops that drive some iterators, the bindings of these in the copies, and what of the predicate is
+    of these loops."""
+    bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
+    used = {v for i in iters for v in expr_of(bindings[i]).free_vars()}
+    needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
+    loops = [_serial_like(lp) for lp in needed]
+    if not loops:
+        fail("no loop drives what the block accesses", block)
+    body = nested(loops)
+    mapping = {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)}
+    copy = copier(body.add_op, mapping)
+    rows = [copy(bindings[i]) for i in iters]
+    inside = [c for c in conditions(block) if {v for v in expr_of(c).free_vars() if v.value} <= used]
+    return loops, rows, joined([copy(c) for c in inside], body.add_op)
+
+
+def _serial_like(loop: tir.ForOp) -> tir.ForOp:
+    """An empty serial loop with the bounds of another one."""
+    body = tir.body_region(loop.loop_var.type)
+    set_name(body.block.args[0], name_of(loop.loop_var))
+    return tir.ForOp(loop.min, loop.extent, body)
+
+
+__all__ = ["reindex", "reindex_cache_read", "reindex_cache_write"]

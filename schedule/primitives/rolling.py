@@ -1,0 +1,171 @@
+"""Rolling buffers: what neighbouring iterations of a loop share is computed once, and kept in a small ring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, Var, floormod, le, logical_or, lt
+from ...dialects.tir import BufferType, IterKind
+from ...ir.affine import Materializer, expr_of
+from ...ir.regions import Interval, accessed_by
+from .. import checks
+from .. import state as st
+from ..accesses import accesses_of, move_accesses, require_allocated, set_type
+from ..arguments import buffers_of, nth
+from ..registry import primitive
+from ..rewrite import before, conditions, joined, set_predicate
+from ..state import State, fail
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A dimension of which an iteration of `loop` needs `extent` indices, `overlap` of them as the one before."""
+
+    dim: int
+    loop: tir.ForOp
+    first: SymExpr
+    extent: int
+    overlap: int
+
+
+@primitive
+def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int) -> None:
+    """Keep what an iteration of the loops around `block` computes for the next one, in a buffer used in circles.
+
+    for i: { for ax: B[i + ax] = …;  C[i] = B[i] + B[i + 1] + B[i + 2] }
+      ->  for i: { for ax: where(i < 1 or 2 <= ax): B[(i + ax) % 3] = …;  C[i] = B[i % 3] + B[(i + 1) % 3] + … }
+
+    The block computes only what the iterations before have not. The dimension of the outermost loop that has an overlap
+    becomes a ring of as many elements as an iteration needs; iterators that depend on this loop become opaque: its
+    iterations must stay in order. Refused where the buffer is no allocation, where the block and the readers of the
+    buffer have no loop around them (tile first, and `compute_at`), where one of these loops is not serial or the block
+    depends on it otherwise than by the region it writes, where an iteration reads what it does not write, and where no
+    dimension overlaps.
+    """
+    buffer = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
+    require_allocated(block, buffer)
+    checks.require_complete_or_reduction(block)
+    loop, own = _common_loop(block, buffer)
+    region = accessed_by([own])[1][buffer]
+    _check_covered(block, loop, own, buffer, region)
+    loops = [*st.loops_above(loop), loop]
+    axes = _axes(block, loops, region)
+    _check_dependences(block, loops, region)
+    rolled = min(axes, key=lambda axis: loops.index(axis.loop))
+    _skip_known(block, buffer, axes)
+    _keep_order(rolled.loop, buffer)
+    dims = list(cast(BufferType, buffer.type).dims)
+    dims[rolled.dim] = Const(rolled.extent, dims[rolled.dim].dtype)
+    set_type(buffer, cast(BufferType, buffer.type).with_shape(dims))
+    move_accesses(
+        buffer,
+        lambda _, indices: [floormod(e, rolled.extent) if k == rolled.dim else e for k, e in enumerate(indices)],
+    )
+
+
+def _common_loop(block: tir.BlockOp, buffer: SSAValue) -> tuple[tir.ForOp, Operation]:
+    """The innermost loop around all users of a buffer, and the statement in it that the block is in."""
+    users = accesses_of(buffer)
+    found = [lp for lp in st.loops_above(block) if all(lp.is_ancestor(op) for op in users)]
+    if not found or all(block.is_ancestor(op) for op in users):
+        fail("no loop is around the block and the readers of the buffer", block, hint="compute the block at a loop")
+    for loop in found:
+        if loop.kind is not tir.ForKind.SERIAL or st.min_of(loop).constant != 0:
+            fail("the loop is not a serial one from 0", loop)
+    (own,) = [op for op in st.children(found[-1].body.block) if op.is_ancestor(block)]
+    return found[-1], own
+
+
+def _check_covered(
+    block: tir.BlockOp, loop: tir.ForOp, own: Operation, buffer: SSAValue, region: Sequence[Interval | None]
+) -> None:
+    """Refuse where an iteration reads more than the block provides, or reads it before."""
+    statements = st.children(loop.body.block)
+    behind = statements[statements.index(own) + 1 :]
+    users = [op for op in accesses_of(buffer) if not block.is_ancestor(op)]
+    early = [st.scope_of(op) for op in users if not any(s.is_ancestor(op) for s in behind)]
+    if early:
+        fail("a block reads the buffer before it is written", block, *early)
+    read = accessed_by(behind)[0].get(buffer, [])
+    known = checks.analyzer_of([*st.loops_above(loop), loop])
+    for needed, given in zip(read, region, strict=True):
+        if needed is None or given is None or not _within(needed, given, known):
+            fail("an iteration reads more of the buffer than it writes", block, loop)
+
+
+def _within(needed: Interval, given: Interval, known: Analyzer) -> bool:
+    return known.can_prove(le(given[0], needed[0])) and known.can_prove(le(needed[1], given[1]))
+
+
+def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Interval | None]) -> list[_Axis]:
+    """The dimensions that overlap. Refused where there is none."""
+    by_var = {st.loop_expr(lp): lp for lp in loops}
+    out: list[_Axis] = []
+    for dim, interval in enumerate(region):
+        assert interval is not None
+        used = [v for v in interval[0].free_vars() if v in by_var]
+        if not used:
+            continue
+        extent = (interval[1] - interval[0] + 1).constant
+        stride = (interval[0].substitute({used[0]: used[0] + 1}) - interval[0]).constant
+        if len(used) > 1 or extent is None or stride is None or stride <= 0:
+            fail(f"dimension {dim} of the buffer is not that of one loop", block, found=interval[0])
+        if extent > stride:
+            out.append(_Axis(dim, by_var[used[0]], interval[0], extent, extent - stride))
+    if not out:
+        fail("no iteration writes what the one before has written", block)
+    if len({axis.loop for axis in out}) < len(out):
+        fail("two dimensions of the buffer depend on one loop", block)
+    return out
+
+
+def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Interval | None]) -> None:
+    """What the block computes for an element must be the same in all iterations."""
+    seen = {v for interval in region if interval is not None for v in interval[0].free_vars()}
+    used = {v for e in [*checks.bindings_of(block), *checks.predicate_of(block)] for v in e.free_vars()}
+    others = [lp for lp in loops if st.loop_expr(lp) in used - seen]
+    if others:
+        fail("the block depends on a loop that is no dimension of the buffer", block, *others)
+
+
+def _skip_known(block: tir.BlockOp, buffer: SSAValue, axes: Sequence[_Axis]) -> None:
+    """Let the block run only where no iteration before has computed the element."""
+    stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp) and block.is_ancestor(op)]
+    bindings: dict[SymExpr, SymExpr] = dict(
+        zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True)
+    )
+    build = Materializer(before(block))
+    new: list[SSAValue] = []
+    for axis in axes:
+        indices = {expr_of(op.indices[axis.dim]) for op in stores}
+        index = indices.pop() if len(indices) == 1 else None
+        if index not in bindings:
+            fail(f"the block does not write dimension {axis.dim} at one of its iterators", block, found=name_of(buffer))
+        offset = bindings[cast(Var, index)] - axis.first
+        variable = st.loop_expr(axis.loop)
+        new.append(build(logical_or(lt(variable, 1), le(Const(axis.overlap, offset.dtype), offset))))
+    set_predicate(block, joined([*conditions(block), *new], before(block)))
+
+
+def _keep_order(loop: tir.ForOp, buffer: SSAValue) -> None:
+    """Make iterators opaque that depend on the loop, in the blocks that use the buffer."""
+    variable = st.loop_expr(loop)
+    users = dict.fromkeys(st.scope_of(op) for op in accesses_of(buffer))
+    for block in users:
+        if isinstance(block, tir.BlockOp):
+            kinds = [
+                IterKind.OPAQUE if variable in binding.free_vars() else kind
+                for kind, binding in zip(block.kinds, checks.bindings_of(block), strict=True)
+            ]
+            block.properties["iter_kinds"] = ArrayAttr(StringAttr(k.value) for k in kinds)
+
+
+__all__ = ["rolling_buffer"]

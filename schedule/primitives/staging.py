@@ -1,0 +1,315 @@
+"""Copies of buffers next to a block or in a loop: what an iteration reads or writes goes through another buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import set_name
+from ...dialects.sched import encode
+from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, maximum, minimum
+from ...dialects.tir import BufferType, IterKind
+from ...ir.affine import Materializer, expr_of
+from ...ir.iter_map import NotAffineError, detect_iter_map
+from ...ir.regions import Interval, accessed_by
+from .. import checks
+from .. import state as st
+from ..accesses import accesses_of, is_conditional, label, ranges_inside
+from ..arguments import buffers_of, nth, with_index
+from ..registry import adapted, primitive
+from ..rewrite import Insert, Iter, before, empty_block, nested, new_loop, refresh_regions
+from ..state import State, fail
+from .caches import Row, allocate, copy_loops, replace_buffer, rows_of
+from .reindex import statement_of
+
+
+def after(op: Operation) -> Insert:
+    """Inserts operations behind `op`, in order."""
+    block, following = op.parent, op.next_op
+    assert block is not None
+    return block.add_op if following is None else before(following)
+
+
+@primitive
+@adapted(with_index("read_buffer_index", "read"))
+def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, storage_scope: str) -> list[tir.BlockOp]:
+    """Let `block` update a copy of a buffer that it reads and writes: copied before it, and back after it.
+
+    f(A)  ->  A_local[v0] = A[v0];  f(A_local);  A[v0] = A_local[v0]
+
+    Both copies stand directly beside the block, in its loops. Gives the blocks that copy. Refused where the block does
+    not both read and write the buffer.
+    """
+    buffer = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
+    if buffer not in st.buffers_written(block):
+        fail("the block does not write the buffer", block)
+    loops = st.loops_above(block)
+    read, written = (_region(r, block) for r in (block.reads, block.writes) for r in r if r.buffer is buffer)
+    new = allocate(st.scope_of(block), buffer, storage_scope)
+    replace_buffer(block, buffer, new)
+    both: list[Interval | None] = [
+        (a[0], a[1]) if a == b else (minimum(a[0], b[0]), maximum(a[1], b[1]))
+        for a, b in zip(read, written, strict=True)
+    ]
+    name, behind = label(new), after(block)
+    first = copy_loops(buffer, new, rows_of(buffer, both), before(block), name, around=loops)
+    last = copy_loops(new, buffer, rows_of(buffer, list(written)), behind, name, around=loops)
+    return [first, last]
+
+
+def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Interval]:
+    """A region of a block in terms of the loops around it."""
+    bindings = dict(zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True))
+    starts = [expr_of(s).substitute(bindings) for s in region.starts]
+    return [(first, first + extent - 1) for first, extent in zip(starts, region.extents, strict=True)]
+
+
+@primitive
+def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh: int = 0) -> list[tir.BlockOp]:
+    """Compute the indices at which `block` reads in blocks of their own, into buffers.
+
+    R[vi] = A[vi // 4]  ->  index_var_0[v0] = v0 // 4;  R[vi] = A[index_var_0[vi]]
+
+    All indices that are more than an iterator, where they occur at least `cse_thresh` times. Gives the blocks, one for
+    each such index. Refused where there is none.
+    """
+    uses = _index_uses(block)
+    chosen = [e for e, places in uses.items() if len(places) >= cse_thresh]
+    if not chosen:
+        fail("the block reads at no index that is more than an iterator", block, found=f"{len(uses)} below cse_thresh")
+    made: list[tir.BlockOp] = []
+    insert = before(statement_of(block))
+    for k, e in enumerate(chosen):
+        buffer, stage = _index_stage(block, e, k, storage_scope, insert)
+        made.append(stage)
+        iters = _iters_in(block, e)
+        for op, at in uses[e]:
+            load = tir.LoadOp(buffer, iters)
+            before(op)(load)
+            op.operands[at] = load.result
+        last = block.reads[-1] if block.reads else st.children(block.body.block)[0]
+        read = tir.ReadsOp(buffer, iters, [Const(1, v.dtype) for v in map(checks.iter_expr, iters)])
+        after(last)(read) if block.reads else before(last)(read)
+    return made
+
+
+def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]]]:
+    """Where each index of reads is used: (access, number of its operand)."""
+    iters = set(map(checks.iter_expr, block.iter_vars))
+    found: dict[SymExpr, list[tuple[tir.LoadOp, int]]] = {}
+    for op in _loads_in_order(block):
+        for at, index in enumerate(op.indices, 1):
+            if not isinstance(index.type, IntegerType):
+                continue
+            e = expr_of(index)
+            inside = [v for v in e.free_vars() if v.value is not None]
+            if not isinstance(e, Const | Var) and inside and iters.issuperset(inside):
+                found.setdefault(e, []).append((op, at))
+    return found
+
+
+def _loads_in_order(block: tir.BlockOp) -> list[tir.LoadOp]:
+    return [op for op in block.walk() if isinstance(op, tir.LoadOp)]
+
+
+def _iters_in(block: tir.BlockOp, e: SymExpr) -> list[SSAValue]:
+    used = {v.value for v in e.free_vars()}
+    return [v for v in block.iter_vars if v in used]
+
+
+def _index_stage(
+    block: tir.BlockOp, e: SymExpr, number: int, storage_scope: str, insert: Insert
+) -> tuple[SSAValue, tir.BlockOp]:
+    """A block that computes an index for all values of its iterators, and the buffer that it writes."""
+    domains = dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
+    iters = _iters_in(block, e)
+    if any(domains[v][0].constant != 0 for v in iters):
+        fail("an iterator of the block does not begin at 0", block)
+    shape = [domains[v][1] for v in iters]
+    new = _buffer(block, BufferType.of(shape, e.dtype, scope=storage_scope or "global"), f"index_var_{number}")
+    loops = [
+        new_loop(f"ax{k}", extent, cast(IntegerType, v.type))
+        for k, (v, extent) in enumerate(zip(iters, shape, strict=True))
+    ]
+    insert(loops[0])
+    rows: list[Iter] = [
+        (IterKind.SPATIAL, lp.loop_var, (Const(0, extent.dtype), extent))
+        for lp, extent in zip(loops, shape, strict=True)
+    ]
+    made = empty_block(f"index_{number}", rows, [f"v{k}" for k in range(len(rows))])
+    own = dict(zip(map(checks.iter_expr, iters), map(expr_of, made.iter_vars), strict=True))
+    body = made.body.block
+    value = Materializer(body.add_op)(e.substitute(own))
+    body.add_op(tir.StoreOp(value, new, list(made.iter_vars)))
+    nested(loops).add_op(made)
+    refresh_regions(made)
+    return new, made
+
+
+def _buffer(block: tir.BlockOp, buffer_type: BufferType, name: str) -> SSAValue:
+    """A new buffer in the scope of a block."""
+    op = tir.AllocBufferOp(buffer_type)
+    set_name(op.results[0], name)
+    body = st.body_of(st.scope_of(block))
+    allocations = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
+    anchor = allocations[-1].next_op if allocations else body.first_op
+    assert anchor is not None
+    before(anchor)(op)
+    return op.results[0]
+
+
+@primitive
+def read_at(
+    state: State, loop: tir.ForOp, block: tir.BlockOp, read_buffer_index: int, storage_scope: str
+) -> tir.BlockOp:
+    """Copy what an iteration of `loop` reads of a buffer into one of `storage_scope`, at its beginning.
+
+    for i: for j: C[i, j] = B[i, j]  ->  for i: { B_shared[i, 0:n] = B[i, 0:n]; for j: C[i, j] = B_shared[i, j] }
+
+    The copy is one block around its loops, annotated `auto_copy`. All blocks in the loop that read the buffer read the
+    copy. Gives the block that copies. Refused where the block is not in the loop, and where something in the loop
+    writes the buffer.
+    """
+    _check_under(block, loop)
+    buffer = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
+    inside = st.children(loop.body.block)
+    readers = [op for op in inside if _uses(op, buffer, tir.ReadsOp)]
+    writers = [b for b in _blocks(loop) if buffer in st.buffers_written(b)]
+    if writers:
+        fail("a block in the loop writes the buffer", block, *writers)
+    rows = rows_of(buffer, accessed_by(readers)[0][buffer])
+    new = allocate(st.scope_of(loop), buffer, storage_scope)
+    for reader in readers:
+        _use_copy(reader, buffer, new)
+    return _copy_block(loop, buffer, new, rows, before(readers[0]), label(new), buffer)
+
+
+@primitive
+def write_at(
+    state: State, loop: tir.ForOp, block: tir.BlockOp, write_buffer_index: int, storage_scope: str
+) -> tir.BlockOp:
+    """Let an iteration of `loop` write a buffer of `storage_scope`, and copy it into the buffer at its end.
+
+    for i: for j: C[i, j] = B[i, j]  ->  for i: { for j: C_local[i, j] = B[i, j]; C[i, 0:n] = C_local[i, 0:n] }
+
+    The copy is one block as that of `read_at`. Gives it. Refused where the block is not in the loop, where another
+    block in the loop uses the buffer, or any other one writes it, and where an iteration does not write all of a
+    region.
+    """
+    _check_under(block, loop)
+    buffer = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
+    func = st.function_around(loop)
+    others = [
+        b for b in _blocks(func) if b is not block and not b.is_ancestor(block) and buffer in st.buffers_written(b)
+    ]
+    others += [b for b in _blocks(loop) if b is not block and buffer in st.buffers_read(b)]
+    if others:
+        fail("another block uses the buffer, too", block, *others)
+    (own,) = [op for op in st.children(loop.body.block) if op.is_ancestor(block)]
+    rows = rows_of(buffer, accessed_by([own])[1][buffer])
+    _check_all_written(block, loop, buffer, rows)
+    new = allocate(st.scope_of(loop), buffer, storage_scope)
+    _use_copy(own, buffer, new)
+    return _copy_block(loop, new, buffer, rows, after(own), label(new), buffer)
+
+
+def _blocks(op: Operation) -> list[tir.BlockOp]:
+    return [b for b in op.walk() if isinstance(b, tir.BlockOp)]
+
+
+def _uses(op: Operation, buffer: SSAValue, kind: type[tir.RegionOp]) -> bool:
+    return any(isinstance(r, kind) and r.buffer is buffer for r in op.walk())
+
+
+def _check_under(block: tir.BlockOp, loop: tir.ForOp) -> None:
+    if loop not in st.loops_above(block):
+        fail("the block is not in the loop", block, loop)
+    around = [*st.loops_above(loop), loop]
+    kinds = (tir.ForKind.SERIAL, tir.ForKind.PARALLEL, tir.ForKind.UNROLLED)
+    if any(lp.kind not in kinds for lp in around):
+        fail("the loop, or one around it, is vectorized or bound to threads", loop)
+
+
+def _use_copy(op: Operation, old: SSAValue, new: SSAValue) -> None:
+    for inner in op.walk():
+        for k, operand in enumerate(inner.operands):
+            if operand is old:
+                inner.operands[k] = new
+
+
+def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, rows: Sequence[Row]) -> None:
+    """Refuse where an iteration of `loop` leaves elements of the region unwritten: they would be copied, too."""
+    stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp)]
+    if any(is_conditional(op, block) for op in stores):
+        fail("not every iteration of the block writes the buffer", block)
+    above = st.loops_above(block)
+    inside = above[above.index(loop) + 1 :]
+    outer: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in above if lp not in inside}
+    bindings = dict(zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True))
+    known = checks.analyzer_of(inside)
+    for store in stores:
+        indices = [known.simplify(expr_of(i).substitute(bindings).substitute(outer)) for i in store.indices]
+        try:
+            found = detect_iter_map(indices, checks.loop_ranges(inside))
+        except NotAffineError as error:
+            fail(f"it cannot be said which elements an iteration writes: {error.message}", block)
+        for total, (_, extent) in zip(found.indices, rows, strict=True):
+            split = total.splits[0] if total.splits else None
+            count = Const(1) if split is None else split.extent
+            if (split is not None and split.scale.constant != 1) or not known.can_prove_equal(count, extent):
+                fail("an iteration of the loop does not write all of a region", block, loop)
+    checks.require_affine(block)
+    whole = cast(BufferType, buffer.type).dims
+    if block.predicate is not None and any(
+        e not in bindings or block.extents[list(bindings).index(cast(Var, e))].constant != d.constant
+        for store in stores
+        for e, d in zip(map(expr_of, store.indices), whole, strict=True)
+    ):
+        fail("the block has a predicate, and does not run over the buffer", block)
+
+
+def _copy_block(
+    loop: tir.ForOp,
+    source: SSAValue,
+    target: SSAValue,
+    rows: Sequence[Row],
+    insert: Insert,
+    name: str,
+    bounded: SSAValue,
+) -> tir.BlockOp:
+    """A block with loops inside that copy a region. Its iterators are the loops that the region depends on."""
+    around = {st.loop_expr(lp): lp for lp in [*st.loops_above(loop), loop]}
+    used = list(dict.fromkeys(v for first, _ in rows for v in first.free_vars() if v in around))
+    iters: list[Iter] = [
+        (IterKind.SPATIAL, around[v].loop_var, (st.min_of(around[v]), st.extent_of(around[v]))) for v in used
+    ]
+    made = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
+    made.properties["annotations"] = DictionaryAttr({"auto_copy": encode(True, [])})
+    insert(made)
+    own: dict[Var, SymExpr] = dict(zip(used, map(expr_of, made.iter_vars), strict=True))
+    loops = [new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]
+    if loops:
+        made.body.block.add_op(loops[0])
+    body = nested(loops) if loops else made.body.block
+    indices = [first.substitute(own) + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
+    known = ranges_inside(loops[-1]) if loops else ranges_inside(made)
+    inside = [OPS["lt"](e, d) for e, d in zip(indices, cast(BufferType, bounded.type).dims, strict=True)]
+    inside += [OPS["le"](Const(0, e.dtype), e) for e in indices]
+    unsure = [c for c in inside if isinstance(c, Op) and not known.can_prove(c)]
+    for condition in unsure:
+        guard = tir.IfOp(Materializer(body.add_op)(condition), tir.body_region())
+        body.add_op(guard)
+        body = guard.then_region.block
+    build = Materializer(body.add_op)
+    at = [build(e) for e in indices]
+    body.add_op(load := tir.LoadOp(source, at))
+    body.add_op(tir.StoreOp(load.result, target, at))
+    refresh_regions(made)
+    return made
+
+
+__all__ = ["cache_index", "cache_inplace", "read_at", "write_at"]

@@ -1,0 +1,319 @@
+"""Blocks computed by tensor intrinsics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.tir import BufferType
+from ...ir.affine import Materializer, expr_of
+from ...transforms.tir.walk import erase_with_tree, remove_dead
+from .. import checks
+from .. import state as st
+from ..registry import primitive
+from ..rewrite import before
+from ..state import State, fail
+from ..tensor_intrin import TensorIntrin
+from .blockize import blockize
+
+
+@primitive
+def tensorize(
+    state: State,
+    block_or_loop: tir.BlockOp | tir.ForOp,
+    tensor_intrin: str,
+    preserve_unit_iters: bool = True,
+) -> None:
+    """Compute a block, or what is below a loop, by a tensor intrinsic.
+
+    block C_o { for i, j, k: block C: C[…] += A[…] * B[…] }  ->  block C_o { match_buffer …; the implementation }
+
+    A loop is blockized first. `tensor_intrin` is a name that `TensorIntrin.register` knows. The buffers of the
+    implementation are the regions that the block reads and writes; an init of the block stays. Refused where the block
+    does not compute what the intrinsic describes: other loops, other blocks, other values, other places in the buffers;
+    and where the strides of a region are not those that the implementation asks for.
+    """
+    if isinstance(block_or_loop, tir.FuncOp):
+        fail("the root block of a function is not tensorized", block_or_loop)
+    try:
+        intrin = cast(TensorIntrin, TensorIntrin.get(tensor_intrin))
+    except TiraxError as error:
+        fail(error.message, block_or_loop, hint=error.hint)
+    looped = isinstance(block_or_loop, tir.ForOp)
+    block = blockize(state, block_or_loop, preserve_unit_iters) if looped else block_or_loop
+    found = _Matcher(intrin.desc.op, block)
+    found.run()
+    _implement(block, intrin.impl.op, intrin.desc.op, found)
+
+
+def _root(func: tir.FuncOp) -> Block:
+    """The statements of an intrinsic: those of its root block where it has one."""
+    body = func.body.block
+    below = st.children(body)
+    if len(below) == 1 and isinstance(below[0], tir.BlockOp) and not below[0].iter_vars:
+        return below[0].body.block
+    return body
+
+
+def _statements(block: Block) -> list[Operation]:
+    return [op for op in st.children(block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
+
+
+def _region_starts(block: Block) -> dict[SSAValue, list[SymExpr]]:
+    """Where the regions of buffers begin that a body reads and writes."""
+    memo: dict[SSAValue, SymExpr] = {}
+    regions = [op for op in block.ops if isinstance(op, tir.RegionOp)]
+    return {r.buffer: [expr_of(s, memo) for s in r.starts] for r in regions}
+
+
+class _Matcher:
+    """Compares a block with a description; takes note which buffers are meant, and where their regions begin."""
+
+    def __init__(self, desc: tir.FuncOp, block: tir.BlockOp):
+        self.block = block
+        self.wanted = _root(desc)
+        self.values: dict[SSAValue, SSAValue] = {}
+        """Iterators and loop variables of the description -> those of the block."""
+        self.symbols: dict[Var, SymExpr] = {}
+        self.buffers: dict[SSAValue, SSAValue] = {}
+        self.starts = _region_starts(block.body.block)
+        self.offsets = _region_starts(self.wanted)
+        self.analyzer = Analyzer()
+
+    def run(self) -> None:
+        """Refuses with `ScheduleError` where the block computes something else."""
+        self._body(self.wanted, self.block.body.block)
+
+    def _differs(self, what: str, op: Operation, **details: object) -> None:
+        fail(f"the block does not compute what the intrinsic describes: {what}", self.block, op, **details)
+
+    def _body(self, wanted: Block, found: Block) -> None:
+        a, b = _statements(wanted), _statements(found)
+        owner = cast(Operation, found.parent_op())
+        if len(a) != len(b):
+            self._differs("another number of statements", owner, expected=len(a), found=len(b))
+        mine, theirs = ([op for op in block.ops if isinstance(op, tir.AllocBufferOp)] for block in (wanted, found))
+        if [op.result.type for op in mine] != [op.result.type for op in theirs]:
+            self._differs("other allocations", owner)
+        for x, y in zip(mine, theirs, strict=True):
+            self.buffers[x.result] = y.result
+            self.starts[y.result] = [Const(0)] * y.result.type.rank
+        for x, y in zip(a, b, strict=True):
+            self._statement(x, y)
+
+    def _statement(self, wanted: Operation, found: Operation) -> None:
+        if type(wanted) is not type(found):
+            self._differs("another statement", found, expected=wanted.name, found=found.name)
+        _STATEMENTS.get(type(wanted), _Matcher.other)(self, wanted, found)
+
+    def loop(self, wanted: tir.ForOp, found: tir.ForOp) -> None:
+        if wanted.kind is not found.kind:
+            self._differs("another kind of loop", found, expected=wanted.kind, found=found.kind)
+        self._same(st.min_of(wanted), st.min_of(found), "a loop begins elsewhere", found)
+        self._same(st.extent_of(wanted), st.extent_of(found), "a loop runs otherwise", found)
+        self._bind(wanted.loop_var, found.loop_var, st.min_of(found), st.extent_of(found))
+        self._body(wanted.body.block, found.body.block)
+
+    def inner_block(self, wanted: tir.BlockOp, found: tir.BlockOp) -> None:
+        if wanted.kinds != found.kinds:
+            self._differs("other kinds of iterators", found, expected=wanted.kinds, found=found.kinds)
+        for a, b in zip([*wanted.mins, *wanted.extents], [*found.mins, *found.extents], strict=True):
+            self._same(a, b, "other domains of iterators", found)
+        for a, b in zip(wanted.bindings, found.bindings, strict=True):
+            self._same(expr_of(a), expr_of(b), "other bindings", found)
+        if (wanted.predicate is None) is not (found.predicate is None):
+            self._differs("another predicate", found)
+        if wanted.predicate is not None and found.predicate is not None:
+            self._same(expr_of(wanted.predicate), expr_of(found.predicate), "another predicate", found)
+        for a, b, least, extent in zip(wanted.iter_vars, found.iter_vars, found.mins, found.extents, strict=True):
+            self._bind(a, b, least, extent)
+        if (wanted.init is None) is not (found.init is None):
+            self._differs("only one of them has an init", found)
+        if wanted.init is not None and found.init is not None:
+            self._body(wanted.init.body.block, found.init.body.block)
+        self._body(wanted.body.block, found.body.block)
+
+    def store(self, wanted: tir.StoreOp, found: tir.StoreOp) -> None:
+        self._access(wanted, found)
+        self._value(wanted.value, found.value, found)
+
+    def other(self, wanted: Operation, found: Operation) -> None:
+        same = wanted.properties == found.properties and len(wanted.operands) == len(found.operands)
+        if not same or wanted.results or len(wanted.regions) != len(found.regions):
+            self._differs("another statement", found)
+        for a, b in zip(wanted.operands, found.operands, strict=True):
+            self._value(a, b, found)
+        for a, b in zip(wanted.regions, found.regions, strict=True):
+            for x, y in zip(a.blocks, b.blocks, strict=True):
+                self._body(x, y)
+
+    def _bind(self, wanted: SSAValue, found: SSAValue, least: SymExpr, extent: SymExpr) -> None:
+        self.values[wanted] = found
+        variable = checks.iter_expr(found)
+        self.symbols[checks.iter_expr(wanted)] = variable
+        self.analyzer.bind(variable, self.analyzer.bounds(least).low, self.analyzer.bounds(least + extent - 1).high)
+
+    def _same(self, wanted: SymExpr, found: SymExpr, what: str, op: Operation) -> None:
+        if not self.analyzer.can_prove_equal(wanted.substitute(self.symbols), found):
+            self._differs(what, op, expected=wanted, found=found)
+
+    def _access(self, wanted: tir.LoadOp | tir.StoreOp, found: tir.LoadOp | tir.StoreOp) -> None:
+        """The same element: of a buffer that stands for the same one, as far from where its region begins."""
+        a, b = wanted.buffer, found.buffer
+        mine, theirs = cast(BufferType, a.type), cast(BufferType, b.type)
+        if self.buffers.setdefault(a, b) is not b or list(self.buffers.values()).count(b) > 1:
+            self._differs("another buffer", self.block, expected=name_of(a), found=name_of(b))
+        start, missing = self.starts.get(b), theirs.rank - mine.rank
+        if mine.dtype != theirs.dtype or mine.scope != theirs.scope or missing < 0 or start is None:
+            self._differs("a buffer of another type", self.block, expected=mine, found=theirs)
+            return
+        offset = self.offsets.get(a, [Const(0)] * mine.rank)
+        where = found if isinstance(found, tir.StoreOp) else self.block
+        for k, index in enumerate(found.indices):
+            distance = expr_of(index) - start[k]
+            if k < missing:
+                self._same(Const(0), distance, f"it moves in dimension {k} of {name_of(b)}", where)
+            else:
+                inner = expr_of(wanted.indices[k - missing]) - offset[k - missing]
+                self._same(inner, distance, f"another index of {name_of(b)}", where)
+
+    def _value(self, wanted: SSAValue, found: SSAValue, at: Operation) -> None:
+        """The same expression, read as a tree."""
+        if isinstance(wanted, BlockArgument):
+            known = self.values.get(wanted, self.buffers.get(wanted))
+            if known is not found:
+                self._differs("another value", at, expected=name_of(wanted), found=name_of(found))
+            return
+        if not isinstance(wanted, OpResult) or not isinstance(found, OpResult):
+            self._differs("another value", at)
+            return
+        a, b = wanted.op, found.op
+        if type(a) is not type(b) or wanted.type != found.type or a.properties != b.properties:
+            self._differs("another value", at, expected=_named(a), found=_named(b))
+        if isinstance(a, tir.LoadOp) and isinstance(b, tir.LoadOp):
+            return self._access(a, b)
+        for x, y in zip(a.operands, b.operands, strict=True):
+            self._value(x, y, at)
+        for x, y in zip(a.regions, b.regions, strict=True):
+            for p, q in zip(_yielded(x.block), _yielded(y.block), strict=True):
+                self._value(p, q, at)
+        return None
+
+
+def _named(op: Operation) -> str:
+    text = {"tir.const": "value", "tir.call_intrin": "func"}.get(op.name)
+    return f"{op.name} {op.properties[text]}" if text in op.properties else op.name
+
+
+def _yielded(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    return () if last is None else last.operands
+
+
+_STATEMENTS: dict[type[Operation], Callable[..., None]] = {
+    tir.ForOp: _Matcher.loop,
+    tir.BlockOp: _Matcher.inner_block,
+    tir.StoreOp: _Matcher.store,
+}
+
+
+def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, found: _Matcher) -> None:
+    """Put the implementation in place of the statements of a block, over the regions that were matched."""
+    body = block.body.block
+    for op in _statements(body):
+        erase_with_tree(op)
+    for op in [op for op in body.ops if isinstance(op, tir.AllocBufferOp)]:
+        erase_with_tree(op)
+    values: dict[SSAValue, SSAValue] = {}
+    symbols: dict[Var, SymExpr] = {}
+    build = Materializer(body.add_op)
+    for param, described in zip(impl.params, desc.params, strict=True):
+        source = found.buffers.get(described)
+        if source is None:
+            fail(f"the intrinsic's description does not use {name_of(described)}", block)
+        region = _Region(block, param, source, found.starts[source])
+        symbols.update(region.symbols())
+        values[param] = region.match(build, symbols)
+    for op in _root(impl).ops:
+        if not isinstance(op, tir.RegionOp):
+            body.add_op(op.clone(values))
+    _annotate(block, _root(impl).parent_op())
+    _write_symbols(block, symbols)
+    remove_dead(block)
+
+
+class _Region:
+    """A region of a buffer, and the parameter of an implementation that it is."""
+
+    def __init__(self, block: tir.BlockOp, param: SSAValue, source: SSAValue, starts: Sequence[SymExpr]):
+        self.block, self.param, self.source, self.starts = block, param, source, starts
+        self.type = cast(BufferType, param.type)
+        self.whole = cast(BufferType, source.type)
+        self.missing = self.whole.rank - self.type.rank
+
+    def symbols(self) -> dict[Var, SymExpr]:
+        """What the variables of the parameter's strides and offset are. Refused where a stride is another."""
+        found: dict[Var, SymExpr] = {}
+        strides = self.whole.layout_strides()
+        for wanted, actual in zip(self.type.explicit_strides or (), strides[self.missing :], strict=False):
+            if isinstance(wanted, Var) and wanted not in found:
+                found[wanted] = actual
+            elif not Analyzer().can_prove_equal(wanted.substitute(found), actual):
+                what = f"the strides of {name_of(self.source)} are not those that the intrinsic asks for"
+                fail(what, self.block, expected=wanted.substitute(found), found=actual)
+        offset = self.type.elem_offset
+        if isinstance(offset, Var):
+            first: SymExpr = self.whole.elem_offset or Const(0)
+            for start, stride in zip(self.starts, strides, strict=True):
+                first = first + start * stride
+            found[offset] = first
+        return found
+
+    def match(self, build: Materializer, symbols: dict[Var, SymExpr]) -> SSAValue:
+        """The region as a buffer of its own."""
+        index = self._index_type()
+        starts = [build(s, index) for s in self.starts]
+        extents = [Const(1, index)] * self.missing + [Const(cast(int, d.constant), index) for d in self.type.dims]
+        t, strides = self.type, self.type.explicit_strides
+        shown = BufferType.of(
+            t.dims,
+            t.dtype,
+            strides=None if strides is None else [s.substitute(symbols) for s in strides],
+            scope=t.scope.data,
+            align=t.align.data,
+            offset_factor=t.offset_factor.data,
+        )
+        op = tir.MatchBufferOp(self.source, starts, extents, shown)
+        set_name(op.result, name_of(self.param))
+        self.block.body.block.add_op(op)
+        return op.result
+
+    def _index_type(self) -> IntegerType:
+        region = next(r for r in [*self.block.reads, *self.block.writes] if r.buffer is self.source)
+        types = [cast(IntegerType, s.type) for s in region.starts]
+        return types[0] if types else Const(0).dtype
+
+
+def _annotate(block: tir.BlockOp, root: Operation | None) -> None:
+    """Give the block the annotations of the implementation's root block, too."""
+    if isinstance(root, tir.BlockOp) and root.annotations is not None:
+        own = {} if block.annotations is None else dict(block.annotations.data)
+        block.properties["annotations"] = DictionaryAttr({**own, **root.annotations.data})
+
+
+def _write_symbols(block: tir.BlockOp, symbols: dict[Var, SymExpr]) -> None:
+    """Write the values of the implementation's variables where it uses them."""
+    for op in list(block.walk()):
+        if isinstance(op, ValueOp) and set(op.expr.data.free_vars()) & set(symbols):
+            value = Materializer(before(op))(op.expr.data.substitute(symbols), cast(IntegerType, op.result.type))
+            op.result.replace_all_uses_with(value)
+            erase_with_tree(op)

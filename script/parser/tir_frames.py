@@ -1,0 +1,75 @@
+"""What the parser of prim_funcs keeps of blocks and loops, and the last touches to a function."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import SymExpr
+from ...dialects.tir import ForKind, IterKind
+from .source import Source
+
+Bound = SymExpr | SSAValue
+
+
+@dataclass
+class BlockFrame:
+    """A `with T.block(…)` that is being read. Bindings and the predicate are computed outside of its body."""
+
+    outer: Block
+    root: bool = False
+    iters: list[tuple[IterKind, SSAValue, tuple[SymExpr, SymExpr]]] = field(
+        default_factory=list[tuple[IterKind, SSAValue, tuple[SymExpr, SymExpr]]]
+    )
+    predicate: SSAValue | None = None
+    annotations: DictionaryAttr | None = None
+    given: set[str] = field(default_factory=set[str])
+    """Which of reads and writes the script lists."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop before its body is read."""
+
+    least: Bound
+    extent: Bound
+    kind: ForKind = ForKind.SERIAL
+    thread: str | None = None
+    annotations: DictionaryAttr | None = None
+
+
+def check_plain_parameters(source: Source, arguments: ast.arguments) -> None:
+    """Refuse parameters that are not plain ones."""
+    other = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
+    odd = next((a for a in other if a is not None), None)
+    if odd is not None:
+        raise source.error(odd, "a function of TVMScript has plain parameters only, without defaults")
+
+
+def without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | None:
+    """The attributes without the name of the function, which it has anyway."""
+    if attrs is None or attrs.data.get("global_symbol") != StringAttr(name):
+        return attrs
+    kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
+    return DictionaryAttr(kept) if kept else None
+
+
+_EFFECTS = (tir.CallExternOp, tir.CallPackedOp, tir.CallOp, tir.CallLLVMEffectOp, tir.YieldOp)
+_ERASABLE = tuple(op for op in tir.EXPRESSION_OPS if op not in _EFFECTS)
+
+
+def erase_unused(block: Block) -> None:
+    """Erase expressions that nothing uses (the ends of slices, say)."""
+    for op in reversed(list(block.walk())):
+        if isinstance(op, (*_ERASABLE, ValueOp)) and not any(r.uses for r in op.results):
+            _erase(op)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()

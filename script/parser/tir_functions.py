@@ -1,0 +1,188 @@
+"""Calls in a prim_func of what is no function of `T`: other functions of the module, and macros."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from xdsl.ir import SSAValue
+
+from ...diagnostics import suggestion
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, lanes_of, scalar_of
+from ...dialects.names import name_of
+from ...dialects.sym.expr import product
+from ...dialects.tir.types import HANDLE
+from .scope import Environment, Scope
+from .source import Source
+from .tir_calls import TirCalls
+from .values import CallSite, GlobalRef, Method, Ref, describe
+
+MACROS = (Ref("tir", "macro"), Ref("tir", "inline"))
+"""The decorators of macros."""
+_MAX_DEPTH = 64
+
+
+def _access_ptr(p: TirCalls, buffer: SSAValue, site: CallSite) -> SSAValue:
+    """`A.access_ptr("rw", offset=8)`: the address of a part of a buffer."""
+    mode, _, lanes, offset, extent = site.bind("access_mask ptr_type= content_lanes= offset= extent=")
+    t = cast(tir.BufferType, buffer.type)
+    mask = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mode) if isinstance(mode, str) else mode
+    if lanes not in (None, 1) or not isinstance(mask, int):
+        raise site.error("the mask is a string of 'r' and 'w', and the lanes are 1", found=describe(mode))
+    start = 0 if offset is None else offset
+    count = p.operate("sub", product(t.dims), start, site.node) if extent is None else extent
+    if t.elem_offset is not None:
+        start = p.operate("add", t.elem_offset, start, site.node)
+    ptype = p.emit(tir.CallIntrinOp("type_annotation", [], t.dtype), site.node)
+    data = p.emit(tir.BufferDataOp(buffer), site.node)
+    rest = [p.expr(v, site.node) for v in (start, count, mask)]
+    return p.emit(tir.CallIntrinOp("tvm_access_ptr", [ptype, data, *rest], HANDLE), site.node)
+
+
+def _vload(p: TirCalls, buffer: SSAValue, site: CallSite) -> SSAValue:
+    """`A.vload([i, j], "float32x4")`: a vector from an element on."""
+    begin, dtype = site.bind("begin dtype=")
+    t = cast(tir.BufferType, buffer.type)
+    wanted = p.dtype(dtype, site.node, dtype_name(t.dtype))
+    indices = [p.expr(i, site.node) for i in (cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin])]
+    if scalar_of(wanted) != t.dtype or len(indices) != t.rank:
+        raise site.error("the elements or the number of indices do not fit", found=f"{len(indices)} for {t}")
+    if lanes_of(wanted) > 1:
+        one = p.cast(1, indices[-1].type, site.node)
+        indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(wanted)), site.node)
+    return p.emit(tir.LoadOp(buffer, indices), site.node)
+
+
+_BUFFER_METHODS: dict[str, Callable[[TirCalls, SSAValue, CallSite], SSAValue]] = {
+    "access_ptr": _access_ptr,
+    "vload": _vload,
+}
+
+
+@dataclass(frozen=True)
+class Macro:
+    """Statements that are read again wherever the macro is called, with its parameters in place of the arguments.
+
+    Names that it does not bind mean what they mean in `environment`; without one, what they mean where it is called.
+    """
+
+    node: ast.FunctionDef
+    source: Source
+    environment: Environment | None
+
+
+class TirModule(Protocol):
+    """What a prim_func sees of its module."""
+
+    def tensor_function(self, name: str, site: CallSite) -> tir.FuncOp:
+        """The function `name`; raises a located error where there is none, or it calls the function being read."""
+        ...
+
+    def has_function(self, name: str) -> bool: ...
+
+    def function_names(self) -> list[str]: ...
+
+    def imported(self, value: Any) -> GlobalRef | None: ...
+
+
+class TirFunctions(TirCalls):
+    """The evaluator with calls of functions and macros; `body` reads statements."""
+
+    module: TirModule | None = None
+
+    def __init__(self, source: Source, scope: Scope):
+        super().__init__(source, scope)
+        self._macro_depth = 0
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        raise NotImplementedError
+
+    def member_of_module(self, name: str, node: ast.AST) -> Any:
+        if self.module is None or not self.module.has_function(name):
+            known = [] if self.module is None else self.module.function_names()
+            raise self.error(node, f"the module has no function '{name}'", hint=suggestion(name, known))
+        return GlobalRef(name)
+
+    def call_value(self, target: Any, site: CallSite) -> Any:
+        if isinstance(target, Macro):
+            self._expand(target, site)
+            return None
+        if isinstance(target, Method) and target.name in _BUFFER_METHODS:
+            return _BUFFER_METHODS[target.name](self, target.value, site)
+        found = None if self.module is None else self.module.imported(target)
+        if found is not None:
+            return self._call_function(found.name, site)
+        return super().call_value(target, site)
+
+    # Functions
+
+    def _call_function(self, name: str, site: CallSite) -> SSAValue:
+        assert self.module is not None
+        callee = self.module.tensor_function(name, site)
+        if site.kwargs or len(site.args) != len(callee.params):
+            names = ", ".join(name_of(p) or "" for p in callee.params)
+            wanted = f"{len(callee.params)}: {names}"
+            raise site.error("wrong number of arguments", expected=wanted, found=len(site.args))
+        args = [self._argument(p, a, site) for p, a in zip(callee.params, site.args, strict=True)]
+        result = tir.VOID if callee.ret_type is None else callee.ret_type
+        return self.emit(tir.CallOp(callee.sym_name.data, args, result), site.node)
+
+    def _argument(self, param: SSAValue, given: Any, site: CallSite) -> SSAValue:
+        """A buffer is given by its address, a scalar as the type of the parameter."""
+        if not isinstance(param.type, tir.BufferType | tir.HandleType):
+            return self.cast(given, param.type, site.node)
+        if isinstance(given, SSAValue) and isinstance(given.type, tir.BufferType):
+            given = self.emit(tir.BufferDataOp(given), site.node)
+        if not (isinstance(given, SSAValue) and isinstance(given.type, tir.HandleType)):
+            what = f"parameter '{name_of(param)}' is a buffer"
+            raise site.error(what, expected="an address: A.data", found=describe(given))
+        return given
+
+    # Macros
+
+    def define_macro(self, node: ast.FunctionDef) -> None:
+        """A macro inside of a function: its free names are those of the function."""
+        if not is_macro(self, node):
+            raise self.error(node, "a function may not stand in a prim_func", expected="@T.macro or @T.inline")
+        self.scope.define(node.name, Macro(node, self.source, None))
+
+    def _expand(self, macro: Macro, site: CallSite) -> None:
+        values = site.bind(_parameters(macro))
+        if self._macro_depth >= _MAX_DEPTH:
+            raise site.error("macros call each other without end", expected=f"at most {_MAX_DEPTH} levels")
+        around = self.scope, self.source
+        self._macro_depth += 1
+        try:
+            self.scope = self.scope if macro.environment is None else Scope(macro.environment)
+            self.source = macro.source
+            with self.scope.frame() as frame:
+                frame.update(zip((a.arg for a in macro.node.args.args), values, strict=True))
+                self.body(macro.node.body)
+        finally:
+            self._macro_depth -= 1
+            self.scope, self.source = around
+
+
+def _parameters(macro: Macro) -> str:
+    """The specification of the parameters, as `CallSite.bind` takes it."""
+    arguments = macro.node.args
+    odd = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
+    wrong = next((a for a in odd if a is not None), None)
+    if wrong is not None:
+        raise macro.source.error(wrong, "a macro has plain parameters only, without defaults")
+    return " ".join(a.arg for a in arguments.args)
+
+
+def is_macro(evaluator: Any, node: ast.FunctionDef) -> bool:
+    """Whether a function is decorated as a macro."""
+    return any(evaluator.visit(d.func if isinstance(d, ast.Call) else d) in MACROS for d in node.decorator_list)
+
+
+def hygienic(evaluator: Any, node: ast.FunctionDef) -> bool:
+    """What `@T.macro(hygienic=…)` says."""
+    calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
+    given = [evaluator.visit(k.value) for d in calls for k in d.keywords if k.arg == "hygienic"]
+    return not given or bool(given[0])

@@ -1,0 +1,171 @@
+"""Tensors that are made elsewhere: by calls of functions, or by a tensor function that exists already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Attribute, SSAValue
+
+from ..diagnostics import DTypeError, ShapeError, TiraxError
+from ..dialects import tir
+from ..dialects.dtypes import dtype_of
+from ..dialects.names import name_of
+from ..dialects.sym import ValueOp
+from ..dialects.sym.expr import SymExpr, Var
+from ..ir.prim_expr import PrimExpr, convert
+from ..ir.substitute import substitute_symbols
+from ..ir.tir_expr import Buffer, PrimFunc
+from .statements import Statements, filled
+from .tensor import Tensor, shape_dims
+
+Calls = PrimExpr | Sequence[PrimExpr]
+
+
+def call_packed(name: str, *args: Buffer | PrimExpr | float) -> PrimExpr:
+    """A packed function by name, for `te.extern`; a buffer is passed as an array."""
+    values = [a.ssa if isinstance(a, Buffer) else convert(a).value for a in args]
+    return PrimExpr(tir.CallPackedOp(name, values, i32).result)
+
+
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Calls | Callable[..., None]],
+    name: str = "extern",
+    dtype: str | Sequence[str] | None = None,
+    in_buffers: object = None,
+    out_buffers: object = None,
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Any:
+    """TVM's `te.extern`: tensors of `shape` (or of a list of shapes) that `fcompute(ins, outs)` fills.
+
+    It gives the calls that do it (`te.call_packed("f", ins[0], outs[0])`), or a function `body(statements, *tensors)`
+    that writes the statements (`te.Statements`). The dtype is that of the inputs where none is given; `in_buffers` and
+    `out_buffers` are refused: buffers have the shapes of their tensors. Raises `TiraxError`, `DTypeError` where inputs
+    have different dtypes and none is given.
+    """
+    if in_buffers is not None or out_buffers is not None:
+        raise TiraxError("te.extern takes no buffers of its own", hint="leave out in_buffers and out_buffers")
+    shapes = _shapes(shape)
+    dtypes = _dtypes(dtype, inputs, len(shapes))
+    names = [name] if len(shapes) == 1 else [f"{name}_v{i}" for i in range(len(shapes))]
+
+    def body(b: Statements, *outs: Tensor) -> None:
+        made = fcompute([Buffer(t.buffer) for t in inputs], [Buffer(t.buffer) for t in outs])
+        if isinstance(made, PrimExpr):
+            made = [made]
+        if not callable(made):
+            for call in made:
+                b.evaluate(call)
+        else:
+            made(b, *outs)
+
+    specs = list(zip(names, shapes, dtypes, strict=True))
+    out = filled(specs, inputs, body, name, tag, attrs)
+    return out[0] if len(out) == 1 else list(out)
+
+
+def _shapes(shape: Any) -> list[list[SymExpr]]:
+    """One shape or several."""
+    several = isinstance(shape, list | tuple) and bool(shape) and all(isinstance(s, list | tuple) for s in shape)
+    return [shape_dims(s) for s in (shape if several else [shape])]
+
+
+def _dtypes(dtype: str | Sequence[str] | None, inputs: Sequence[Tensor], count: int) -> list[Attribute]:
+    if dtype is None:
+        found = {t.type for t in inputs}
+        if len(found) != 1:
+            raise DTypeError(
+                "te.extern: the inputs do not say the dtype of the outputs",
+                expected="inputs of one dtype, or `dtype`",
+                found=", ".join(t.dtype for t in inputs) or "no inputs",
+            )
+        return [next(iter(found))] * count
+    given = [dtype] * count if isinstance(dtype, str) else list(dtype)
+    if len(given) != count:
+        raise TiraxError("te.extern: as many dtypes as shapes are needed", expected=count, found=len(given))
+    return [dtype_of(d) for d in given]
+
+
+def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.FuncOp, name: str | None = None) -> Any:
+    """The outputs of a tensor function on `input_tensors`: its last parameters; its body becomes one block.
+
+    The inputs are its first buffers. Raises `ShapeError`, `DTypeError` where they do not fit, `TiraxError` for a
+    function with scalar parameters that no shape determines.
+    """
+    func = primfunc.op if isinstance(primfunc, PrimFunc) else primfunc
+    params = func.buffer_params
+    if len(input_tensors) >= len(params):
+        raise TiraxError(
+            "extern_primfunc: the function has no buffers left for outputs",
+            expected=f"fewer than {len(params)} inputs",
+            found=len(input_tensors),
+        )
+    symbols = _symbols(params, input_tensors)
+    _check_scalars(func, symbols)
+    outputs = params[len(input_tensors) :]
+    specs = [(name_of(p) or "out", [d.substitute(symbols) for d in _type(p).dims], _type(p).dtype) for p in outputs]
+
+    def body(b: Statements, *outs: Tensor) -> None:
+        b.inline(_instance(func, symbols), [*input_tensors, *outs])
+
+    out = filled(specs, input_tensors, body, name or func.sym_name.data)
+    return out[0] if len(out) == 1 else list(out)
+
+
+def _type(param: SSAValue) -> tir.BufferType:
+    t = param.type
+    if not isinstance(t, tir.BufferType):
+        raise TypeError("the parameter is no buffer")
+    return t
+
+
+def _symbols(params: Sequence[SSAValue], tensors: Sequence[Tensor]) -> dict[Var, SymExpr]:
+    """What the symbolic extents of the parameters are for the given tensors."""
+    found: dict[Var, SymExpr] = {}
+    for param, tensor in zip(params, tensors, strict=False):
+        t = _type(param)
+        if t.dtype != tensor.type:
+            raise DTypeError(f"extern_primfunc: '{tensor.name}' has another dtype", expected=t.dtype, found=tensor.type)
+        if len(t.dims) != tensor.ndim:
+            raise ShapeError(
+                f"extern_primfunc: '{tensor.name}' has another rank", expected=len(t.dims), found=tensor.ndim
+            )
+        for dim, given in zip(t.dims, tensor.dims, strict=True):
+            if isinstance(dim, Var):
+                found.setdefault(dim, given)
+            wanted = dim.substitute(found)
+            if None not in (wanted.constant, given.constant) and wanted.constant != given.constant:
+                raise ShapeError(
+                    f"extern_primfunc: '{tensor.name}' has another shape",
+                    expected=wanted.constant,
+                    found=given.constant,
+                )
+    return found
+
+
+def _check_scalars(func: tir.FuncOp, symbols: Mapping[Var, SymExpr]) -> None:
+    known = {v.name for v in symbols}
+    for param in func.params:
+        if not isinstance(param.type, tir.BufferType) and name_of(param) not in known:
+            raise TiraxError(f"extern_primfunc: nothing says the parameter '{name_of(param)}'")
+
+
+def _instance(func: tir.FuncOp, symbols: Mapping[Var, SymExpr]) -> tir.FuncOp:
+    """A copy with the extents put in, whose parameters are buffers only."""
+    copy = func.clone()
+    block = copy.body.block
+    for param in tuple(block.args):
+        if isinstance(param.type, IntegerType):
+            value = ValueOp(symbols[Var(name_of(param) or "", param.type)])
+            block.insert_op_before(value, block.first_op) if block.first_op else block.add_op(value)
+            param.replace_all_uses_with(value.result)
+            block.erase_arg(param)
+    substitute_symbols(copy, symbols)
+    return copy
+
+
+__all__ = ["call_packed", "extern", "extern_primfunc"]

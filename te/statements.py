@@ -1,0 +1,184 @@
+"""Tensors that statements compute: loops, branches and stores written one by one, in a block of their own.
+
+    def body(b: Statements) -> None:
+        with b.loop("i", n) as i:
+            b.store(out, [i], x(i))
+
+For what no `te.compute` says: scans, sorting, writing at computed positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ..dialects import tir
+from ..dialects.dtypes import dtype_of
+from ..dialects.names import set_name
+from ..dialects.sym.expr import Const, SymExpr
+from ..ir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
+from .tensor import Tensor
+
+Indices = tuple[PrimExpr, ...]
+_DEFINITIONS = (tir.ConstOp, tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp)
+
+
+@dataclass(eq=False)
+class ExternOp:
+    """Tensors that `body` fills, in the block `name`; it may read its own tensors, and `input_tensors`."""
+
+    name: str
+    input_tensors: tuple[Tensor, ...]
+    body: Callable[[Statements], None]
+    outputs: tuple[Tensor, ...] = ()
+    tag: str = ""
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def filled(
+    specs: Sequence[tuple[str, Sequence[SymExpr], Attribute]],
+    inputs: Sequence[Tensor],
+    body: Callable[..., None],
+    name: str,
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> tuple[Tensor, ...]:
+    """Tensors of the names, shapes and dtypes `specs`, filled by `body(statements, *tensors)`.
+
+    Every element that is read later has to be written by `body`, which reads no tensor but `inputs` and its own.
+    """
+    op = ExternOp(name, tuple(inputs), lambda b: body(b, *op.outputs), tag=tag, attrs=dict(attrs or {}))
+    op.outputs = tuple(Tensor(n, dims, dtype, op, i) for i, (n, dims, dtype) in enumerate(specs))
+    return op.outputs
+
+
+class Cell:
+    """A variable that statements set: `value` is what it holds where it is read."""
+
+    def __init__(self, statements: Statements, buffer: SSAValue, dtype: Attribute):
+        self._statements, self._buffer, self._dtype = statements, buffer, dtype
+
+    @property
+    def value(self) -> PrimExpr:
+        return load(self._buffer, [const(0, i64)])
+
+    def set(self, value: ExprLike) -> None:
+        """Assign; the value is converted to the variable's dtype."""
+        self._statements.assign(self._buffer, [const(0, i64)], cast(self._dtype, convert(value)))
+
+
+class Statements:
+    """Adds statements, one after the other; `with` opens what is inside of a loop or branch."""
+
+    def __init__(self, block: Block, buffers: Mapping[SSAValue, SSAValue]):
+        # Expressions refer to stand-ins of loop variables and cells, as they do to those of tensors: what is left of
+        # expressions when they are placed must not stay among the uses of the values of the function.
+        self._block, self._buffers = block, dict(buffers)
+
+    def _place(self, value: PrimExpr) -> SSAValue:
+        return place(value, self._block, dict(self._buffers))
+
+    def _stand_in(self, value: SSAValue, name: str) -> SSAValue:
+        """What expressions name in place of a value of the function."""
+        out = placeholder_value(value.type, None)
+        set_name(out, name)
+        self._buffers[out] = value
+        return out
+
+    def _add(self, op: Operation) -> None:
+        self._block.add_op(op)
+
+    def _add_first(self, op: Operation) -> None:
+        """Add a definition before the statements of the place."""
+        before = next((o for o in self._block.ops if not isinstance(o, _DEFINITIONS)), None)
+        if before is None:
+            self._block.add_op(op)
+        else:
+            self._block.insert_op_before(op, before)
+
+    def assign(self, buffer: SSAValue, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
+        """Store into a buffer."""
+        target = self._buffers.get(buffer, buffer)
+        self._add(tir.StoreOp(self._place(value), target, [self._place(i) for i in indices]))
+
+    def store(self, tensor: Tensor, indices: Sequence[PrimExpr], value: ExprLike) -> None:
+        """tensor[indices] = value"""
+        self.assign(self._buffers[tensor.buffer], indices, cast(tensor.type, convert(value)))
+
+    def evaluate(self, call: PrimExpr) -> None:
+        """A call, for its effect."""
+        self._add(tir.EvaluateOp(self._place(call)))
+
+    def inline(self, func: tir.FuncOp, tensors: Sequence[Tensor]) -> None:
+        """The body of `func`, which is used up; its parameters are the buffers of `tensors`."""
+        block = func.body.block
+        for param, tensor in zip(list(block.args), tensors, strict=True):
+            param.replace_all_uses_with(self._buffers[tensor.buffer])
+        for op in list(block.ops):
+            op.detach()
+            self._add(op)
+
+    def cell(self, name: str, dtype: str | Attribute, value: ExprLike) -> Cell:
+        """A new variable, of this place alone."""
+        element = dtype_of(dtype) if isinstance(dtype, str) else dtype
+        alloc = tir.AllocBufferOp(tir.BufferType.of([Const(1)], element))
+        set_name(alloc.result, name)
+        self._add_first(alloc)
+        cell = Cell(self, self._stand_in(alloc.result, name), element)
+        cell.set(value)
+        return cell
+
+    @contextmanager
+    def _inside(self, block: Block) -> Iterator[None]:
+        outside, self._block = self._block, block
+        yield
+        self._block = outside
+
+    @contextmanager
+    def loop(self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False) -> Iterator[PrimExpr]:
+        """`for name in range(extent)`, an int64 where computed; the iterations do not meet where `parallel`."""
+        bound = extent if isinstance(extent, SymExpr) else self._place(extent)
+        dtype = bound.dtype if isinstance(bound, SymExpr) else i64
+        body = Block(arg_types=[dtype])
+        set_name(body.args[0], name)
+        kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
+        self._add(tir.ForOp(Const(0, dtype), bound, Region(body), kind))
+        with self._inside(body):
+            yield PrimExpr(self._stand_in(body.args[0], name))
+
+    @contextmanager
+    def loops(self, name: str, dims: Sequence[SymExpr], parallel: bool = False, first: int = 0) -> Iterator[Indices]:
+        """Nested loops `name0`, `name1`, … over `dims`, the outermost of them `parallel`."""
+        if not dims:
+            yield ()
+            return
+        with (
+            self.loop(f"{name}{first}", dims[0], parallel) as i,
+            self.loops(name, dims[1:], first=first + 1) as rest,
+        ):
+            yield (i, *rest)
+
+    @contextmanager
+    def when(self, condition: PrimExpr) -> Iterator[None]:
+        """`if condition:`"""
+        body = Block()
+        self._add(tir.IfOp(self._place(condition), Region(body)))
+        with self._inside(body):
+            yield
+
+    @contextmanager
+    def repeat_while(self, condition: PrimExpr) -> Iterator[None]:
+        """`while condition:`"""
+        test, body = Block(), Block()
+        test.add_op(tir.YieldOp(place(condition, test, dict(self._buffers))))
+        self._add(tir.WhileOp(Region(test), Region(body)))
+        with self._inside(body):
+            yield
+
+
+__all__ = ["Cell", "ExternOp", "Statements", "filled"]

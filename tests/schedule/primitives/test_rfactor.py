@@ -1,0 +1,145 @@
+"""`rfactor`: text as TVM's (tests/golden/schedule/rfactor), meaning, natively, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tirax.interpreter import assert_same_meaning
+from tirax.lowering.build import build
+from tirax.schedule import Schedule, ScheduleError
+from tirax.tvm_api.script import from_source
+
+HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
+SUM = f"""{HEAD}\
+    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((16,), "float32")):
+        for i, k in T.grid(16, 24):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+"""
+MAX = SUM.replace("T.float32(0)", 'T.min_value("float32")').replace("B[vi] + A[vi, vk]", "T.max(B[vi], A[vi, vk])")
+ARGMAX = f"""{HEAD}\
+    def main(idx: T.Buffer((16, 24), "int32"), val: T.Buffer((16, 24), "float32"),
+             ai: T.Buffer((16,), "int32"), av: T.Buffer((16,), "float32")):
+        for i, k in T.grid(16, 24):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    ai[vi] = -1
+                    av[vi] = T.min_value("float32")
+                v0: T.int32 = T.Select(av[vi] >= val[vi, vk], ai[vi], idx[vi, vk])
+                v1: T.float32 = T.Select(av[vi] >= val[vi, vk], av[vi], val[vi, vk])
+                ai[vi] = v0
+                av[vi] = v1
+"""
+ARGMIN = ARGMAX.replace(">=", "<=").replace("min_value", "max_value")
+FIRST = ARGMAX.replace(
+    "av[vi] >= val[vi, vk]", "av[vi] > val[vi, vk] or (av[vi] == val[vi, vk] and ai[vi] < idx[vi, vk])"
+)
+"""Of those that are equally good the first: as topi writes argmax."""
+MOMENTS = f"""{HEAD}\
+    def main(x: T.Buffer((16, 24), "float32"), a: T.Buffer((16,), "float32"), b: T.Buffer((16,), "float32")):
+        for i, k in T.grid(16, 24):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    a[vi] = T.float32(0)
+                    b[vi] = T.float32(0)
+                v0: T.float32 = a[vi] + x[vi, vk]
+                v1: T.float32 = b[vi] + x[vi, vk] * x[vi, vk]
+                a[vi] = v0
+                b[vi] = v1
+"""
+
+
+def rfactor(factors=(4, 6), which=0, axis=0):
+    def steps(s):
+        _, k = s.get_loops(s.get_block("B"))
+        return s.rfactor(s.split(k, list(factors))[which], axis)
+
+    return steps
+
+
+def whole(s):
+    return s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
+
+
+CASES = {
+    "sum": (SUM, rfactor()),
+    "sum_inner": (SUM, rfactor(which=1, axis=-1)),
+    "max": (MAX, rfactor()),
+    "max_with_a_predicate": (MAX, rfactor((None, 5))),
+    "sum_inner_with_a_predicate": (SUM, rfactor((None, 5), which=1)),
+    "argmax": (ARGMAX, rfactor()),
+    "argmax_inner": (ARGMAX, rfactor(which=1, axis=1)),
+    "argmax_whole": (ARGMAX, whole),
+    "argmin": (ARGMIN, rfactor()),
+    "argmax_first": (FIRST, rfactor()),
+    "moments": (MOMENTS, rfactor()),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_and_meaning(name, golden) -> None:
+    source, steps = CASES[name]
+    module = from_source(source)
+    s = Schedule(module, debug_mask="all")
+    made = steps(s)
+    assert s.get(made).block_name.data == "B_rf"
+    golden(f"schedule/rfactor/{name}.txt", s.mod.script())
+    assert_same_meaning(module.op, s.mod.op)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_argmax_natively(which) -> None:
+    s = Schedule(from_source(ARGMAX))
+    made = rfactor(which=which)(s)
+    s.parallel(s.get_loops(made)[0])
+    val = np.random.default_rng(0).random((16, 24), np.float32)
+    idx = np.broadcast_to(np.arange(24, dtype=np.int32), (16, 24)).copy()
+    ai, av = np.zeros(16, np.int32), np.zeros(16, np.float32)
+    build(s.mod.op)["main"](idx, val, ai, av)
+    np.testing.assert_array_equal(ai, val.argmax(1))
+    np.testing.assert_array_equal(av, val.max(1))
+
+
+def test_the_first_of_equals_stays_the_first() -> None:
+    s = Schedule(from_source(FIRST))
+    rfactor(which=1)(s)
+    idx = np.broadcast_to(np.arange(24, dtype=np.int32), (16, 24)).copy()
+    ai, av = np.zeros(16, np.int32), np.zeros(16, np.float32)
+    build(s.mod.op)["main"](idx, np.ones((16, 24), np.float32), ai, av)
+    np.testing.assert_array_equal(ai, np.zeros(16))
+
+
+def spatial(s):
+    s.rfactor(s.get_loops(s.get_block("B"))[0], 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "steps", "rule"),
+    [
+        (SUM, spatial, "the loop does not drive reductions only"),
+        (SUM, rfactor(axis=2), "factor_axis is out of range"),
+        (SUM, rfactor((6, 5)), "the predicate may keep the init of a partial result from running"),
+        (SUM.replace("T.float32(0)", "T.float32(1)"), rfactor(), "the init is not the neutral element"),
+        (SUM.replace("B[vi] + A", "B[vi] - A"), rfactor(), r"by \+, \*, min, max or a choice"),
+        (SUM.replace("+ A[vi, vk]", "+ B[vi] * A[vi, vk]"), rfactor(), r"by \+, \*, min, max or a choice"),
+        (ARGMAX.replace("idx[vi, vk])", "idx[vi, vk] + ai[vi])"), rfactor(), r"by \+, \*, min, max or a choice"),
+        (
+            ARGMAX.replace("av[vi] >= val[vi, vk], av", "av[vi] > val[vi, vk], av"),
+            rfactor(),
+            r"by \+, \*, min, max or a choice",
+        ),
+        (ARGMAX.replace("ai[vi] = v0", "ai[15 - vi] = v0"), rfactor(), "not to the same place"),
+        (ARGMAX.replace("av[vi] = v1", "av[vi] = v1 * T.float32(2)"), rfactor(), "values that are named before"),
+    ],
+)
+def test_refused(source, steps, rule) -> None:
+    s = Schedule(from_source(source))
+    with pytest.raises(ScheduleError, match=rule) as caught:
+        steps(s)
+    assert "^^^" in str(caught.value)

@@ -1,0 +1,233 @@
+"""`read_at`, `write_at`, `cache_inplace`, `cache_index`: text (tests/golden/schedule/staging), meaning, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tirax.interpreter import assert_same_meaning
+from tirax.lowering.build import build
+from tirax.schedule import Schedule, ScheduleError, Trace
+from tirax.tvm_api.script import from_source
+
+HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
+MATMUL = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 20), "float32"), D: T.Buffer((16, 20), "float32")):
+        C = T.alloc_buffer((16, 20))
+        for i, j, k in T.grid(16, 20, 24):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+        for i, j in T.grid(16, 20):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = C[vi, vj] + T.float32(1)
+"""
+)
+CONV = (
+    HEAD
+    + """\
+    def main(
+        X: T.Buffer((1, 8, 8, 3), "float32"),
+        W: T.Buffer((3, 3, 3, 16), "float32"),
+        Y: T.Buffer((1, 6, 6, 16), "float32"),
+    ):
+        for n, h, w, co, kh, kw, ci in T.grid(1, 6, 6, 16, 3, 3, 3):
+            with T.block("conv"):
+                vn, vh, vw, vco, vkh, vkw, vci = T.axis.remap("SSSSRRR", [n, h, w, co, kh, kw, ci])
+                with T.init():
+                    Y[vn, vh, vw, vco] = T.float32(0)
+                Y[vn, vh, vw, vco] = Y[vn, vh, vw, vco] + X[vn, vh + vkh, vw + vkw, vci] * W[vkh, vkw, vci, vco]
+"""
+)
+UPDATED = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            with T.block("A"):
+                vi = T.axis.remap("S", [i])
+                T.reads(A[vi, 0:16], B[vi])
+                T.writes(A[vi, 0:16])
+                for j in range(16):
+                    A[vi, j] = A[vi, j] + B[vi]
+"""
+)
+WHOLE = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16,), "float32")):
+        for u in range(1):
+            with T.block("A"):
+                T.reads(A[0:16, 0:16], B[0:16])
+                T.writes(A[0:16, 0:16])
+                for i, j in T.grid(16, 16):
+                    A[i, j] = A[i, j] + B[i]
+"""
+)
+RESIZE = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((1, 3, 40, 40), "float32"), B: T.Buffer((1, 3, 80, 80), "float32")):
+        for i0, i1, i2, i3 in T.grid(1, 3, 80, 80):
+            with T.block("resize"):
+                n, c, vi, vj = T.axis.remap("SSSS", [i0, i1, i2, i3])
+                B[n, c, vi, vj] = A[n, c, vi // 4 + vj // 4, vj // 2]
+"""
+)
+GATHER = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((80, 80), "float32"), I0: T.Buffer((16,), "int32"), B: T.Buffer((16, 16), "float32")):
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vj, 15 - vi] = A[vi * 4 + vj, vj * 2] + A[vi * 4 + vj, I0[vj] % 80] + A[vj * 2, vi * 4 + vj]
+"""
+)
+
+
+def tiles(sch):
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    i_0, i_1 = sch.split(i, [None, 4])
+    k_0, k_1 = sch.split(k, [None, 6])
+    sch.reorder(i_0, k_0, i_1, j, k_1)
+    sch.read_at(k_0, block, 0, "shared")
+    sch.read_at(k_0, block, 1, "shared")
+    sch.write_at(i_0, block, 0, "local")
+
+
+def in_the_reduction(sch):
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    j_0, j_1 = sch.split(j, [None, 4])
+    k_0, k_1 = sch.split(k, [None, 6])
+    sch.reorder(j_0, i, k_0, j_1, k_1)
+    sch.read_at(k_0, block, 1, "shared")
+    sch.write_at(k_0, block, 0, "local")
+
+
+def uneven(sch):
+    block = sch.get_block("C")
+    i_0, _ = sch.split(sch.get_loops(block)[0], [None, 5])
+    sch.read_at(i_0, block, 0, "shared")
+    sch.write_at(i_0, block, 0, "local")
+
+
+def image(sch):
+    block = sch.get_block("conv")
+    sch.read_at(sch.get_loops(block)[1], block, 0, "shared")
+
+
+def fused(sch):
+    block = sch.get_block("C")
+    i, j, _ = sch.get_loops(block)
+    outer, _ = sch.split(sch.fuse(i, j), [None, 10])
+    sch.read_at(outer, block, 0, "shared")
+
+
+CASES = {
+    "tiles": (MATMUL, tiles),
+    "in_the_reduction": (MATMUL, in_the_reduction),
+    "uneven": (MATMUL, uneven),
+    "image": (CONV, image),
+    "fused": (MATMUL, fused),
+    "inplace_rows": (UPDATED, lambda sch: sch.cache_inplace(sch.get_block("A"), 0, "local")),
+    "inplace_whole": (WHOLE, lambda sch: sch.cache_inplace(sch.get_block("A"), "A", "local")),
+    "index_resize": (RESIZE, lambda sch: sch.cache_index(sch.get_block("resize"), "global")),
+    "index_gather": (GATHER, lambda sch: sch.cache_index(sch.get_block("B"), "local", 3)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_meaning_and_traces(name, golden) -> None:
+    source, steps = CASES[name]
+    module = from_source(source)
+    sch = Schedule(module, debug_mask="all")
+    steps(sch)
+    golden(f"schedule/staging/{name}.txt", f"{sch.mod.script()}\n{sch.trace}")
+    assert_same_meaning(module.op, sch.mod.op)
+    for trace in (Trace.from_json(json.loads(json.dumps(sch.trace.as_json()))), Trace.from_mlir(sch.trace.mlir())):
+        other = Schedule(module)
+        trace.apply_to_schedule(other)
+        assert other.mod.script() == sch.mod.script()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_native(name) -> None:
+    source, steps = CASES[name]
+    module = from_source(source)
+    sch = Schedule(module)
+    steps(sch)
+    rng = np.random.default_rng(0)
+    given = [
+        (rng.random([d.constant for d in p.type.dims]) * 10).astype("int32" if str(p.type.dtype) == "i32" else "f4")
+        for p in module.op.body.block.first_op.params
+    ]
+    found, wanted = ([a.copy() for a in given] for _ in range(2))
+    build(sch.mod.op)["main"](*found)
+    build(module.op)["main"](*wanted)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+SPARSE = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((16,), "float32"), C: T.Buffer((32,), "float32")):
+        for i, j in T.grid(4, 4):
+            with T.block("C"):
+                vi = T.axis.spatial(16, i * 4 + j)
+                C[vi * 2] = A[vi]
+"""
+)
+CHAIN = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((16, 4), "float32"), C: T.Buffer((16, 4), "float32")):
+        B = T.alloc_buffer((16, 4))
+        for i in range(16):
+            for j in range(4):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj] * T.float32(2)
+            for j in range(4):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+)
+
+
+def at(primitive: str, block: str, loop_of: str, loop: int = 0):
+    return lambda sch: getattr(sch, primitive)(
+        sch.get_loops(sch.get_block(loop_of))[loop], sch.get_block(block), 0, "local"
+    )
+
+
+REFUSED = {
+    "outside": (MATMUL, at("read_at", "D", "C"), "the block is not in the loop"),
+    "writer_in_the_loop": (CHAIN, at("read_at", "C", "C"), "a block in the loop writes the buffer"),
+    "reader_in_the_loop": (CHAIN, at("write_at", "B", "B"), "another block uses the buffer, too"),
+    "sparse": (SPARSE, at("write_at", "C", "C"), "does not write all of a region"),
+    "only_read": (MATMUL, lambda sch: sch.cache_inplace(sch.get_block("D"), 0, "local"), "does not write the buffer"),
+    "plain_indices": (MATMUL, lambda sch: sch.cache_index(sch.get_block("D"), "local"), "at no index that is more"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name) -> None:
+    source, steps, message = REFUSED[name]
+    sch = Schedule(from_source(source))
+    before = sch.mod.script()
+    with pytest.raises(ScheduleError, match=message) as caught:
+        steps(sch)
+    assert "^^^" in str(caught.value)
+    assert sch.mod.script() == before

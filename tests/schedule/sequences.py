@@ -1,0 +1,281 @@
+"""Random sequences of primitives: drawn step by step, applied, and checked.
+
+A step names its blocks and loops (`"matmul"`, `("matmul", 2)`: the third loop around it), so that it can be tried at
+any point of any sequence: what is not there, or is refused, is passed over.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tirax.dialects import tir
+from tirax.dialects.sched import INSTRUCTIONS
+from tirax.interpreter import assert_same_meaning
+from tirax.ir.module import IRModule
+from tirax.ir.verify import verify_module
+from tirax.lowering.build import build
+from tirax.schedule import Schedule, ScheduleError, Trace
+from tirax.schedule import state as st
+
+Step = tuple[str, dict[str, Any]]
+"""A primitive and its arguments; a block is its name, a loop the pair of a block's name and a position."""
+
+_HANDLES = frozenset({"block", "loop", "loops", "block_or_loop", "consumer_blocks", "target", "scope_block"})
+
+
+def apply(sch: Schedule, step: Step) -> None:
+    """Do a step. Raises `ScheduleError` where it is refused, or where what it names is not there."""
+    name, arguments = step
+    inputs = INSTRUCTIONS[name].inputs
+    given = {k: _resolved(sch, v) if k in _HANDLES and k in inputs else v for k, v in arguments.items()}
+    if name.startswith("sample_") and name != "sample_compute_location":
+        sch.split(given["loop"], getattr(sch, name)(**given))
+    else:
+        getattr(sch, name)(**given)
+
+
+def _resolved(sch: Schedule, value: Any) -> Any:
+    if isinstance(value, str):
+        return sch.get_block(value)
+    if isinstance(value, tuple):
+        loops = sch.get_loops(sch.get_block(value[0]))
+        if value[1] >= len(loops):
+            raise ScheduleError("there is no such loop")
+        return loops[value[1]]
+    return [_resolved(sch, v) for v in value]
+
+
+class Scene:
+    """What can be chosen from in a schedule, and the source of the choices."""
+
+    def __init__(self, sch: Schedule, rng: random.Random):
+        self.rng = rng
+        ops = [op for op in sch.mod.op.walk() if isinstance(op, tir.BlockOp)]
+        names = [op.block_name.data for op in ops]
+        self.blocks = {n: op for n, op in zip(names, ops, strict=True) if names.count(n) == 1}
+
+    def block(self) -> str:
+        return self.rng.choice(list(self.blocks))
+
+    def nest(self, block: str) -> list[tir.ForOp]:
+        return st.loops_above(self.blocks[block])
+
+    def loop(self, block: str | None = None) -> tuple[str, int]:
+        name = block or self.block()
+        return name, self.rng.randrange(len(self.nest(name)) or 1)
+
+    def extent(self, loop: tuple[str, int]) -> int | None:
+        nest = self.nest(loop[0])
+        return st.constant_extent(nest[loop[1]]) if nest else None
+
+    def flag(self) -> bool:
+        return self.rng.random() < 0.5
+
+
+def _split(s: Scene) -> dict[str, Any]:
+    loop = s.loop()
+    extent = s.extent(loop) or 12
+    size = s.rng.choice((1, 2, 2, 3, 3, 4, 5, 8, extent))
+    factors: list[int | None] = s.rng.choice(
+        ([None, size], [size, None], [None, size], [None, 2, size], [2, None, 2], [1, None], [-(-extent // size), size])
+    )
+    exact = None in factors and all(extent % (f or 1) == 0 for f in factors) and len(factors) == 2
+    unpredicated = bool(exact and s.extent(loop) and s.rng.random() < 0.2)
+    return {
+        "loop": loop,
+        "factors": list(factors),
+        "preserve_unit_iters": s.rng.random() < 0.8,
+        "disable_predication": unpredicated,
+    }
+
+
+def _fuse(s: Scene) -> dict[str, Any]:
+    name, first = s.loop()
+    last = min(first + s.rng.choice((1, 1, 2)), max(len(s.nest(name)) - 1, 0))
+    return {"loops": [(name, k) for k in range(first, last + 1)], "preserve_unit_iters": s.rng.random() < 0.8}
+
+
+def _reorder(s: Scene) -> dict[str, Any]:
+    name = s.block()
+    every = [(name, k) for k in range(len(s.nest(name)))]
+    return {"loops": s.rng.sample(every, s.rng.randint(min(2, len(every)), len(every)))}
+
+
+def _one_loop(s: Scene) -> dict[str, Any]:
+    return {"loop": s.loop()}
+
+
+def _one_block(s: Scene) -> dict[str, Any]:
+    return {"block": s.block()}
+
+
+def _block_and_loop(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "loop": s.loop()}
+
+
+def _own_loop(s: Scene) -> dict[str, Any]:
+    name = s.block()
+    return {"block": name, "loop": s.loop(name)}
+
+
+def _moved(s: Scene) -> dict[str, Any]:
+    index = s.rng.choice((-1, -1, -1, -2, 0, 1))
+    return {**_block_and_loop(s), "preserve_unit_loops": s.flag(), "index": index}
+
+
+def _iterators(s: Scene) -> dict[str, Any]:
+    name = s.block()
+    count = len(s.blocks[name].iter_vars)
+    return {"block": name, "new_order": s.rng.sample(range(count), count)}
+
+
+def _any(s: Scene) -> dict[str, Any]:
+    return {"block_or_loop": s.loop() if s.flag() else s.block()}
+
+
+def _annotation(s: Scene) -> dict[str, Any]:
+    value = s.rng.choice((1, "x", [1, 2], 0.5, {"a": [1, "b"]}))
+    return {**_any(s), "ann_key": s.rng.choice(("note", "mark")), "ann_val": value}
+
+
+def _removed(s: Scene) -> dict[str, Any]:
+    return {**_any(s), "ann_key": s.rng.choice(("note", "mark"))}
+
+
+def _consumers(s: Scene, block: str) -> list[str]:
+    others = [n for n in s.blocks if n != block]
+    return s.rng.sample(others, 1) if others and s.rng.random() < 0.3 else []
+
+
+def _cached_read(s: Scene) -> dict[str, Any]:
+    block, scope = s.block(), s.rng.choice(("local", "global"))
+    index = s.rng.randrange(2)
+    return {
+        "block": block,
+        "read_buffer_index": index,
+        "storage_scope": scope,
+        "consumer_blocks": _consumers(s, block),
+    }
+
+
+def _cached_write(s: Scene) -> dict[str, Any]:
+    block, scope = s.block(), s.rng.choice(("local", "global"))
+    return {"block": block, "write_buffer_index": 0, "storage_scope": scope, "consumer_blocks": _consumers(s, block)}
+
+
+def _scope(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "buffer_index": 0, "storage_scope": s.rng.choice(("local", "global", "shared"))}
+
+
+def _factored(s: Scene) -> dict[str, Any]:
+    return {"loop": s.loop(), "factor_axis": s.rng.choice((0, 0, 1, -1))}
+
+
+def _tiled(s: Scene) -> dict[str, Any]:
+    return {"loop": s.loop(), "n": s.rng.randint(2, 4), "max_innermost_factor": s.rng.choice((4, 16))}
+
+
+PROPOSALS: dict[str, tuple[int, Callable[[Scene], dict[str, Any]]]] = {
+    "split": (8, _split),
+    "fuse": (6, _fuse),
+    "reorder": (6, _reorder),
+    "sample_perfect_tile": (2, _tiled),
+    "add_unit_loop": (1, _any),
+    "reorder_block_iter_var": (1, _iterators),
+    "parallel": (1, _one_loop),
+    "vectorize": (1, _one_loop),
+    "unroll": (1, _one_loop),
+    "annotate": (1, _annotation),
+    "unannotate": (1, _removed),
+    "cache_read": (3, _cached_read),
+    "cache_write": (3, _cached_write),
+    "set_scope": (1, _scope),
+    "compute_at": (8, _moved),
+    "reverse_compute_at": (8, _moved),
+    "compute_inline": (2, _one_block),
+    "reverse_compute_inline": (2, _one_block),
+    "decompose_reduction": (3, _own_loop),
+    "rfactor": (3, _factored),
+}
+"""How often a primitive is tried, and how its arguments are drawn."""
+
+
+def propose(sch: Schedule, rng: random.Random) -> Step:
+    """A step at random; it may well be refused."""
+    weights = [weight for weight, _ in PROPOSALS.values()]
+    name = rng.choices(list(PROPOSALS), weights)[0]
+    return name, PROPOSALS[name][1](Scene(sch, rng))
+
+
+@dataclass
+class Outcome:
+    """What came of a sequence: the schedule, the steps that were taken, the one tried last, how many were refused."""
+
+    sch: Schedule
+    taken: list[Step] = field(default_factory=list)
+    last: Step | None = None
+    refused: int = 0
+
+    @staticmethod
+    def fresh(module: IRModule, rng: random.Random) -> Outcome:
+        return Outcome(Schedule(module, seed=rng.randrange(1, 1 << 30), error_render_level="fast"))
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps that were taken, and the one tried last where that is not among them."""
+        return self.taken if self.last is None or self.last in self.taken else [*self.taken, self.last]
+
+
+def draw(out: Outcome, rng: random.Random, count: int, attempts: int) -> None:
+    """Take up to `count` steps out of at most `attempts`, the module verified after each."""
+    for _ in range(attempts):
+        if len(out.taken) == count:
+            break
+        out.last = propose(out.sch, rng)
+        if taken(out.sch, out.last):
+            out.taken.append(out.last)
+        else:
+            out.refused += 1
+
+
+def taken(sch: Schedule, step: Step) -> bool:
+    """Whether a step was taken. What is refused leaves the module as it was; what is taken leaves it valid."""
+    try:
+        apply(sch, step)
+    except ScheduleError:
+        return False
+    verify_module(sch.mod.op)
+    return True
+
+
+def run(module: IRModule, steps: Sequence[Step]) -> Schedule:
+    """The schedule that the steps give; those that are refused are passed over."""
+    sch = Schedule(module, seed=1, error_render_level="fast")
+    for step in steps:
+        taken(sch, step)
+    return sch
+
+
+def check(module: IRModule, sch: Schedule, *, native: bool = False) -> None:
+    """A schedule means what the module does, and its trace gives it again from every form."""
+    assert_same_meaning(module.op, sch.mod.op)
+    text, trace = sch.mod.script(), sch.trace.simplified()
+    for form in (sch.trace, Trace.from_json(trace.as_json()), Trace.from_mlir(trace.mlir())):
+        again = Schedule(module, error_render_level="fast")
+        form.apply_to_schedule(again)
+        assert again.mod.script() == text
+    if native:
+        build(sch.mod.op)
+
+
+def shrunk(module: IRModule, steps: Sequence[Step], fails: Callable[[IRModule, Sequence[Step]], bool]) -> list[Step]:
+    """The steps without those that are not needed for `fails` to hold."""
+    kept = list(steps)
+    for k in range(len(kept) - 1, -1, -1):
+        fewer = kept[:k] + kept[k + 1 :]
+        if fails(module, fewer):
+            kept = fewer
+    return kept

@@ -1,0 +1,56 @@
+"""`check`: an operator on arrays against numpy, for known extents and for symbolic ones of either dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from tirax.interpreter import interpret
+from tirax.ir.verify import verify_module
+from tirax.tvm_api import te
+
+SYMBOLIC = 7
+"""Extents of this size are symbolic in the symbolic runs."""
+
+
+def evaluate(function: Callable[..., Any], arrays: Sequence[Any], extent: Any = SYMBOLIC) -> list[Any]:
+    """The results of `function` on placeholders for `arrays`; `extent` stands for extents of 7."""
+    tensors = [
+        te.placeholder([extent if d == SYMBOLIC else d for d in a.shape], str(a.dtype), f"x{i}")
+        for i, a in enumerate(arrays)
+    ]
+    made = function(*tensors)
+    results = list(made) if isinstance(made, list | tuple) else [made]
+    out = [np.zeros([d.evaluate({"n": SYMBOLIC}) for d in r.dims], r.dtype) for r in results]
+    # a symbolic variable is a parameter: not all shapes say it
+    variables = [] if isinstance(extent, int) else [extent]
+    func = te.create_prim_func([*tensors, *results, *variables])
+    module = ModuleOp([func.op])
+    verify_module(module)
+    interpret(module, "main", [*arrays, *out, *(SYMBOLIC for _ in variables)])
+    return out
+
+
+def compare(found: Sequence[Any], wanted: Any, tolerance: float) -> None:
+    expected = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+    assert len(found) == len(expected)
+    for have, want in zip(found, expected, strict=True):
+        assert have.shape == np.shape(want)
+        np.testing.assert_allclose(have.astype("float64"), np.asarray(want).astype("float64"), tolerance, tolerance)
+
+
+@pytest.fixture
+def check() -> Callable[..., None]:
+    """`check(function, arrays, wanted)`."""
+
+    def run(function: Callable[..., Any], arrays: Sequence[Any], wanted: Any, tolerance: float = 1e-4) -> None:
+        compare(evaluate(function, arrays), wanted, tolerance)
+        if any(SYMBOLIC in a.shape for a in arrays):
+            for dtype in ("int32", "int64"):
+                compare(evaluate(function, arrays, te.var("n", dtype)), wanted, tolerance)
+
+    return run

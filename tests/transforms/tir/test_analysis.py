@@ -1,0 +1,92 @@
+"""`tvm.tir.analysis`: numbers and regions of one program."""
+
+import pytest
+
+from tirax.diagnostics import TiraxError, VerifyError
+from tirax.dialects import tir
+from tirax.schedule import Schedule
+from tirax.tvm_api.script import from_source
+from tirax.tvm_api.tir import analysis
+
+PROGRAM = """from tvm.script import ir as I, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((16, 24), "float32"), D: T.Buffer((16,), "float32")):
+        C = T.alloc_buffer((16,))
+        for i in range(16):
+            for k in range(24):
+                with T.block("C"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        C[vi] = T.float32(0.0)
+                    C[vi] = C[vi] + A[vi, vk] * T.exp(A[vi, vk])
+            with T.block("D"):
+                vi = T.axis.spatial(16, i)
+                D[vi] = C[vi] * T.float32(0.5)
+"""
+
+
+@pytest.fixture
+def mod():
+    return from_source(PROGRAM)
+
+
+def block(mod, name="C"):
+    sch = Schedule(mod)
+    return sch.get(sch.get_block(name))
+
+
+def test_numbers(mod):
+    assert analysis.estimate_tir_flops(mod) == 2 * 16 * 24 + 16
+    assert analysis.calculate_allocated_bytes(mod) == {"main": {"global": 64}}
+    assert analysis.calculate_workspace_bytes(mod["main"], 128) == 128
+
+
+def test_blocks(mod):
+    assert analysis.find_anchor_block(mod).op.block_name.data == "C"
+    reads, writes, opaque = analysis.get_block_access_region(block(mod, "D"))
+    assert [r.buffer.name for r in reads] == ["C"] and [r.buffer.name for r in writes] == ["D"] and opaque == []
+    (region,) = analysis.get_block_read_write_region(block(mod))[1]
+    assert [extent.constant for _, extent in region.region] == [1]
+
+
+def test_places_of_buffers(mod):
+    found = {b.name: s.kind for b, s in analysis.detect_buffer_access_lca(mod["main"]).items()}
+    assert found == {"A": "tir.block", "C": "tir.for", "D": "tir.block"}
+
+
+def test_variables(mod):
+    names = [v.name for v in analysis.undefined_vars(block(mod))]
+    assert set(names) == {"i", "k", "A", "C"}
+    loop = next(op for op in mod.op.walk() if isinstance(op, tir.ForOp))
+    assert {v.name for v in analysis.undefined_vars(loop)} == {"A", "C", "D"}
+
+
+def test_purity_and_form(mod):
+    assert analysis.verify_memory(mod["main"]) and analysis.verify_well_formed(mod)
+    assert not analysis.is_pure_function(mod["main"])
+    with pytest.raises(TiraxError, match="not pure"):
+        analysis.assert_pure_function(mod["main"])
+
+
+def test_what_is_not_well_formed(mod):
+    loop = next(op for op in mod.op.walk() if isinstance(op, tir.ForOp))
+    loop.properties.pop("extent_attr")
+    assert not analysis.verify_well_formed(mod, assert_mode=False)
+    with pytest.raises(VerifyError):
+        analysis.verify_well_formed(mod)
+
+
+def test_equal_expressions(mod):
+    loads = [op for op in mod.op.walk() if isinstance(op, tir.LoadOp)]
+    from tirax.ir.prim_expr import PrimExpr
+
+    a, b = (PrimExpr(op.result) for op in loads if op.buffer.type.rank == 2)
+    assert analysis.expr_deep_equal(a, b)
+    assert not analysis.expr_deep_equal(a, PrimExpr(loads[-1].result))
+
+
+def test_what_is_no_program():
+    with pytest.raises(TiraxError, match="a PrimFunc"):
+        analysis.estimate_tir_flops(3)

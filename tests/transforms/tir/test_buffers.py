@@ -1,0 +1,244 @@
+"""Where buffers are allocated and how large they are: what must not move, and what must not shrink."""
+
+import numpy as np
+import pytest
+from tir_kernels import Kernel, function, parse
+
+from tirax.diagnostics import UnsupportedError
+from tirax.dialects import tir
+from tirax.interpreter import assert_same_meaning
+from tirax.ir.transform import Sequential
+from tirax.lowering.build import build
+from tirax.lowering.pipeline_tir import lower_tir
+from tirax.schedule import Schedule
+from tirax.tvm_api.script import from_source
+from tirax.tvm_api.tir import transform as T
+
+HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
+PLAN = [
+    T.LowerInitBlock(),
+    T.PlanAndUpdateBufferAllocationLocation(),
+    T.ConvertBlocksToOpaque(),
+    T.CompactBufferAllocation(),
+    T.LowerMatchBuffer(),
+    T.LowerOpaqueBlock(),
+]
+
+
+def allocations(module):
+    """Each buffer's extents, and whether a loop is around it."""
+    found = [op for op in module.op.walk() if isinstance(op, tir.AllocBufferOp)]
+    return [
+        (tuple(d.constant or str(d) for d in op.result.type.dims), isinstance(op.parent_op(), tir.ForOp | tir.BlockOp))
+        for op in found
+    ]
+
+
+def lowered(body, params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")'):
+    module = from_source(HEAD + f"    def main({params}):\n" + body)
+    changed = Sequential(PLAN)(module)
+    assert_same_meaning(T.LowerInitBlock()(module).op, changed.op)
+    return changed
+
+
+CARRIED = {
+    "a running value that is read before it is written": """
+        C = T.alloc_buffer((1,))
+        for i in range(16):
+            if i == 0:
+                C[0] = T.float32(0)
+            C[0] = C[0] + A[i]
+            D[i] = C[0]
+""",
+    "the element of the iteration before": """
+        C = T.alloc_buffer((16,))
+        for i in range(16):
+            C[i] = A[i] + T.float32(1)
+            D[i] = C[i] + C[T.max(i - 1, 0)]
+""",
+    "a reduction over the loop": """
+        C = T.alloc_buffer((1,))
+        for k in range(16):
+            with T.block("C"):
+                vk = T.axis.reduce(16, k)
+                with T.init():
+                    C[0] = T.float32(0)
+                C[0] = C[0] + A[vk]
+            with T.block("D"):
+                v = T.axis.spatial(16, k)
+                D[v] = C[0]
+""",
+    "an iterator whose order matters": """
+        C = T.alloc_buffer((16,))
+        for i in range(16):
+            with T.block("C"):
+                v = T.axis.scan(16, i)
+                T.reads(A[v])
+                T.writes(C[v])
+                C[v] = A[v]
+            with T.block("D"):
+                v = T.axis.spatial(16, i)
+                D[v] = C[v]
+""",
+    "what a while loop keeps": """
+        C = T.alloc_buffer((1,), "int32")
+        C[0] = 0
+        while C[0] < 16:
+            D[C[0]] = A[C[0]]
+            C[0] = C[0] + 1
+""",
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_what_iterations_share_stays_outside(name):
+    (found,) = allocations(lowered(CARRIED[name]))
+    assert not found[1]
+
+
+def test_what_one_iteration_needs_is_inside_and_small():
+    module = lowered("""
+        C = T.alloc_buffer((16,))
+        for i in range(16):
+            C[i] = A[i] + T.float32(1)
+            D[i] = C[i] * T.float32(2)
+""")
+    assert allocations(module) == [((1,), True)]
+
+
+def test_data_as_an_index_keeps_the_buffer_whole():
+    module = lowered(
+        """
+        C = T.alloc_buffer((16, 4))
+        for i in range(4):
+            for j in range(16):
+                C[j, i] = A[j] + T.float32(1)
+            for j in range(16):
+                D[j] = C[I[j], i]
+""",
+        'A: T.Buffer((16,), "float32"), I: T.Buffer((16,), "int32"), D: T.Buffer((16,), "float32")',
+    )
+    assert allocations(module) == [((16, 1), True)]
+
+
+def test_symbolic_buffers_are_constant_inside_of_symbolic_loops():
+    module = lowered(
+        """
+        n = T.int64()
+        A = T.match_buffer(a, (n, n))
+        D = T.match_buffer(d, (n, n))
+        C = T.alloc_buffer((n, n))
+        for i in range(n):
+            for j in range(n):
+                C[i, j] = A[i, j] + T.float32(1)
+            for j in range(n):
+                D[i, j] = C[i, n - 1 - j]
+""",
+        "a: T.handle, d: T.handle",
+    )
+    assert allocations(module) == [((1, "n"), True)]
+
+
+def test_address_taken_buffers_stay():
+    source = function("Y:4:f32", """%B = tir.alloc_buffer : !tir.buffer<[4], f32>
+tir.for %i = 0 to 4 {
+  %h = tir.buffer_data %B
+  %V = tir.decl_buffer %h : !tir.buffer<[4], f32>
+  %one = tir.const 1.0 : f32
+  tir.store %one, %V[%i]
+  %x = tir.load %B[%i] : f32
+  tir.store %x, %Y[%i]
+}""")  # fmt: skip
+    module = parse(source)
+    assert str(Sequential(PLAN)(module)) == str(module)
+
+
+MATMUL = """
+    def main(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), C: T.Buffer((32, 32), "float32")):
+        T.func_attr({"tir.is_scheduled": True, "tir.noalias": True})
+        for i, j, k in T.grid(32, 32, 32):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+def tuned():
+    """A schedule as tuning finds them: a cache of what is written, and loops that may be unrolled."""
+    sch = Schedule(from_source(HEAD + MATMUL))
+    block = sch.get_block("C")
+    cache = sch.cache_write(block, 0, "global")
+    i, j, k = sch.get_loops(block)
+    i0, i1 = sch.split(i, [None, 4])
+    j0, j1 = sch.split(j, [None, 16])
+    sch.reorder(i0, j0, k, i1, j1)
+    sch.reverse_compute_at(cache, j0)
+    sch.annotate(i0, "pragma_auto_unroll_max_step", 16)
+    sch.annotate(i0, "pragma_unroll_explicit", 1)
+    sch.vectorize(j1)
+    sch.decompose_reduction(block, k)
+    return sch.mod
+
+
+def test_a_tuned_schedule_has_a_small_buffer_on_the_stack_and_no_inner_loops():
+    module = tuned()
+    loops = str(lower_tir(module.op))
+    assert "memref<64xf32>" in loops and "memref.alloc()" not in loops and "memref.alloc(" not in loops
+    a, b = (np.random.default_rng(n).random((32, 32), dtype="float32") for n in (0, 1))
+    c = np.zeros((32, 32), "float32")
+    build(module.op)["main"](a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+
+
+def test_marked_loops_are_written_out_by_the_lowering():
+    source = (
+        HEAD
+        + """
+    def main(A: T.Buffer((64,), "float32"), D: T.Buffer((64,), "float32")):
+        T.func_attr({"tir.is_scheduled": True})
+        for i in T.serial(8, annotations={"pragma_auto_unroll_max_step": 8}):
+            for j in range(8):
+                D[i * 8 + j] = A[i * 8 + j] + T.float32(1)
+"""
+    )
+    text = str(lower_tir(from_source(source).op))
+    assert text.count("scf.for") == 1
+    assert text.count("memref.store") == 8
+
+
+def test_constant_order_of_passes_is_asked_for():
+    module = from_source(HEAD + MATMUL)
+    with pytest.raises(UnsupportedError, match="run lower-init-block before"):
+        T.ConvertBlocksToOpaque()(module)
+    with pytest.raises(UnsupportedError, match="iterators"):
+        T.LowerOpaqueBlock()(T.LowerInitBlock()(module))
+
+
+def test_kernels_with_compacted_buffers_compute_the_same():
+    source = function("A:8,16:f32 Y:8,16:f32", """%B = tir.alloc_buffer : !tir.buffer<[8, 16], f32>
+tir.for %i = 0 to 8 {
+  tir.for %j = 0 to 16 {
+    tir.block "B" (%v = spatial(%i, 8), %w = spatial(%j, 16)) {
+      tir.reads %A[%v, %w]
+      tir.writes %B[%v, %w]
+      %x = tir.load %A[%v, %w] : f32
+      %y = tir.add %x, %x : f32
+      tir.store %y, %B[%v, %w]
+    }
+  }
+  tir.for %j = 0 to 16 {
+    tir.block "Y" (%v = spatial(%i, 8), %w = spatial(%j, 16)) {
+      tir.reads %B[%v, %w]
+      tir.writes %Y[%v, %w]
+      %x = tir.load %B[%v, %w] : f32
+      tir.store %x, %Y[%v, %w]
+    }
+  }
+}""")  # fmt: skip
+    kernel = Kernel(source, schedule=False)
+    a, y = np.arange(128, dtype="float32").reshape(8, 16), np.zeros((8, 16), "float32")
+    kernel(a, y)
+    np.testing.assert_array_equal(y, 2 * a)
+    assert "memref<16xf32>" in kernel.loops

@@ -1,0 +1,39 @@
+"""Each pass by its text: programs of ours before and after, as TVM's pass of that name writes them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tirax.interpreter import assert_same_meaning
+from tirax.tvm_api.script import from_source
+from tirax.tvm_api.tir import transform
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
+HEAD = "from tvm.script import ir as I, tir as T\n"
+
+
+def text(module):
+    return "\n".join(line for line in module.script().split("\n") if not line.startswith("# from tvm")).strip()
+
+
+def run(call):
+    """The pass that a first line such as `# UnrollLoop()` or `# VectorizeLoop(False)` asks for."""
+    name, argument = re.fullmatch(r"# (\w+)\((.*)\)", call).groups()
+    values = {"": (), "False": (False,), "32": (32,)}
+    return getattr(transform, name)(*values[argument])
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_text_and_meaning(path):
+    call, _, rest = path.read_text().partition("\n")
+    before, after = rest.split("\n# ->\n")
+    module = from_source(HEAD + before)
+    changed = run(call)(module)
+    assert text(changed) == after.strip()
+    assert_same_meaning(module.op, changed.op)
+    assert text(module) == before.strip()
+
+
+def test_there_are_goldens():
+    assert len(GOLDEN) > 20

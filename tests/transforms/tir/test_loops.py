@@ -1,0 +1,218 @@
+"""Passes on loops and arithmetic: options, refusals, and what is left alone."""
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
+from tirax.dialects import tir
+from tirax.interpreter import assert_same_meaning
+from tirax.ir.transform import PassContext, Sequential
+from tirax.lowering.build import build
+from tirax.tvm_api.script import from_source
+from tirax.tvm_api.tir import transform as T
+
+HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
+TWO = 'A: T.Buffer((64,), "float32"), D: T.Buffer((64,), "float32")'
+
+
+def module(body, params=TWO, attrs=""):
+    return from_source(HEAD + f"    def main({params}):\n        T.func_attr({{{attrs}}})\n" + body)
+
+
+def loops(mod):
+    return [op for op in mod.op.walk() if isinstance(op, tir.ForOp)]
+
+
+NEST = """
+        for i in range(4):
+            for j in range(16):
+                D[i * 16 + j] = A[i * 16 + j]
+"""
+
+
+@pytest.mark.parametrize(("options", "left"), [({}, 2), ({"auto_max_step": 16}, 1), ({"auto_max_step": 64}, 0),
+                                               ({"auto_max_extent": 4}, 2), ({"auto_max_extent": 16}, 0)])  # fmt: skip
+def test_how_much_is_unrolled(options, left):
+    mod = module(NEST)
+    changed = T.UnrollLoop(**options)(mod)
+    assert len(loops(changed)) == left
+    assert_same_meaning(mod.op, changed.op)
+    with PassContext(config={"tir.UnrollLoop": options}):
+        assert T.UnrollLoop()(mod).script() == changed.script()
+
+
+def test_without_explicit_unrolling_loops_are_marked():
+    changed = T.UnrollLoop(auto_max_step=16, explicit_unroll=False)(module(NEST))
+    assert [loop.kind for loop in loops(changed)] == [tir.ForKind.SERIAL, tir.ForKind.UNROLLED]
+
+
+def test_unknown_and_wrong_options():
+    with PassContext(config={"tir.UnrollLoop": {"max_step": 1}}), pytest.raises(NameLookupError, match="auto_max_step"):
+        T.UnrollLoop()(module(NEST))
+    with PassContext(config={"tir.UnrollLoop": 3}), pytest.raises(TiraxError, match="mapping"):
+        T.UnrollLoop()(module(NEST))
+
+
+def test_symbolic_loops_are_neither_unrolled_nor_vectorized():
+    for kind, refused in (("unroll", T.UnrollLoop()), ("vectorized", T.VectorizeLoop())):
+        mod = module(f"        for i in T.{kind}(n):\n            D[i] = A[i]\n", f"{TWO}, n: T.int32")
+        with pytest.raises(UnsupportedError, match="constant"):
+            refused(mod)
+
+
+SCALAR_BODIES = {
+    "lanes store to one place": "D[0] = A[i]",
+    "a branch of some lanes": "if i < 3:\n                D[i] = A[i]",
+    "a lazy expression of some lanes": "D[i] = T.if_then_else(i < 3, A[i], T.float32(0))",
+    "a loop of other lengths": "for j in range(i):\n                D[j] = A[i]",
+}
+
+
+@pytest.mark.parametrize("name", SCALAR_BODIES)
+def test_loops_that_are_no_vectors_become_serial(name):
+    mod = module(f"        for i in T.vectorized(8):\n            {SCALAR_BODIES[name]}\n")
+    changed = T.VectorizeLoop()(mod)
+    assert loops(changed)[0].kind is tir.ForKind.SERIAL
+    assert_same_meaning(mod.op, changed.op)
+
+
+def test_vectors_run_natively():
+    mod = module(
+        """
+        for i in range(4):
+            for j in T.vectorized(16):
+                D[i * 16 + j] = T.Select(j < 7, A[i * 16 + j] * T.float32(2), A[j * 2] + T.Cast("float32", j))
+""",
+        attrs='"tir.is_scheduled": True',
+    )
+    changed = T.VectorizeLoop()(mod)
+    assert len(loops(changed)) == 1
+    a, d = np.random.default_rng(0).random(64, dtype="float32"), np.zeros(64, "float32")
+    build(changed.op)["main"](a, d)
+    j = np.arange(16)
+    rows = [np.where(j < 7, a[i * 16 : i * 16 + 16] * 2, a[j * 2] + j) for i in range(4)]
+    np.testing.assert_allclose(d, np.concatenate(rows), rtol=1e-6)
+
+
+def test_a_condition_on_what_the_loop_writes_stays_inside():
+    mod = module("""
+        for i in range(8):
+            if D[0] < T.float32(2):
+                D[0] = D[0] + T.float32(1)
+""")
+    assert T.HoistIfThenElse()(mod).script() == mod.script()
+
+
+def test_data_is_not_simplified_as_if_it_never_wrapped():
+    mod = module(
+        """
+        for i in range(64):
+            if I[i] + T.int8(100) > I[i]:
+                D[i] = A[i]
+""",
+        f'{TWO}, I: T.Buffer((64,), "int8")',
+    )
+    changed = T.Simplify()(mod)
+    assert any(isinstance(op, tir.IfOp) for op in changed.op.walk())
+    assert_same_meaning(mod.op, changed.op)
+
+
+def test_branches_teach_ranges():
+    mod = module("""
+        for i in range(64):
+            if i < 8:
+                D[i // 8 * 8 + i % 8] = A[T.min(i, 7)]
+            else:
+                D[T.max(i, 8)] = A[i]
+            if i >= 32 and i < 40:
+                if i < 41:
+                    D[i] = A[i // 8]
+""")
+    text = T.Simplify()(mod).script()
+    assert "D[i] = A[i]" in text and "min" not in text and "max" not in text and "41" not in text
+    assert_same_meaning(mod.op, T.Simplify()(mod).op)
+
+
+@pytest.mark.parametrize("params", ['I: T.Buffer((4,), "int64")', "n: T.int64"])
+def test_data_of_int64_is_not_narrowed_by_force(params):
+    mod = module("        for i in range(4):\n            D[i] = A[i]\n", f"{TWO}, {params}")
+    with pytest.raises(UnsupportedError, match="holds int64"):
+        T.ForceNarrowIndexToInt32()(mod)
+
+
+@pytest.mark.parametrize("body", [
+    "for i in range(T.int64(3000000000)):\n            D[i // T.int64(3000000000)] = A[0]",
+    "for i in range(T.int64(4)):\n            I[i] = i",
+])  # fmt: skip
+def test_what_may_not_fit_stays_wide(body):
+    mod = module(f"        {body}\n", f'{TWO}, I: T.Buffer((4,), "int64")')
+    assert T.NarrowDataType(32)(mod).script() == mod.script()
+
+
+def test_widths_that_do_not_exist():
+    with pytest.raises(UnsupportedError, match="32 or 64"):
+        T.NarrowDataType(16)(module(NEST))
+
+
+def test_narrow_floats_are_computed_in_wider_ones():
+    params = ", ".join(f'{n}: T.Buffer((16,), "float8_e4m3fn")' for n in "ABD")
+    mod = module("        for i in range(16):\n            D[i] = A[i] + B[i]\n", params)
+    changed = T.FP8ComputeLegalize()(mod)
+    assert 'T.Cast("float8_e4m3fn", T.Cast("float16", A[i]) + T.Cast("float16", B[i]))' in changed.script()
+    assert_same_meaning(mod.op, changed.op)
+
+
+def test_memory_of_a_device_is_for_its_threads():
+    outside = module(NEST, attrs='"target": "cuda"')
+    with pytest.raises(TiraxError, match="outside of its threads"):
+        T.VerifyMemory()(outside)
+    bound = NEST.replace("range(16)", 'T.thread_binding(16, thread="threadIdx.x")')
+    T.VerifyMemory()(module(bound, attrs='"target": "cuda"'))
+    T.VerifyMemory()(module(NEST))
+
+
+def test_attributes_of_functions():
+    mod = Sequential([T.AnnotateEntryFunc(), T.BindTarget("llvm -mcpu=x86-64")])(module(NEST))
+    attrs = mod["main"].attrs
+    assert attrs["tir.is_entry_func"] is True and attrs["target"] == "llvm -mcpu=x86-64"
+    assert T.BindTarget("llvm")(mod)["main"].attrs["target"] == "llvm -mcpu=x86-64"
+    assert not list(T.Filter(lambda f: f.name != "main")(mod).functions_items())
+
+
+def test_constant_loops_are_partitioned_when_asked():
+    mod = module("        for i in range(64):\n            if T.likely(i < 60):\n                D[i] = A[i]\n")
+    assert len(loops(T.LoopPartition()(mod))) == 1
+    with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
+        changed = T.LoopPartition()(mod)
+    assert [str(loop.extent.constant) for loop in loops(changed)] == ["60", "4"]
+    assert_same_meaning(mod.op, changed.op)
+
+
+def test_buffers_that_live_together_are_apart():
+    mod = module("""
+        B = T.alloc_buffer((64,))
+        C = T.alloc_buffer((64,))
+        for i in range(64):
+            B[i] = A[i]
+        for i in range(64):
+            C[i] = B[63 - i]
+        for i in range(64):
+            D[i] = C[i] + B[i]
+""")
+    changed = T.StorageRewrite()(mod)
+    assert sum(isinstance(op, tir.AllocBufferOp) for op in changed.op.walk()) == 2
+
+
+def test_in_place_only_where_each_element_is_written_once():
+    mod = module("""
+        B = T.alloc_buffer((64,))
+        C = T.alloc_buffer((64,))
+        for i in range(64):
+            B[i] = A[i]
+        for i, j in T.grid(8, 16):
+            C[i * 8 + j] = B[i * 8 + j] + T.float32(1)
+        for i in range(64):
+            D[i] = C[i]
+""", 'A: T.Buffer((72,), "float32"), D: T.Buffer((64,), "float32")')  # fmt: skip
+    changed = T.StorageRewrite()(mod)
+    assert sum(isinstance(op, tir.AllocBufferOp) for op in changed.op.walk()) == 2

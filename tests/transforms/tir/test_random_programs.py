@@ -1,0 +1,30 @@
+"""The passes on random programs: each gives a verified program of the same meaning."""
+
+import checks
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from tensor_programs import Program, tensor_programs
+
+from tirax.lowering.pipelines import make_passes
+
+LOWER = (
+    "plan-and-update-buffer-allocation-location", "convert-blocks-to-opaque", "compact-buffer-allocation",
+    "lower-match-buffer", "lower-opaque-block", "simplify", "flatten-buffer", "vectorize-loop", "loop-partition",
+    "storage-rewrite", "hoist-if-then-else", "unroll-loop", "simplify", "remove-no-op", "common-subexpr-elim-tir",
+    "narrow-data-type", "bf16-compute-legalize",
+)  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@settings(
+    max_examples=6,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+@given(tensor_programs(most=3, dims=("n", "m", "4", "3", "n + 1", "n * 2")))
+def test_lowering_keeps_the_meaning(program: Program) -> None:
+    """After `lower-init-block`, which gives a reduction of nothing a value that it does not have before."""
+    checks.passes_keep_meaning(make_passes(["lower-init-block"])[0](program.module), LOWER)

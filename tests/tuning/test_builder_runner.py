@@ -1,0 +1,148 @@
+"""A candidate that crashes, hangs, takes too much memory or computes something else costs that candidate only."""
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tuning_workloads import function, matmul, tiled
+
+from tirax.diagnostics import NameLookupError
+from tirax.runtime import Executable
+from tirax.schedule import Schedule
+from tirax.target import Target
+from tirax.tuning.builder import Builder, LocalBuilder
+from tirax.tuning.processes import Limits, isolated
+from tirax.tuning.runner import EvaluatorConfig, LocalRunner, Runner
+from tirax.tuning.types import BuilderInput, RunnerInput, TensorInfo
+
+TARGET = Target("llvm -num-cores=1")
+ARGS = [TensorInfo("float32", (16, 16))] * 3
+QUICK = EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return LocalBuilder().build_reference(BuilderInput(matmul(), TARGET)).artifact_path
+
+
+def built(mod):
+    result = LocalBuilder().build([BuilderInput(mod, TARGET)])[0]
+    assert result.error_msg is None
+    return result.artifact_path
+
+
+def measured(mod, reference, **options):
+    runner = LocalRunner(evaluator_config=QUICK, **options)
+    return runner.run([RunnerInput(built(mod), "llvm", ARGS, reference)])[0].result()
+
+
+def test_a_schedule_is_built_as_it_is_and_measured(reference):
+    artifact = built(tiled(Schedule(matmul(), seed=1)).mod)
+    a, b, c = (np.random.default_rng(0).random((16, 16), dtype=np.float32) for _ in range(3))
+    Executable.load(artifact)["main"](a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+    future = LocalRunner(evaluator_config=QUICK).run([RunnerInput(artifact, "llvm", ARGS, reference)])[0]
+    result = future.result()
+    assert future.done() and result.error_msg is None
+    assert len(result.run_secs) == 2 and min(result.run_secs) > 0
+
+
+@pytest.mark.parametrize(
+    "body, limit, wrong",
+    [
+        ('T.evaluate(T.call_extern("int32", "abort"))', 10.0, "crash: the process ended by signal 6"),
+        ("while 1 > 0:\n    C[0, 0] = C[0, 0] + T.float32(1)", 0.5, "timeout: the time limit was reached"),
+        ("C[3, 4] = T.float32(7)", 10.0, "wrong: wrong result: argument 2 differs at"),
+    ],
+    ids=["crash", "hang", "wrong"],
+)
+def test_failures_cost_the_candidate_only(body, limit, wrong, reference):
+    result = measured(function(body), reference, timeout_sec=limit)
+    assert result.run_secs is None and result.error_msg.startswith(wrong)
+    assert measured(matmul(), reference).error_msg is None
+
+
+def test_memory_is_limited(reference):
+    """What the function asks for is more than it may have; it gets nothing, and ends there."""
+    last = "C[0, 0] = D[T.Cast('int64', B[0, 0])]"
+    body = f"D = T.alloc_buffer((1 << 34,))\nfor i in range(1 << 34):\n    D[i] = A[0, 0]\n{last}"
+    result = measured(function(body), reference, memory_bytes=2 << 30)
+    assert result.run_secs is None and result.error_msg.partition(":")[0] in ("crash", "memory", "error")
+    assert measured(matmul(), reference).error_msg is None
+
+
+def test_results_of_a_place_that_is_not_written_are_wrong(reference):
+    body = "for i, j in T.grid(16, 16):\n    C[i, j] = C[i, j]"
+    assert measured(function(body), reference).error_msg.startswith("wrong")
+    assert measured(function(body), None).error_msg is None
+
+
+def test_what_cannot_be_built_says_why():
+    unknown = function('C[0, 0] = T.call_llvm_pure_intrin("float32", "llvm.no.such.thing", A[0, 0])')
+    result = LocalBuilder().build([BuilderInput(unknown, TARGET)])[0]
+    assert result.artifact_path is None
+    assert result.error_msg.startswith("error: NameLookupError") and "llvm.no.such.thing" in result.error_msg
+
+
+def test_what_cannot_be_loaded_says_why(reference):
+    result = measured(function('T.evaluate(T.call_extern("int32", "no_such_function_anywhere"))'), reference)
+    assert result.error_msg.startswith("error: LoadError") and "a symbol that this process" in result.error_msg
+
+
+def test_a_worker_with_another_processor_refuses():
+    payload = {"module": str(matmul().op), "target": "llvm", "processor": "another"}
+    answer = isolated("build", payload, Limits())
+    assert answer["kind"] == "error" and "another processor" in answer["error"]
+
+
+EXECUTORS = {
+    "threads": lambda: ThreadPoolExecutor(1),
+    "processes": lambda: ProcessPoolExecutor(1, multiprocessing.get_context("spawn")),
+}
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_any_executor_serves(kind, reference):
+    with EXECUTORS[kind]() as executor:
+        artifact = LocalBuilder(executor=executor).build([BuilderInput(matmul(), TARGET)])[0].artifact_path
+        runner = LocalRunner(evaluator_config=QUICK, executor=executor)
+        assert runner.run([RunnerInput(artifact, "llvm", ARGS, reference)])[0].result().error_msg is None
+        crash = function('T.evaluate(T.call_extern("int32", "abort"))')
+        bad = runner.run([RunnerInput(built(crash), "llvm", ARGS, reference)])[0].result()
+        assert bad.error_msg.startswith("crash")
+        assert runner.run([RunnerInput(artifact, "llvm", ARGS, reference)])[0].result().error_msg is None
+    closed = LocalBuilder(executor=executor).build([BuilderInput(matmul(), TARGET)])[0]
+    assert closed.error_msg.startswith("executor: the executor lost the job: RuntimeError")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "float64"])
+def test_dtypes_are_compared_as_exactly_as_they_are(dtype):
+    mod = matmul(dtype=dtype)
+    args = [TensorInfo(dtype, (16, 16))] * 3
+    good = LocalBuilder().build_reference(BuilderInput(mod, TARGET)).artifact_path
+    result = LocalRunner(evaluator_config=QUICK).run([RunnerInput(built(mod), "llvm", args, good)])[0].result()
+    assert result.error_msg is None
+
+
+def test_medians_of_runs_and_flushed_caches(reference):
+    config = EvaluatorConfig(number=1, repeat=3, min_repeat_ms=0, enable_cpu_cache_flush=True)
+    assert config.as_options()["cache_flush_bytes"] > 2**24
+    runner = LocalRunner(evaluator_config=config, alloc_repeat=2)
+    result = runner.run([RunnerInput(built(matmul()), "llvm", ARGS, reference)])[0].result()
+    assert len(result.run_secs) == 6
+
+
+def test_kinds_by_name():
+    assert isinstance(Builder.create("local", max_workers=1), LocalBuilder)
+    assert isinstance(Runner.create("local"), LocalRunner)
+    for kind in (Builder, Runner):
+        with pytest.raises(NameLookupError, match="did you mean 'local'"):
+            kind.create("loca")
+
+
+def test_artifacts_are_files_of_their_own(reference):
+    results = LocalBuilder(max_workers=2).build([BuilderInput(matmul(), TARGET)] * 2)
+    paths = [Path(r.artifact_path) for r in results]
+    assert len({*paths, Path(reference)}) == 3 and all(p.exists() for p in paths)

@@ -1,0 +1,185 @@
+"""Databases: found again by structure and target, safe with several writers."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tuning_workloads import matmul, numbered
+
+from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.ir.equality import structural_equal
+from tirax.schedule import Schedule
+from tirax.target import Target
+from tirax.tuning.database import Database, MemoryDatabase, SQLiteDatabase
+from tirax.tuning.database.hashing import stable_hash
+from tirax.tuning.types import TensorInfo, TuningRecord
+from tirax.tvm_api.script import from_source
+
+TARGET = Target("llvm -num-cores=1")
+ARGS = [TensorInfo("float32", (16, 16))] * 3
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def database(request, tmp_path):
+    return Database.create(request.param, tmp_path)
+
+
+def record(database, mod, seconds, seed=0, target=TARGET):
+    trace = numbered(mod, seed).trace
+    return TuningRecord(trace, database.commit_workload(mod), seconds, target, ARGS)
+
+
+def renamed(mod):
+    """The same with other names."""
+    return from_source(mod.script().replace("vi", "v_row").replace(" i,", " row,").replace("[i,", "[row,"))
+
+
+def test_the_fastest_record_is_found(database):
+    mod = matmul()
+    for seed, seconds in ((1, [3e-3]), (2, [1e-3, 9e-3, 2e-3]), (5, None)):
+        database.commit_tuning_record(record(database, mod, seconds, seed))
+    assert len(database) == 3
+    workload = database.commit_workload(mod)
+    assert [r.median for r in database.get_top_k(workload, 5)] == [2e-3, 3e-3]
+    assert len(database.get_top_k(workload, 1)) == 1
+    best = database.query_tuning_record(mod, TARGET)
+    assert best.run_secs == [1e-3, 9e-3, 2e-3] and best.args_info == ARGS and best.target == TARGET
+    sch = database.query_schedule(mod, TARGET)
+    assert str(sch.trace) == str(best.trace)
+    assert structural_equal(sch.mod.op, numbered(mod, 2).mod.op)
+    assert structural_equal(database.query(mod, TARGET, kind="ir_module").op, sch.mod.op)
+
+
+def test_a_module_is_known_by_its_structure(database):
+    database.commit_tuning_record(record(database, matmul(), [1e-3]))
+    assert database.has_workload(renamed(matmul())) and not database.has_workload(matmul(17))
+    assert database.query_schedule(renamed(matmul()), TARGET) is not None
+    assert database.query_schedule(matmul(17), TARGET) is None
+
+
+def test_a_record_is_for_one_target(database):
+    database.commit_tuning_record(record(database, matmul(), [1e-3]))
+    other = Target("llvm -mcpu=haswell -num-cores=1")
+    assert database.query_tuning_record(matmul(), other) is None
+    database.commit_tuning_record(record(database, matmul(), [5e-3], target=other))
+    assert database.query_tuning_record(matmul(), other).run_secs == [5e-3]
+    assert database.query_tuning_record(matmul(), TARGET).run_secs == [1e-3]
+
+
+def test_the_same_is_stored_once(database):
+    database.commit_tuning_record(record(database, matmul(), [1e-3]))
+    database.commit_tuning_record(record(database, renamed(matmul()), [2e-3]))
+    assert len(database) == 1
+    assert database.commit_workload(matmul()) is database.commit_workload(renamed(matmul()))
+
+
+def test_a_failure_gives_way_to_a_measurement(database):
+    for seconds in (None, [1e-3], None, [2e-3]):
+        database.commit_tuning_record(record(database, matmul(), seconds))
+    assert [r.run_secs for r in database.get_all_tuning_records()] == [[1e-3]]
+
+
+def test_the_current_database(database):
+    assert Database.current() is None
+    with database:
+        assert Database.current() is database
+        with MemoryDatabase() as inner:
+            assert Database.current() is inner
+    assert Database.current() is None
+
+
+def test_pruned(database):
+    for seed, seconds in ((1, [3e-3]), (2, [1e-3])):
+        database.commit_tuning_record(record(database, matmul(), seconds, seed))
+    database.commit_tuning_record(record(database, matmul(17), [1e-3], 3))
+    best = MemoryDatabase()
+    database.dump_pruned(best)
+    assert sorted(r.median for r in best.get_all_tuning_records()) == [1e-3, 1e-3]
+
+
+def test_a_file_is_read_again(tmp_path):
+    path = tmp_path / "folder" / "records.sqlite"
+    first = SQLiteDatabase(path)
+    first.commit_tuning_record(record(first, matmul(), [1e-3], 4))
+    first.close()
+    again = SQLiteDatabase(path)
+    assert len(again) == 1
+    found = again.get_all_tuning_records()[0]
+    assert structural_equal(found.workload.mod.op, matmul().op)
+    assert str(found.trace) == str(numbered(matmul(), 4).trace)
+    assert structural_equal(found.as_measure_candidate().sch.mod.op, numbered(matmul(), 4).mod.op)
+
+
+def test_a_workload_that_does_not_equal_its_hash_is_not_used(tmp_path):
+    """The hash finds candidates; whether they are the module is asked again."""
+    database = SQLiteDatabase(tmp_path / "records.sqlite")
+    database.commit_tuning_record(record(database, matmul(), [1e-3]))
+    database.close()
+    with sqlite3.connect(tmp_path / "records.sqlite") as file:
+        file.execute("update workload set shash = ?", (stable_hash(matmul(17)),))
+    again = SQLiteDatabase(tmp_path / "records.sqlite")
+    assert again.query_schedule(matmul(17), TARGET) is None
+
+
+def test_a_trace_that_does_not_fit_is_passed_over(database):
+    good = record(database, matmul(), [2e-3])
+    bad = TuningRecord(Schedule(matmul()).trace.copy(), good.workload, [1e-3], TARGET, ARGS)
+    bad.trace.append("get_block", {"name": "D", "func_name": "main"}, 1)
+    database.commit_tuning_record(bad)
+    database.commit_tuning_record(good)
+    assert database.query_tuning_record(matmul(), TARGET).median == 2e-3
+
+
+_WRITER = """
+import sys
+sys.path[:0] = [{folder!r}]
+from test_database import record, SQLiteDatabase
+from tuning_workloads import matmul
+database = SQLiteDatabase(sys.argv[1])
+for k in range({count}):
+    database.commit_tuning_record(record(database, matmul(), [float(sys.argv[2]) + k], int(sys.argv[2]) + k))
+"""
+
+
+def test_two_processes_write_one_file(tmp_path):
+    path = str(tmp_path / "records.sqlite")
+    code = _WRITER.format(folder=os.path.dirname(__file__), count=12)
+    writers = [subprocess.Popen([sys.executable, "-c", code, path, str(start)]) for start in (1, 5)]
+    assert [w.wait(60) for w in writers] == [0, 0]
+    database = SQLiteDatabase(path)
+    traces = {str(numbered(matmul(), s).trace) for s in range(1, 17)}
+    assert {str(r.trace) for r in database.get_all_tuning_records()} == traces
+    assert len(database) == len(traces)
+
+
+def test_threads_share_a_database(database):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda s: database.commit_tuning_record(record(database, matmul(), [s + 1.0], s)), range(1, 20)))
+    assert len(database) == len({str(numbered(matmul(), s).trace) for s in range(1, 20)})
+
+
+def test_foreign_files_and_kinds(tmp_path):
+    (tmp_path / "text").write_text("no database " * 100)
+    with pytest.raises(TiraxError, match="is no database of tuning records"):
+        SQLiteDatabase(tmp_path / "text")
+    SQLiteDatabase(tmp_path / "new").close()
+    with sqlite3.connect(tmp_path / "new") as file:
+        file.execute("pragma user_version = 99")
+    with pytest.raises(TiraxError, match="written by a newer tirax"):
+        SQLiteDatabase(tmp_path / "new")
+    with pytest.raises(NameLookupError):
+        Database.create("json")
+    with pytest.raises(TiraxError, match="work_dir"):
+        Database.create("sqlite")
+    with pytest.raises(NameLookupError):
+        MemoryDatabase().query(matmul(), TARGET, kind="plan")
+
+
+def test_hashes_are_the_same_in_other_processes():
+    path = f"import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}]"
+    code = f"{path}\nfrom test_database import *\nprint(stable_hash(matmul()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert found == stable_hash(matmul()) == stable_hash(renamed(matmul())) != stable_hash(matmul(17))

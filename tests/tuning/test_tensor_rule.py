@@ -1,0 +1,82 @@
+"""Tiling around a tensor intrinsic: the rule finds it, the postprocessor puts it, and numbers stay what they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from spaces import SPACES, context_of, module_of
+
+from tirax.diagnostics import NameLookupError
+from tirax.interpreter import assert_same_meaning
+from tirax.lowering.build import build
+from tirax.schedule import Schedule
+from tirax.tuning.analysis import AUTO_TENSORIZE
+from tirax.tuning.features import features_of
+from tirax.tuning.postprocessors import RewriteReductionBlock, RewriteTensorize
+from tirax.tuning.rules import MultiLevelTilingWithIntrin, ParallelizeVectorizeUnroll, ReuseType
+from tirax.tuning.search import ReplayTrace
+from tirax.tuning.space import PostOrderApply
+
+INTRIN = "gemm_4x4x4_f32"
+TRANSPOSED = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+        T.func_attr({"tir.is_scheduled": T.bool(True)})
+        for k, j, i in T.grid(8, 8, 8):
+            with T.block("C"):
+                vk, vj, vi = T.axis.remap("RSS", [k, j, i])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+def search(source: str, rule: MultiLevelTilingWithIntrin):
+    strategy = ReplayTrace()
+    space = PostOrderApply(sch_rules=[rule, ParallelizeVectorizeUnroll(16, 64, (0, 16), True)])
+    context = context_of(source, strategy, space=space)
+    spaces = context.generate_design_space()
+    strategy.pre_tuning(3, 3, spaces)
+    return context, spaces, strategy.generate_measure_candidates()
+
+
+def test_a_product_is_computed_by_the_intrinsic() -> None:
+    rule = MultiLevelTilingWithIntrin(INTRIN, reuse_write=ReuseType("may", (1, 2), "global"))
+    context, spaces, found = search(TRANSPOSED, rule)
+    assert len(spaces) == 3
+    assert all(f'"{INTRIN}"' in str(sch.trace) for sch in spaces)
+    a, b = (np.random.default_rng(0).random((8, 8), dtype="float32") for _ in range(2))
+    for candidate in found:
+        text = candidate.sch.mod.script()
+        assert "llvm.fma" in text
+        assert AUTO_TENSORIZE not in text
+        assert np.isfinite(features_of(candidate.sch.mod)).all()
+        c = np.zeros((8, 8), dtype="float32")
+        build(candidate.sch.mod.op)["main"](a, b, c)
+        np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+    assert_same_meaning(context.mod.op, spaces[0].mod.op)
+
+
+@pytest.mark.parametrize("name", ["softmax", "dense_bias_relu", "transpose"])
+def test_what_does_not_fit_is_left_alone(name: str) -> None:
+    """Other computations, and a product whose sizes the intrinsic's do not divide."""
+    space = PostOrderApply(sch_rules=[MultiLevelTilingWithIntrin(INTRIN)], postprocs=(), mutator_probs=None)
+    (sch,) = context_of(SPACES[name]["source"], space=space).generate_design_space()
+    assert "tensorize" not in str(sch.trace)
+    assert sch.mod.script() == module_of(SPACES[name]["source"]).script()
+
+
+def test_an_unknown_intrinsic() -> None:
+    with pytest.raises(NameLookupError, match="gemm_5x5x5"):
+        MultiLevelTilingWithIntrin("gemm_5x5x5")
+
+
+def test_a_wrong_mark_rejects_the_schedule() -> None:
+    sch = Schedule(module_of(SPACES["sum_inner"]["source"]))
+    block = sch.get_block("sum")
+    outer = sch.blockize(sch.get_loops(block)[1])
+    sch.annotate(outer, AUTO_TENSORIZE, INTRIN)
+    assert RewriteReductionBlock().apply(sch)
+    assert not RewriteTensorize().apply(sch)

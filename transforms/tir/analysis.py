@@ -1,0 +1,246 @@
+"""Analyses of tensor functions, as `tvm.tir.analysis` names them.
+
+A function, statement or block is given as a handle (`PrimFunc`, `Stmt`) or as the xDSL operation itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...diagnostics import TiraxError, VerifyError
+from ...dialects import tir
+from ...dialects.dtypes import byte_size
+from ...dialects.sym.expr import SymExpr
+from ...ir.prim_expr import PrimExpr, from_sym, same_tree
+from ...ir.regions import Accessed, accessed
+from ...ir.tir_expr import Buffer, Param, Stmt
+from ...ir.verify import verify_module
+from .plan_and_update_buffer_allocation_location import common_scopes, scopes_of
+from .verify_memory import outside_of_threads
+from .walk import bound_expr, functions
+
+_FREE = (tir.LoadOp, tir.ConstOp, tir.CastOp, tir.ReinterpretOp, tir.CallExpr, tir.BroadcastOp, tir.RampOp)
+"""Expressions that are no arithmetic, as TVM counts it."""
+
+
+@dataclass(frozen=True)
+class BufferRegion:
+    """A part of a buffer: the first index and the extent of each dimension."""
+
+    buffer: Buffer
+    region: tuple[tuple[PrimExpr, PrimExpr], ...]
+
+    def __str__(self) -> str:
+        dims = (f"{low}:{low + extent}" for low, extent in self.region)
+        return f"{self.buffer.name}[{', '.join(dims)}]"
+
+
+def _op(given: Any) -> Operation:
+    found = given if isinstance(given, Operation) else getattr(given, "op", None)
+    if not isinstance(found, Operation):
+        raise TiraxError(
+            "an analysis of tir", expected="a PrimFunc, a statement or a module", found=type(given).__name__
+        )
+    return found
+
+
+def _functions(given: Any) -> list[tir.FuncOp]:
+    op = _op(given)
+    if isinstance(op, ModuleOp):
+        return functions(op)
+    return [op] if isinstance(op, tir.FuncOp) else []
+
+
+def verify_memory(func: Any) -> bool:
+    """Whether memory of a device is touched from the threads of the device only; always for functions of the host."""
+    return all(outside_of_threads(f) is None for f in _functions(func))
+
+
+def verify_well_formed(obj: Any, assert_mode: bool = True) -> bool:
+    """Whether a function or module is well formed. With `assert_mode` raises `VerifyError` where it is not."""
+    op = _op(obj)
+    module = op if isinstance(op, ModuleOp) else ModuleOp([op.clone()])
+    try:
+        verify_module(module)
+    except VerifyError:
+        if assert_mode:
+            raise
+        return False
+    return True
+
+
+def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:
+    """Whether two expressions are the same over the same variables."""
+    return same_tree(lhs.value, rhs.value)
+
+
+def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
+    """What a statement uses that is defined neither in it nor in `defs`, in order of use: variables and buffers."""
+    op = _op(node)
+    known = {d.ssa if isinstance(d, Buffer) else d.value for d in defs}
+    found: dict[SSAValue, None] = {}
+    for inner in op.walk():
+        for value in inner.operands:
+            if value not in known and not _is_defined_in(value, op):
+                found[value] = None
+    variables = [v for v in found for v in _leaves(v, known)]
+    return [Buffer(v) if isinstance(v.type, tir.BufferType) else Param(v) for v in dict.fromkeys(variables)]
+
+
+def _leaves(value: SSAValue, known: set[SSAValue]) -> Iterator[SSAValue]:
+    """The variables and buffers of an expression that is computed outside of a statement."""
+    owner = value.owner
+    if value in known:
+        return
+    if isinstance(owner, tir.LetOp | tir.AllocBufferOp | tir.DeclBufferOp | Block):
+        yield value
+        return
+    for operand in owner.operands:
+        yield from _leaves(operand, known)
+
+
+def _is_defined_in(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    return owner is not None and op.is_ancestor(owner)
+
+
+def estimate_tir_flops(stmt_or_mod: Any) -> float:
+    """How many operations on numbers are done; loops of unknown extent count once, index arithmetic does not count."""
+    root = _op(stmt_or_mod)
+    total = 0.0
+    for op in root.walk():
+        if isinstance(op, tir.StoreOp) and not isinstance(op.parent_op(), tir.InitOp):
+            total += _times(op, root) * _arithmetic(op.value)
+    return total
+
+
+def _times(op: Operation, root: Operation) -> int:
+    count = 1
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, tir.ForOp):
+            count *= bound_expr(parent.extent).constant or 1
+        parent = None if parent is root else parent.parent_op()
+    return count
+
+
+def _arithmetic(value: SSAValue) -> int:
+    op = value.owner
+    if not isinstance(op, Operation) or isinstance(op, tir.LoadOp) or type(op) not in tir.EXPRESSION_OPS:
+        return 0
+    inner = list(op.operands)
+    if isinstance(op, tir.IfThenElseOp):
+        sides = (op.then_region.block.last_op, op.else_region.block.last_op)
+        inner += [v for side in sides if side is not None for v in side.operands]
+    return sum(map(_arithmetic, inner)) + (not isinstance(op, _FREE))
+
+
+def calculate_allocated_bytes(func_or_mod: Any) -> dict[str, dict[str, int]]:
+    """The bytes of all buffers of constant size that functions allocate, by function and by kind of memory."""
+    out: dict[str, dict[str, int]] = {}
+    for func in _functions(func_or_mod):
+        sizes = out.setdefault(func.sym_name.data, {})
+        for op in func.walk():
+            if isinstance(op, tir.AllocBufferOp):
+                t = op.result.type
+                scope = t.scope.data
+                sizes[scope] = sizes.get(scope, 0) + (_elements(t.dims) or 0) * byte_size(t.dtype)
+    return out
+
+
+def calculate_workspace_bytes(func: Any, workspace_byte_alignment: int = 1) -> int:
+    """The bytes of all buffers of constant size of a function, each rounded up to the alignment."""
+    total = 0
+    for op in _op(func).walk():
+        if isinstance(op, tir.AllocBufferOp):
+            size = (_elements(op.result.type.dims) or 0) * byte_size(op.result.type.dtype)
+            total += -(-size // workspace_byte_alignment) * workspace_byte_alignment
+    return total
+
+
+def _elements(dims: Iterable[SymExpr]) -> int | None:
+    total = 1
+    for d in dims:
+        if d.constant is None:
+            return None
+        total *= d.constant
+    return total
+
+
+def find_anchor_block(mod: Any) -> Stmt | None:
+    """The block with an init that computes most; None where no block has an init."""
+    blocks = [op for op in _op(mod).walk() if isinstance(op, tir.BlockOp) and op.init is not None]
+    if not blocks:
+        return None
+    return Stmt(max(blocks, key=lambda b: estimate_tir_flops(b) * _times(b, _op(mod))))
+
+
+def is_pure_function(func: Any) -> bool:
+    """Whether a function writes into none of its parameters and calls nothing that may have effects."""
+    return _first_effect(func) is None
+
+
+def assert_pure_function(func: Any) -> bool:
+    """True for a pure function. Raises `TiraxError` for others, and says what has an effect."""
+    effect = _first_effect(func)
+    if effect is not None:
+        raise TiraxError("the function is not pure", expected="no writes to parameters, no calls", found=effect.name)
+    return True
+
+
+def _first_effect(func: Any) -> Operation | None:
+    op = _op(func)
+    own = {inner.results[0] for inner in op.walk() if isinstance(inner, tir.AllocBufferOp)}
+    for inner in op.walk():
+        if isinstance(inner, tir.CallExternOp | tir.CallPackedOp | tir.AssertOp):
+            return inner
+        if isinstance(inner, tir.StoreOp) and inner.buffer not in own:
+            return inner
+    return None
+
+
+def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
+    """The innermost loop or block around all accesses of each buffer; None where that is the function itself."""
+    out: dict[Buffer, Stmt | None] = {}
+    for f in _functions(func):
+        users: dict[SSAValue, list[Operation]] = {}
+        for op in f.walk():
+            if isinstance(op, tir.LoadOp | tir.StoreOp | tir.BufferDataOp):
+                users.setdefault(op.buffer, []).append(op)
+        for buffer, found in users.items():
+            around = common_scopes([scopes_of(op, f) for op in found])
+            places = [op for op in around if isinstance(op, tir.ForOp | tir.BlockOp)]
+            out[Buffer(buffer)] = Stmt(places[-1]) if places else None
+    return out
+
+
+def get_block_access_region(block: Any, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
+    """The regions that a block reads, those that it writes, and those that it touches in ways that cannot be seen."""
+    body = cast(tir.BlockOp, _op(block)).body.block
+    read, written = accessed(body)
+    opaque = [b for b in read if b in written and any(isinstance(u.operation, tir.BufferDataOp) for u in b.uses)]
+    hidden: Accessed = {b: read[b] for b in opaque}
+    shown = ({b: d for b, d in found.items() if b not in hidden} for found in (read, written))
+    return [_regions(found) for found in (*shown, hidden)]
+
+
+def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
+    """The regions that a block reads and those that it writes; what is touched in hidden ways is in both."""
+    read, written = accessed(cast(tir.BlockOp, _op(block)).body.block)
+    return [_regions(read), _regions(written)]
+
+
+def _regions(found: Accessed) -> list[BufferRegion]:
+    out: list[BufferRegion] = []
+    for value, dims in found.items():
+        region: list[tuple[PrimExpr, PrimExpr]] = []
+        for whole, span in zip(cast(tir.BufferType, value.type).dims, dims, strict=True):
+            low, extent = (whole - whole, whole) if span is None else (span[0], span[1] - span[0] + 1)
+            region.append((from_sym(low), from_sym(extent)))
+        out.append(BufferRegion(Buffer(value), tuple(region)))
+    return out

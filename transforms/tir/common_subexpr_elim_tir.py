@@ -1,0 +1,150 @@
+"""`common-subexpr-elim-tir`: index arithmetic that is written several times gets a name.
+
+    load %A[%i * 16 + %j]; store %x, %B[%i * 16 + %j]   ->   %cse_v1 = let %i * 16 + %j; load %A[%cse_v1]; …
+
+A name stands in the innermost body that has all the places where it is used. What reads memory is computed anew each
+time, and so is a division, whose divisor may be 0 where it does not run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.names import name_of, set_name
+from ...ir.transform import Pass
+from .walk import functions, integer_type, remove_dead
+
+_ELIGIBLE = (tir.AddOp, tir.SubOp, tir.MulOp, tir.MinOp, tir.MaxOp)
+_DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.DivOp, tir.TruncModOp)
+_Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class CommonSubexprElimTIR(Pass):
+    """Name integer expressions that occur more than once, `cse_v1`, `cse_v2`, …, smaller ones first."""
+
+    name = "common-subexpr-elim-tir"
+    enable_cse_tir: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op) if self.enable_cse_tir else []:
+            _Eliminator(func).run()
+
+
+@dataclass
+class _Expression:
+    """An expression: its values in the program, the places where these stand, its size as a tree."""
+
+    size: int
+    values: dict[SSAValue, None] = field(default_factory=lambda: dict[SSAValue, None]())
+    parents: set[object] = field(default_factory=lambda: set[object]())
+    users: list[Operation] = field(default_factory=lambda: list[Operation]())
+
+
+class _Eliminator:
+    def __init__(self, func: tir.FuncOp):
+        self.func = func
+        self.found: dict[_Key, _Expression] = {}
+        self._keys: dict[SSAValue, tuple[_Key, int] | None] = {}
+
+    def run(self) -> None:
+        """Count all uses, then name what has several, smaller expressions first."""
+        for op in self.func.walk():
+            for operand in op.operands:
+                self._use(operand, op)
+        repeated = [e for e in self.found.values() if len(e.parents) > 1]
+        for number, expression in enumerate(sorted(repeated, key=lambda e: e.size), 1):
+            self._name(expression, f"cse_v{number}")
+        if repeated:
+            remove_dead(self.func)
+
+    def _key(self, value: SSAValue) -> tuple[_Key, int] | None:
+        """What identifies an expression as a tree, and its size; None for what is no eligible one."""
+        if value not in self._keys:
+            self._keys[value] = self._new_key(value)
+        return self._keys[value]
+
+    def _new_key(self, value: SSAValue) -> tuple[_Key, int] | None:
+        dtype = integer_type(value)
+        if not isinstance(value, OpResult) or dtype is None or bit_width(dtype) < 32:
+            return None
+        op = value.op
+        if not isinstance(op, _ELIGIBLE) and not (isinstance(op, _DIVISIONS) and _is_safe_divisor(op.operands[1])):
+            return None
+        parts: list[object] = []
+        size = 1
+        for operand in op.operands:
+            inner = self._key(operand)
+            owner = operand.owner
+            if inner is not None:
+                parts.append(inner[0])
+                size += inner[1]
+            elif isinstance(owner, tir.ConstOp):
+                parts.append((owner.value, owner.result.type))
+            elif isinstance(operand, OpResult) and not isinstance(owner, tir.LetOp):
+                return None
+            else:
+                parts.append(operand)
+        return (op.name, *parts), size
+
+    def _use(self, value: SSAValue, user: Operation) -> None:
+        key = self._key(value)
+        if key is None or user.parent is None:
+            return
+        expression = self.found.setdefault(key[0], _Expression(key[1]))
+        expression.values[value] = None
+        inside = self._key(user.results[0]) if len(user.results) == 1 else None
+        expression.parents.add((user, value) if inside is None else inside[0])
+        expression.users.append(user)
+
+    def _name(self, expression: _Expression, name: str) -> None:
+        places = [_path(user) for user in expression.users]
+        body, anchor = _common(places)
+        value = next(iter(expression.values))
+        let = tir.LetOp(_copy(value, body, anchor))
+        set_name(let.result, name)
+        body.insert_op_before(let, anchor)
+        for other in expression.values:
+            for use in list(other.uses):
+                if use.operation is not let:
+                    use.operation.operands[use.index] = let.result
+
+
+def _is_safe_divisor(value: SSAValue) -> bool:
+    return isinstance(value.owner, tir.ConstOp) and value.owner.py_value not in (0, -1)
+
+
+def _path(op: Operation) -> list[tuple[Block, Operation]]:
+    """The bodies around an operation with what of them it is in, outermost first."""
+    found: list[tuple[Block, Operation]] = []
+    current: Operation | None = op
+    while current is not None and current.parent is not None and not isinstance(current, tir.FuncOp):
+        found.append((current.parent, current))
+        current = current.parent_op()
+    return found[::-1]
+
+
+def _common(paths: list[list[tuple[Block, Operation]]]) -> tuple[Block, Operation]:
+    """The innermost body that has all places, and the first operation of it that has one."""
+    depth = 0
+    while all(len(p) > depth + 1 for p in paths) and len({p[depth + 1][0] for p in paths}) == 1:
+        depth += 1
+    body = paths[0][depth][0]
+    inside = {p[depth][1] for p in paths}
+    return body, next(op for op in body.ops if op in inside)
+
+
+def _copy(value: SSAValue, body: Block, anchor: Operation) -> SSAValue:
+    """The expression computed in front of `anchor`; what is named already keeps its name."""
+    if not isinstance(value, OpResult) or isinstance(value.op, tir.LetOp):
+        return value
+    new = value.op.clone({o: _copy(o, body, anchor) for o in value.op.operands})
+    set_name(new.results[0], name_of(value))
+    body.insert_op_before(new, anchor)
+    return new.results[0]

@@ -1,0 +1,183 @@
+"""`compact-buffer-allocation`: a buffer is as large as the part of it that is accessed.
+
+    for %i {                                          for %i {
+      %B = alloc_buffer : [128, 128]                    %B = alloc_buffer : [1, 16]
+      for %j to 16 {store %x, %B[%i, %j]}       ->      for %j to 16 {store %x, %B[%i - %i, %j]}
+    }                                                 }
+
+The part is an interval in each dimension, of constant or symbolic length, which begins where the first access of an
+iteration of the loops around the allocation is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntegerType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.relax.types import dims_attr
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
+from ...dialects.tir import BufferType
+from ...ir.affine import Materializer, expr_of
+from ...ir.regions import Interval, relaxed
+from ...ir.substitute import set_type
+from ...ir.transform import Pass
+from .walk import bind_loop, bound_expr, functions, inserter, remove_dead
+
+_Access = tir.LoadOp | tir.StoreOp | tir.MatchBufferOp | tir.RegionOp
+
+
+@dataclass(frozen=True)
+class CompactBufferAllocation(Pass):
+    """Shrink `tir.alloc_buffer` to what is accessed, and count the indices from where that begins.
+
+    Buffers with strides or an offset, buffers whose address is taken and those that are accessed by vectors stay.
+    """
+
+    name = "compact-buffer-allocation"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            changed = [_compact(inner) for inner in list(func.walk()) if isinstance(inner, tir.AllocBufferOp)]
+            if any(changed):
+                remove_dead(func)
+
+
+def _compact(alloc: tir.AllocBufferOp) -> bool:
+    """Shrink one buffer; whether it has changed."""
+    t = alloc.result.type
+    accesses = _accesses(alloc)
+    if accesses is None or not t.rank or t.explicit_strides is not None or t.elem_offset is not None:
+        return False
+    around = _Surroundings(alloc)
+    regions = [around.region(a) for a in accesses if not isinstance(a, tir.RegionOp)]
+    if not regions:
+        return False
+    parts = [_part(list(spans), whole, around.outer) for spans, whole in zip(zip(*regions, strict=True), t.dims)]
+    if all(part is None for part in parts):
+        return False
+    kept = [(Const(0, dim.dtype), dim) if part is None else part for part, dim in zip(parts, t.dims, strict=True)]
+    shape = dims_attr(extent for _, extent in kept)
+    new = BufferType(shape, t.dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, ArrayAttr([]))
+    set_type(alloc.result, new)
+    build = Materializer(inserter(alloc))
+    for access in accesses:
+        _shift(access, [first for first, _ in kept], build)
+    return True
+
+
+def _accesses(alloc: tir.AllocBufferOp) -> list[_Access] | None:
+    """All uses of a buffer; None where one is no access by scalars."""
+    found: list[_Access] = []
+    for use in alloc.result.uses:
+        op = use.operation
+        if not isinstance(op, _Access) or not all(isinstance(v.type, IntegerType) for v in _starts(op)):
+            return None
+        found.append(op)
+    return found
+
+
+def _starts(op: _Access) -> list[SSAValue]:
+    return list(op.indices if isinstance(op, tir.LoadOp | tir.StoreOp) else op.starts)
+
+
+class _Surroundings:
+    """What is known around an allocation: the ranges of the loops outside and inside of it."""
+
+    def __init__(self, alloc: tir.AllocBufferOp):
+        self.scope = cast(Operation, alloc.parent_op())
+        self.outer = Analyzer()
+        self._bounds: dict[SSAValue, Interval | None] = {}
+        self._memo: dict[SSAValue, SymExpr] = {}
+        above: list[tir.ForOp] = []
+        op: Operation | None = self.scope
+        while op is not None:
+            above += [op] if isinstance(op, tir.ForOp) else []
+            op = op.parent_op()
+        for loop in reversed(above):
+            bind_loop(self.outer, loop)
+
+    def region(self, access: _Access) -> list[Interval | None]:
+        """The interval of each index over all loops inside of the scope of the allocation."""
+        inner: list[Operation] = []
+        op = access.parent_op()
+        while op is not None and op is not self.scope:
+            inner.append(op)
+            op = op.parent_op()
+        for op in reversed(inner):
+            self._bind(op)
+        extents = access.extents if isinstance(access, tir.MatchBufferOp) else None
+        found: list[Interval | None] = []
+        for d, start in enumerate(_starts(access)):
+            span = self._outside(self._expr(start))
+            found.append(span if span is None or extents is None else (span[0], span[1] + extents[d] - 1))
+        return found
+
+    def _bind(self, op: Operation) -> None:
+        if isinstance(op, tir.ForOp) and op.loop_var not in self._bounds:
+            least = bound_expr(op.min)
+            first, last = self._outside(least), self._outside(least + bound_expr(op.extent) - 1)
+            self._bounds[op.loop_var] = None if first is None or last is None else (first[0], last[1])
+        elif isinstance(op, tir.BlockOp):
+            for var, binding in zip(op.iter_vars, op.bindings, strict=True):
+                self._bounds[var] = self._outside(self._expr(binding))
+
+    def _expr(self, value: SSAValue) -> SymExpr:
+        return expr_of(value, self._memo)
+
+    def _outside(self, e: SymExpr) -> Interval | None:
+        """The range of an expression in terms of what is known where the allocation stands."""
+        span = relaxed(e, self._bounds)
+        return None if span is None or any(self._is_inside(v) for end in span for v in end.free_vars()) else span
+
+    def _is_inside(self, variable: Var) -> bool:
+        value = variable.value
+        if value is None:
+            return False
+        owner = value.owner
+        if not isinstance(value, BlockArgument) or not isinstance(owner, Block):
+            return self.scope.is_ancestor(cast(Operation, owner))
+        parent = owner.parent_op()
+        return parent is not None and parent is not self.scope and self.scope.is_ancestor(parent)
+
+
+def _part(spans: list[Interval | None], whole: SymExpr, outer: Analyzer) -> Interval | None:
+    """(first, extent) of what is accessed of a dimension; None for all of it."""
+    known = [s for s in spans if s is not None]
+    if len(known) < len(spans):
+        return None
+    first, last = known[0]
+    for low, high in known[1:]:
+        first, last = _least(first, low), _greatest(last, high)
+    extent = outer.simplify(last - first + 1)
+    if extent == whole or any(v.value is not None for v in extent.free_vars()):
+        return None
+    if outer.bounds(whole - extent).low < 0 and (extent.constant is None or whole.constant is not None):
+        return None
+    return first, Const(extent.constant, whole.dtype) if extent.constant is not None else extent
+
+
+def _least(a: SymExpr, b: SymExpr) -> SymExpr:
+    difference = (a - b).constant
+    return minimum(a, b) if difference is None else a if difference <= 0 else b
+
+
+def _greatest(a: SymExpr, b: SymExpr) -> SymExpr:
+    difference = (a - b).constant
+    return maximum(a, b) if difference is None else a if difference >= 0 else b
+
+
+def _shift(op: _Access, firsts: list[SymExpr], build: Materializer) -> None:
+    insert = inserter(op)
+    offset = 2 if isinstance(op, tir.StoreOp) else 1
+    for d, (start, first) in enumerate(zip(_starts(op), firsts, strict=True)):
+        if first.constant == 0:
+            continue
+        moved = tir.SubOp(start, build(first, cast(IntegerType, start.type)))
+        insert(moved)
+        op.operands[offset + d] = moved.result

@@ -1,0 +1,194 @@
+"""`flatten-buffer`: every buffer has one dimension, every access one index.
+
+Parameters keep their types (they say how the function is called): a flat view of each is declared at the head. Index
+arithmetic is simplified as symbolic expressions on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, VectorType, i64
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.dtypes import lanes_of, scalar_of
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Const, SymExpr, add, mul, product
+from ...dialects.tir import BufferType
+from ...ir.affine import Materializer, expr_of
+from ...ir.tir_calls import note_call_sizes
+from ...ir.transform import Pass
+from .walk import erase_with_tree, functions, inserter, integer_type, remove_dead
+
+
+def is_flat(t: BufferType) -> bool:
+    """Whether a buffer has one dimension, is compact and begins at its first element."""
+    return t.rank == 1 and t.explicit_strides is None and t.elem_offset is None
+
+
+@dataclass(frozen=True)
+class FlattenBuffer(Pass):
+    """`load %A[%i, %j]` of a buffer [n, 128] -> `load %A_flat[%i * 128 + %j]`.
+
+    The pointer of a parameter is taken to be that of its first element, so its offset is not added.
+    """
+
+    name = "flatten-buffer"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        note_call_sizes(op)
+        for func in functions(op):
+            for buffer in _buffers(func):
+                t = cast(BufferType, buffer.type)
+                if is_flat(t):
+                    _simplify_indices(buffer)
+                else:
+                    _flatten(buffer, t)
+            remove_dead(func)
+
+
+def _buffers(func: tir.FuncOp) -> list[SSAValue]:
+    """Parameters from last to first: each puts its view at the head of the function, so they stand in order there."""
+    found: list[SSAValue] = list(func.buffer_params)[::-1]
+    for op in func.walk():
+        found += [r for r in op.results if isinstance(r.type, BufferType)]
+    return found
+
+
+def _size(t: BufferType) -> SymExpr:
+    """The number of elements from the first to the last."""
+    strides = t.explicit_strides
+    if strides is None:
+        return product(t.dims)
+    last: SymExpr = Const(1, i64)
+    for extent, stride in zip(t.dims, strides, strict=True):
+        last = add(last, mul(add(extent, -1), stride))
+    return last
+
+
+def _accesses(buffer: SSAValue) -> list[tir.LoadOp | tir.StoreOp]:
+    users = [use.operation for use in buffer.uses]  # one without a block was built and never placed
+    return [op for op in users if isinstance(op, tir.LoadOp | tir.StoreOp) and op.parent is not None]
+
+
+def _simplify_indices(buffer: SSAValue) -> None:
+    """Write the indices of a flat buffer anew, where they are sums."""
+    for access in _accesses(buffer):
+        position = len(access.operands) - 1
+        index = access.operands[position]
+        dtype = integer_type(index)
+        if dtype is not None and isinstance(index.owner, tir.BinaryExpr):
+            access.operands[position] = Materializer(inserter(access))(expr_of(index), dtype)
+
+
+def _flatten(buffer: SSAValue, t: BufferType) -> None:
+    accesses = _accesses(buffer)
+    flat = _flat_value(buffer, t)
+    set_name(flat, name_of(buffer))
+    for access in accesses:
+        _rewrite(access, flat, t, is_parameter=isinstance(buffer, BlockArgument))
+    if isinstance(buffer, BlockArgument):
+        return
+    for use in list(buffer.uses):
+        use.operation.operands[use.index] = flat
+    erase_with_tree(cast(Operation, buffer.owner))
+
+
+def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
+    """The flat buffer in place of another one; a view of a parameter is declared at the head of the function."""
+    flat_type = t.with_shape([_size(t)])
+    owner = buffer.owner
+    if isinstance(buffer, BlockArgument):
+        data = tir.BufferDataOp(buffer)
+        new: Operation = tir.DeclBufferOp(data.result, flat_type)
+        first = buffer.block.first_op
+        if first is None:
+            buffer.block.add_ops([data, new])
+        else:
+            buffer.block.insert_ops_before([data, new], first)
+        return new.results[0]
+    if isinstance(owner, tir.DeclBufferOp):
+        new = tir.DeclBufferOp(owner.data, flat_type)
+    elif isinstance(owner, tir.AllocConstOp):
+        new = owner.clone()
+        new.results[0]._type = flat_type  # pyright: ignore[reportPrivateUsage]
+    elif isinstance(owner, tir.AllocBufferOp):
+        new = tir.AllocBufferOp(t.with_shape([add(_size(t), t.elem_offset or 0)]))
+    else:
+        raise UnsupportedError(f"a buffer made by '{buffer.owner}' cannot be flattened")
+    cast(Block, owner.parent).insert_op_before(new, owner)
+    return new.results[0]
+
+
+def _rewrite(access: Operation, flat: SSAValue, t: BufferType, is_parameter: bool) -> None:
+    block = cast(Block, access.parent)
+
+    def insert(op: Operation) -> None:
+        block.insert_op_before(op, access)
+
+    assert isinstance(access, tir.LoadOp | tir.StoreOp)
+    index = _linear(list(access.indices), t, Materializer(insert), insert, is_parameter)
+    if isinstance(access, tir.LoadOp):
+        new: Operation = tir.LoadOp(flat, [index])
+        set_name(new.results[0], name_of(access.result))
+        insert(new)
+        access.result.replace_all_uses_with(new.results[0])
+    else:
+        insert(tir.StoreOp(access.value, flat, [index]))
+    erase_with_tree(access)
+
+
+def _linear_lanes(
+    indices: list[SSAValue],
+    t: BufferType,
+    build: Materializer,
+    insert: Callable[[Operation], object],
+    is_parameter: bool,
+) -> SSAValue:
+    """`[%i, %v]`, `%v` any vector -> `%v * stride + broadcast(%i * …)`."""
+    lanes = indices[-1]
+    element, count = cast(IntegerType, scalar_of(lanes.type)), lanes_of(lanes.type)
+    zero = build(Const(0, element))
+    rest = _linear([*indices[:-1], zero], t, build, insert, is_parameter)
+    if rest.type != element:
+        insert(narrowed := tir.CastOp(rest, element))
+        rest = narrowed.result
+    insert(step := tir.BroadcastOp(build(t.layout_strides()[-1], element), count))
+    insert(scaled := tir.MulOp(lanes, step.result))
+    insert(start := tir.BroadcastOp(rest, count))
+    insert(total := tir.AddOp(scaled.results[0], start.result))
+    return total.results[0]
+
+
+def _linear(
+    indices: list[SSAValue],
+    t: BufferType,
+    build: Materializer,
+    insert: Callable[[Operation], object],
+    is_parameter: bool,
+) -> SSAValue:
+    strides = t.layout_strides()
+    lanes: tir.RampOp | None = None
+    if indices and isinstance(indices[-1].type, VectorType):
+        ramp = indices[-1].owner
+        if not isinstance(ramp, tir.RampOp):
+            return _linear_lanes(indices, t, build, insert, is_parameter)
+        lanes = ramp
+        indices = [*indices[:-1], ramp.base]
+    total: SymExpr = Const(0, cast(IntegerType, indices[-1].type) if indices else i64)
+    for index, stride in zip(indices, strides, strict=True):
+        total = add(total, mul(expr_of(index), stride))
+    if t.elem_offset is not None and not is_parameter:
+        total = add(total, t.elem_offset)
+    base = build(total)
+    if lanes is None:
+        return base
+    stride = build(mul(expr_of(lanes.stride), strides[-1]), cast(IntegerType, base.type))
+    new = tir.RampOp(base, stride, lanes.result.type.get_shape()[0])
+    insert(new)
+    return new.result

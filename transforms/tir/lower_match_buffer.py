@@ -1,0 +1,115 @@
+"""`lower-match-buffer`: regions that have a name become accesses of the buffers themselves.
+
+%B = match_buffer %A[%s : 4];  load %B[%i]     ->     load %A[%s + %i]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.dtypes import lanes_of
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Const, SymExpr
+from ...ir.matched_buffers import matched_address, replace_layout_variables
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from .walk import erase_with_tree, functions, inserter
+
+
+@dataclass(frozen=True)
+class LowerMatchBuffer(Pass):
+    """Replace accesses of what `tir.match_buffer` makes by accesses of its source.
+
+    Where the matched buffer has fewer dimensions the leading ones of the source are meant. Variables among its strides,
+    its offset and its extents become what they are in the source.
+    """
+
+    name = "lower-match-buffer"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            for inner in list(func.walk()):
+                if isinstance(inner, tir.MatchBufferOp):
+                    _lower(inner)
+
+
+def _lower(match: tir.MatchBufferOp) -> None:
+    replace_layout_variables(match)
+    for use in list(match.result.uses):
+        user = use.operation
+        insert = inserter(user)
+        if isinstance(user, tir.LoadOp):
+            new: Operation = tir.LoadOp(match.source, _shifted(match, list(user.indices), user))
+            set_name(new.results[0], name_of(user.result))
+            user.result.replace_all_uses_with(new.results[0])
+        elif isinstance(user, tir.StoreOp):
+            new = tir.StoreOp(user.value, match.source, _shifted(match, list(user.indices), user))
+        elif isinstance(user, tir.RegionOp):
+            new = type(user)(match.source, _shifted(match, list(user.starts), user), _extents(match, user.extents))
+        elif isinstance(user, tir.BufferDataOp):
+            new = matched_address(match, insert)
+            user.result.replace_all_uses_with(new.results[0])
+        elif isinstance(user, tir.MatchBufferOp):
+            starts = _shifted(match, list(user.starts), user)
+            new = tir.MatchBufferOp(match.source, starts, _extents(match, user.extents), user.result.type)
+            set_name(new.results[0], name_of(user.result))
+            user.result.replace_all_uses_with(new.results[0])
+        else:
+            raise UnsupportedError(
+                f"a matched buffer is used by '{user.name}'",
+                location=location_of(user),
+                expected="loads, stores and addresses",
+            )
+        insert(new)
+        erase_with_tree(user)
+        if isinstance(new, tir.MatchBufferOp):
+            _lower(new)
+    erase_with_tree(match)
+
+
+def _extents(match: tir.MatchBufferOp, extents: list[SymExpr]) -> list[SymExpr]:
+    missing = len(match.starts) - len(extents)
+    return [Const(1, e.dtype) for e in match.extents[:missing]] + extents
+
+
+def _shifted(match: tir.MatchBufferOp, indices: list[SSAValue], user: Operation) -> list[SSAValue]:
+    """The indices into the source; dimensions that the matched buffer lacks are the leading ones."""
+    insert = inserter(user)
+    missing = len(match.starts) - len(indices)
+    out: list[SSAValue] = list(match.starts[:missing])
+    for start, index in zip(match.starts[missing:], indices, strict=True):
+        is_zero = isinstance(start.owner, tir.ConstOp) and start.owner.py_value == 0
+        out.append(_converted(index, start, insert) if is_zero else _plus(start, index, insert))
+    return out
+
+
+def _converted(index: SSAValue, start: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
+    """The index in the integer type of `start`, each lane of it where it is a vector."""
+    wanted = tir.with_lanes(start.type, index.type)
+    if index.type == wanted:
+        return index
+    insert(made := tir.CastOp(index, wanted))
+    return made.result
+
+
+def _plus(start: SSAValue, index: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
+    """`start + index`; of consecutive lanes the first moves."""
+    if isinstance(index.owner, tir.RampOp):
+        ramp = index.owner
+        base, stride = _plus(start, ramp.base, insert), _converted(ramp.stride, start, insert)
+        insert(moved := tir.RampOp(base, stride, lanes_of(index.type)))
+        return moved.result
+    lanes = lanes_of(index.type)
+    index = _converted(index, start, insert)
+    if lanes > 1:
+        insert(each := tir.BroadcastOp(start, lanes))
+        start = each.result
+    insert(total := tir.AddOp(start, index))
+    return total.results[0]

@@ -1,0 +1,98 @@
+"""`lower-opaque-block`: blocks become what they do.
+
+A predicate becomes `tir.if`; what a block reads and writes is forgotten; its buffers are allocated where it stands. A
+loop that runs once is its body. Annotations of a loop or block that begin with `pragma_` become a `tir.attr` around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, i32
+from xdsl.ir import Attribute, Block, Operation, Region
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...ir.affine import Materializer
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from .walk import bound_expr, erase_with_tree, functions, inline_before, inserter
+
+PRAGMA = "pragma_"
+
+
+@dataclass(frozen=True)
+class LowerOpaqueBlock(Pass):
+    """`tir.block "C" () where %p {S}` -> `tir.if %p {S}`.
+
+    Run `convert-blocks-to-opaque` before. Raises `UnsupportedError` for a block that has iterators.
+    """
+
+    name = "lower-opaque-block"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            for inner in reversed(list(func.walk())):
+                if isinstance(inner, tir.BlockOp):
+                    _lower_block(inner)
+                elif isinstance(inner, tir.ForOp):
+                    _lower_loop(inner)
+
+
+def _lower_block(block: tir.BlockOp) -> None:
+    if block.bindings or block.init is not None:
+        what = "iterators" if block.bindings else "an init region"
+        raise UnsupportedError(
+            f'block "{block.block_name.data}" has {what}',
+            location=location_of(block),
+            hint="run lower-init-block and convert-blocks-to-opaque before",
+        )
+    _note(block, block.annotations)
+    for region in (*block.reads, *block.writes):
+        erase_with_tree(region)
+    if block.predicate is None:
+        inline_before(block.body.block, block)
+    else:
+        inserter(block)(tir.IfOp(block.predicate, Region(block.body.detach_block(block.body.block))))
+    erase_with_tree(block)
+
+
+def _lower_loop(loop: tir.ForOp) -> None:
+    if loop.annotations is not None and loop.annotations.data:
+        rest = _note(loop, loop.annotations)
+        loop.properties.pop("annotations")
+        if rest:
+            loop.properties["annotations"] = DictionaryAttr(rest)
+    elif loop.thread is None and bound_expr(loop.extent).constant == 1:
+        build = Materializer(inserter(loop))
+        first = build(bound_expr(loop.min), cast(IntegerType, loop.loop_var.type))
+        loop.loop_var.replace_all_uses_with(first)
+        inline_before(loop.body.block, loop)
+        erase_with_tree(loop)
+
+
+def _note(op: Operation, annotations: DictionaryAttr | None) -> dict[str, Attribute]:
+    """Put the pragmas among annotations around `op`, the first one outermost; gives the other annotations."""
+    found = {} if annotations is None else dict(annotations.data)
+    pragmas = {k: found.pop(k) for k in list(found) if k.startswith(PRAGMA)}
+    inner = op
+    for key, value in reversed(pragmas.items()):
+        body, constant = Block(), _note_value(value)
+        around = tir.AttrOp(key, constant.results[0], Region(body))
+        insert = inserter(inner)
+        insert(constant)
+        insert(around)
+        inner.detach()
+        body.add_op(inner)
+        inner = around
+    return found
+
+
+def _note_value(value: Attribute) -> Operation:
+    if isinstance(value, StringAttr):
+        return tir.StringImmOp(value.data)
+    if isinstance(value, IntegerAttr):
+        return tir.ConstOp(value.value.data, i32)
+    raise UnsupportedError("a pragma is a number or a text", found=str(value))

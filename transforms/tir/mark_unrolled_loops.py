@@ -1,0 +1,19 @@
+"""`mark-unrolled-loops`: what `unroll-loop` decides, without the writing: loops get the kind `unrolled`.
+
+The lowering writes such loops out while it knows the values of the loop variables; the program stays small until then.
+A vectorized loop counts as one step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .unroll_loop import UnrollLoop
+
+
+@dataclass(frozen=True)
+class MarkUnrolledLoops(UnrollLoop):
+    """Mark loops that `pragma_auto_unroll_max_step` allows to unroll; the options are those of `unroll-loop`."""
+
+    name = "mark-unrolled-loops"
+    only_mark: bool = True

@@ -1,0 +1,223 @@
+"""`plan-and-update-buffer-allocation-location`: a buffer is allocated where it is used, not before.
+
+    %B = alloc_buffer                     for %i {
+    for %i {                        ->      tir.block "" () {
+      … uses %B …                             %B = alloc_buffer
+    }                                         … uses %B …
+
+The place is the innermost loop or block around all accesses. A loop gets a block around its body that holds the buffer.
+Unlike TVM's pass it looks for itself whether iterations hand something on to each other through the buffer: then it
+stays outside of the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...ir.regions import Accessed, accessed, infer_regions
+from ...ir.transform import Pass
+from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, remove_dead
+
+_CARRYING = (tir.IterKind.SCAN, tir.IterKind.OPAQUE)
+_ABOVE: dict[str, tuple[str, ...]] = {
+    "shared": ("threadIdx", "vthread"),
+    "global": ("threadIdx", "vthread", "blockIdx"),
+}
+"""Memory that threads share stays outside of loops over these threads."""
+
+
+@dataclass(frozen=True)
+class PlanAndUpdateBufferAllocationLocation(Pass):
+    """Move `tir.alloc_buffer` to the innermost loop or block around all accesses of the buffer."""
+
+    name = "plan-and-update-buffer-allocation-location"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            allocs = [inner for inner in func.walk() if isinstance(inner, tir.AllocBufferOp)]
+            if allocs:
+                _Planner().run(func, allocs)
+
+
+class _Planner:
+    """Moves the buffers of one function; what loops access is looked up once."""
+
+    def __init__(self) -> None:
+        self._accessed: dict[tir.ForOp, tuple[Accessed, Accessed]] = {}
+        self._made: dict[tir.ForOp, tir.BlockOp] = {}
+
+    def run(self, func: tir.FuncOp, allocs: list[tir.AllocBufferOp]) -> None:
+        targets = [(alloc, self._target(alloc)) for alloc in allocs]
+        for alloc, target in targets:
+            if target is not None:
+                self._move(alloc, target)
+        for block in blocks_inside_out(func):
+            if block in self._made.values():
+                infer_regions(block)
+        remove_dead(func)
+
+    def _target(self, alloc: tir.AllocBufferOp) -> tir.ForOp | tir.BlockOp | None:
+        """The innermost place that is allowed; None where the buffer stays where it is."""
+        users = [use.operation for use in alloc.result.uses]
+        users = [op for op in users if not isinstance(op, tir.RegionOp)]
+        if not users or not all(isinstance(op, tir.LoadOp | tir.StoreOp | tir.MatchBufferOp) for op in users):
+            return None
+        found: tir.ForOp | tir.BlockOp | None = None
+        for scope in common_scopes([scopes_of(op, alloc.parent_op()) for op in users]):
+            if isinstance(scope, tir.WhileOp) or (isinstance(scope, tir.ForOp) and self._carries(scope, alloc.result)):
+                break
+            if isinstance(scope, tir.ForOp | tir.BlockOp):
+                found = scope
+        return found
+
+    def _carries(self, loop: tir.ForOp, buffer: SSAValue) -> bool:
+        """Whether an iteration may read what an earlier one has written, or threads of the loop share the buffer."""
+        if loop.thread is not None and loop.thread.data.startswith(_ABOVE.get(_scope(buffer), ())):
+            return True
+        if loop not in self._accessed:
+            self._accessed[loop] = accessed(loop.body.block)
+        read, written = (found.get(buffer) for found in self._accessed[loop])
+        accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
+        if written is None or (accesses and isinstance(accesses[0], tir.LoadOp)):
+            return True
+        if any(_is_conditional(op, loop) for op in accesses if isinstance(op, tir.StoreOp)):
+            return True
+        analyzer = _bounds_around(loop.body.block)
+        extents = cast(tir.BufferType, buffer.type).dims
+        for r, w, extent in zip(read or (), written, extents, strict=False):
+            if r is None or any(_is_data_of(v, loop) for v in (*r[0].free_vars(), *r[1].free_vars())):
+                r = (Const(0, extent.dtype), extent - 1)
+            if w is not None and not _covers(analyzer, w, r):
+                return True
+        return _is_carried_by_iterators(accesses, loop)
+
+    def _move(self, alloc: tir.AllocBufferOp, target: tir.ForOp | tir.BlockOp) -> None:
+        block = self._block_in(target) if isinstance(target, tir.ForOp) else target
+        alloc.detach()
+        for use in list(alloc.result.uses):
+            region = use.operation
+            if isinstance(region, tir.RegionOp) and cast(Operation, region.parent_op()).is_ancestor(block):
+                erase_with_tree(region)
+        body = block.body.block
+        last = next((op for op in reversed(list(body.ops)) if isinstance(op, tir.RegionOp)), None)
+        anchor = body.first_op if last is None else last.next_op
+        while isinstance(anchor, tir.AllocBufferOp):
+            anchor = anchor.next_op
+        if anchor is None:
+            body.add_op(alloc)
+        else:
+            body.insert_op_before(alloc, anchor)
+
+    def _block_in(self, loop: tir.ForOp) -> tir.BlockOp:
+        """A block around the body of a loop, without iterators."""
+        if loop not in self._made:
+            old, new = loop.body.block, Block()
+            for op in list(old.ops):
+                op.detach()
+                new.add_op(op)
+            self._made[loop] = tir.BlockOp("", [], Region(new))
+            old.add_op(self._made[loop])
+        return self._made[loop]
+
+
+def _scope(buffer: SSAValue) -> str:
+    """The kind of memory, without what comes after a dot: `shared.dyn` is shared."""
+    return cast(tir.BufferType, buffer.type).scope.data.partition(".")[0]
+
+
+def scopes_of(op: Operation, outermost: Operation | None) -> list[Operation]:
+    """What is around an operation, outermost first, without the scope of the allocation."""
+    found: list[Operation] = []
+    parent = op.parent_op()
+    while parent is not None and parent is not outermost:
+        found.append(parent)
+        parent = parent.parent_op()
+    return found[::-1]
+
+
+def common_scopes(paths: list[list[Operation]]) -> list[Operation]:
+    first, *others = paths
+    for depth, scope in enumerate(first):
+        if any(len(path) <= depth or path[depth] is not scope for path in others):
+            return first[:depth]
+    return first
+
+
+def _depends(value: SSAValue, variable: SSAValue) -> bool:
+    """Whether a value is computed from `variable`, through iterators of blocks, too."""
+    seen: set[SSAValue] = set()
+    todo = [value]
+    while todo:
+        current = todo.pop()
+        if current is variable:
+            return True
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, BlockArgument):
+            block = current.block.parent_op()
+            if isinstance(block, tir.BlockOp):
+                todo.append(block.bindings[current.index])
+        elif isinstance(current.owner, Operation):
+            todo.extend(current.owner.operands)
+    return False
+
+
+def _is_conditional(store: Operation, loop: tir.ForOp) -> bool:
+    """Whether it depends on the loop variable if a store runs: a branch, or an init of a reduction over the loop."""
+    op = store.parent_op()
+    while op is not None and op is not loop:
+        parent = op.parent_op()
+        conditions: list[SSAValue] = []
+        if isinstance(op, tir.IfOp):
+            conditions = [op.cond]
+        elif isinstance(op, tir.InitOp) and isinstance(parent, tir.BlockOp):
+            conditions = [b for b, k in zip(parent.bindings, parent.kinds, strict=True) if k is tir.IterKind.REDUCE]
+        if any(_depends(c, loop.loop_var) for c in conditions):
+            return True
+        op = parent
+    return False
+
+
+def _is_carried_by_iterators(accesses: list[tir.LoadOp | tir.StoreOp], loop: tir.ForOp) -> bool:
+    """Whether a block that accesses the buffer says of the loop that its order matters."""
+    blocks: set[tir.BlockOp] = set()
+    for access in accesses:
+        op = access.parent_op()
+        while op is not None and op is not loop:
+            if isinstance(op, tir.BlockOp):
+                blocks.add(op)
+            op = op.parent_op()
+    rows = [row for block in blocks for row in zip(block.bindings, block.kinds, strict=True)]
+    return any(kind in _CARRYING and _depends(binding, loop.loop_var) for binding, kind in rows)
+
+
+def _is_data_of(variable: Var, loop: tir.ForOp) -> bool:
+    """Whether a variable stands for a value that is computed in a loop."""
+    owner = None if variable.value is None else variable.value.owner
+    return isinstance(owner, Operation) and loop.is_ancestor(owner)
+
+
+def _bounds_around(body: Block) -> Analyzer:
+    """What is known of the loop variables and iterators around a body."""
+    analyzer = Analyzer()
+    for op in [*scopes_of(cast(Operation, body.parent_op()), None), body.parent_op()]:
+        if isinstance(op, tir.ForOp):
+            bind_loop(analyzer, op)
+        elif isinstance(op, tir.BlockOp):
+            for var, low, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
+                last = analyzer.bounds(low + extent - 1).high
+                analyzer.bind(Var(var, cast(IntegerType, var.type)), analyzer.bounds(low).low, last)
+    return analyzer
+
+
+def _covers(analyzer: Analyzer, outer: tuple[SymExpr, SymExpr], inner: tuple[SymExpr, SymExpr]) -> bool:
+    return analyzer.bounds(inner[0] - outer[0]).low >= 0 and analyzer.bounds(outer[1] - inner[1]).low >= 0

@@ -1,0 +1,92 @@
+"""`remove-no-op`: what has no effect goes: empty loops and branches, unused names and buffers, evaluated constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+from xdsl.traits import is_side_effect_free
+
+from ...dialects import tir
+from ...ir.prim_expr import same_tree
+from ...ir.transform import Pass
+from .walk import bound_expr, erase_with_tree, functions, inserter, remove_dead
+
+
+@dataclass(frozen=True)
+class RemoveNoOp(Pass):
+    """Remove statements without effect, inner ones first.
+
+    A store of what stands there already is one, and so are the stores into a buffer that nothing reads.
+    """
+
+    name = "remove-no-op"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            remove_dead(func)
+            for inner in reversed(list(func.walk())[1:]):
+                if inner.parent is None:
+                    continue
+                if _is_no_op(inner):
+                    erase_with_tree(inner)
+                elif isinstance(inner, tir.IfOp) and _is_empty(inner.then_region):
+                    _turn_around(inner)
+            remove_dead(func)
+
+
+def _is_no_op(op: Operation) -> bool:
+    if isinstance(op, tir.ForOp):
+        return bound_expr(op.extent).constant == 0 or _is_empty(op.body)
+    if isinstance(op, tir.IfOp):
+        return _is_empty(op.then_region) and _is_empty(op.else_region)
+    if isinstance(op, tir.AttrOp):
+        return _is_empty(op.body)
+    if isinstance(op, tir.EvaluateOp):
+        return _is_pure(op.value.owner)
+    if isinstance(op, tir.LetOp):
+        return op.result.first_use is None and _is_pure(op.value.owner)
+    if isinstance(op, tir.StoreOp):
+        return _keeps_what_is_there(op) or _is_never_read(op)
+    return isinstance(op, tir.AllocBufferOp) and op.result.first_use is None
+
+
+def _turn_around(branch: tir.IfOp) -> None:
+    """`if c {} else {S}` -> `if not c {S}`"""
+    insert = inserter(branch)
+    opposite = tir.NotOp(branch.cond)
+    insert(opposite)
+    side = branch.else_region.detach_block(branch.else_region.block)
+    insert(tir.IfOp(opposite.result, Region(side)))
+    erase_with_tree(branch)
+
+
+def _is_empty(region: Region) -> bool:
+    """Whether only expressions stand in a region."""
+    return region.first_block is None or all(_is_pure(op) for op in region.block.ops)
+
+
+def _is_pure(owner: Operation | Block) -> bool:
+    return isinstance(owner, Block | tir.LoadOp) or is_side_effect_free(owner)
+
+
+def _keeps_what_is_there(op: tir.StoreOp) -> bool:
+    """`A[i] = A[i]`, where nothing is stored between the two."""
+    source = op.value.owner
+    if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or source.parent is not op.parent:
+        return False
+    between = source.next_op
+    while between is not None and between is not op:
+        if not _is_pure(between):
+            return False
+        between = between.next_op
+    return all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True))
+
+
+def _is_never_read(op: tir.StoreOp) -> bool:
+    """Whether a buffer of the function itself is only stored into."""
+    if not isinstance(op.buffer.owner, tir.AllocBufferOp):
+        return False
+    return all(isinstance(use.operation, tir.StoreOp) for use in op.buffer.uses)

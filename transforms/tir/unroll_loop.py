@@ -1,0 +1,147 @@
+"""`unroll-loop`: loops are written out, where that was asked for and does not become too long.
+
+Written out are loops of kind `unrolled`, and serial ones of constant extent that make no more than `auto_max_step`
+statements: the innermost loops first, then those around them as long as no loop remains inside. Inside of
+`tir.attr "pragma_auto_unroll_max_step" %n {…}` the limit is `n`, and inside of `tir.attr "pragma_unroll_explicit" %b`
+loops that were found by counting are written out where b is not 0, else only marked as `unrolled`. These attributes go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.sym.expr import SymExpr
+from ...dialects.tir import ForKind
+from ...ir.affine import Materializer
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from .options import configured
+from .walk import bound_expr, erase_with_tree, functions, inline_before, inserter
+
+MAX_STEP, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
+
+
+@dataclass(frozen=True)
+class UnrollLoop(Pass):
+    """Write loops out. The options are those of TVM's `tir.UnrollLoop`; `only_mark` leaves the writing to the lowering.
+
+    With `only_mark` a vectorized loop counts as one step, too: TVM has made vectors of it when it comes here.
+
+    Raises `UnsupportedError` for a loop of kind `unrolled` whose extent is no constant.
+    """
+
+    name = "unroll-loop"
+    auto_max_step: int = 0
+    auto_max_depth: int = 8
+    auto_max_extent: int = 0
+    explicit_unroll: bool = True
+    only_mark: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            _Unroller(configured(self, "tir.UnrollLoop")).block(func.body.block)
+
+
+@dataclass
+class _Size:
+    """How long a piece of program is: statements, loops written out and loops left inside of each other."""
+
+    steps: int = 0
+    unrolled: int = 0
+    loops: int = 0
+
+    def then(self, other: _Size) -> _Size:
+        """Both, one after the other."""
+        return _Size(self.steps + other.steps, max(self.unrolled, other.unrolled), max(self.loops, other.loops))
+
+
+class _Unroller:
+    def __init__(self, options: UnrollLoop):
+        self.options = options
+
+    def block(self, block: Block) -> _Size:
+        total = _Size()
+        for op in list(block.ops):
+            total = total.then(self._statement(op))
+        return total
+
+    def _statement(self, op: Operation) -> _Size:
+        if isinstance(op, tir.StoreOp | tir.EvaluateOp):
+            return _Size(1)
+        if isinstance(op, tir.ForOp):
+            return self._loop(op)
+        if isinstance(op, tir.AttrOp) and op.key.data in (MAX_STEP, EXPLICIT):
+            return self._pragma(op)
+        total = _Size()
+        for region in op.regions:
+            for block in region.blocks:
+                total = total.then(self.block(block))
+        return total
+
+    def _pragma(self, note: tir.AttrOp) -> _Size:
+        """The body of a note with other options; the note goes."""
+        value = bound_expr(note.value).constant
+        if value is None:
+            raise UnsupportedError(f"{note.key.data} is no constant", location=location_of(note))
+        outer = self.options
+        changed = {"auto_max_step": value} if note.key.data == MAX_STEP else {"explicit_unroll": bool(value)}
+        self.options = replace(outer, **changed)
+        size = self.block(note.body.block)
+        self.options = outer
+        inline_before(note.body.block, note)
+        erase_with_tree(note)
+        return size
+
+    def _loop(self, loop: tir.ForOp) -> _Size:
+        size = self.block(loop.body.block)
+        options = self.options
+        if options.only_mark and loop.kind is ForKind.VECTORIZED:
+            return size
+        count = bound_expr(loop.extent).constant
+        if loop.kind is ForKind.UNROLLED:
+            if count is None:
+                raise UnsupportedError(
+                    "a loop that is no constant number of iterations long cannot be unrolled",
+                    location=location_of(loop),
+                    expected="a constant extent",
+                    found=loop.extent,
+                )
+            unroll = True
+        else:
+            unroll = self._is_short(loop, count, size)
+        if not unroll or count is None:
+            size.loops += 1
+            return size
+        if (options.explicit_unroll or (count <= options.auto_max_extent == 1)) and not options.only_mark:
+            write_out(loop, count)
+        else:
+            loop.properties["kind_attr"] = StringAttr(ForKind.UNROLLED.value)
+        return _Size(size.steps * count, size.unrolled + 1, size.loops)
+
+    def _is_short(self, loop: tir.ForOp, count: int | None, size: _Size) -> bool:
+        options = self.options
+        if loop.kind is not ForKind.SERIAL or count is None or count < 0 or size.loops:
+            return False
+        if size.unrolled > options.auto_max_depth:
+            return False
+        return count * size.steps <= options.auto_max_step or count <= options.auto_max_extent
+
+
+def write_out(loop: tir.ForOp, count: int) -> None:
+    """The body of a loop `count` times, one after the other."""
+    insert = inserter(loop)
+    build = Materializer(insert)
+    dtype = cast(IntegerType, loop.loop_var.type)
+    first: SymExpr = bound_expr(loop.min)
+    for i in range(count):
+        values: dict[SSAValue, SSAValue] = {loop.loop_var: build(first + i, dtype)}
+        for op in loop.body.block.ops:
+            insert(op.clone(values))
+    erase_with_tree(loop)

@@ -1,0 +1,59 @@
+"""`verify-memory`: a function for a device touches its memory only from the threads of the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...ir.transform import Pass
+from ...ir.verify import location_of
+from .walk import functions
+
+_DEVICES = ("cuda", "rocm", "metal", "vulkan", "opencl", "webgpu")
+
+
+class MemoryAccessError(TiraxError):
+    """The host touches memory of a device."""
+
+
+@dataclass(frozen=True)
+class VerifyMemory(Pass):
+    """Check the functions whose attribute `target` names a device. Raises `MemoryAccessError` for the first access
+    outside of loops that are bound to threads; functions for the host access what they like."""
+
+    name = "verify-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            found = outside_of_threads(func)
+            if found is not None:
+                raise MemoryAccessError(
+                    f"@{func.sym_name.data} touches memory of the device outside of its threads",
+                    location=location_of(found),
+                    found=f"an access of '{name_of(found.buffer)}'",
+                    hint="bind a loop around it to blockIdx.x or threadIdx.x",
+                )
+
+
+def outside_of_threads(func: tir.FuncOp) -> tir.LoadOp | tir.StoreOp | None:
+    """The first access of a device's memory that no loop over threads is around; None where there is none."""
+    target = None if func.func_attrs is None else func.func_attrs.data.get("target")
+    if not isinstance(target, StringAttr) or not target.data.startswith(_DEVICES):
+        return None
+    accesses = (op for op in func.walk() if isinstance(op, tir.LoadOp | tir.StoreOp))
+    return next((op for op in accesses if not _in_threads(op)), None)
+
+
+def _in_threads(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, tir.ForOp) and parent.thread is not None:
+            return True
+        parent = parent.parent_op()
+    return False

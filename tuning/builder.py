@@ -1,0 +1,115 @@
+"""Builders: candidates become artifacts, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr
+
+from ..diagnostics import unknown_name
+from ..dialects import tir
+from ..ir.module import IRModule
+from ..transforms.fusion.pattern import ATTRIBUTE
+from .processes import Limits, answer_of, submit
+from .types import BuilderInput, BuilderResult
+from .worker import decode
+
+SCHEDULED = "tir.is_scheduled"
+"""The attribute of a function that nothing else shall schedule."""
+
+
+class Builder:
+    """Builds modules. Subclass it, or take `LocalBuilder`."""
+
+    def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
+        """A result for each input, in order; what cannot be built has an `error_msg`."""
+        raise NotImplementedError(type(self).__name__)
+
+    def build_reference(self, build_input: BuilderInput) -> BuilderResult | None:
+        """The module as it was before tuning, for the results to be compared with; None where none are."""
+        return None
+
+    @staticmethod
+    def create(kind: Builder | str = "local", **options: Any) -> Builder:
+        """A builder itself, or `local`. Raises `NameLookupError`."""
+        if isinstance(kind, Builder):
+            return kind
+        if kind != "local":
+            raise unknown_name("builder", kind, ["local"])
+        return LocalBuilder(**options)
+
+
+PyBuilder = Builder
+
+
+class LocalBuilder(Builder):
+    """Builds in processes that are started afresh, each with a limit of time and memory.
+
+    `executor` runs them, threads of this process by default (`max_workers`, one for each processor). Artifacts come
+    back as bytes and are written here, so that an executor may run on other machines.
+    """
+
+    def __init__(
+        self,
+        max_workers: int | None = None,
+        timeout_sec: float = 30.0,
+        memory_bytes: int | None = None,
+        executor: Executor | None = None,
+    ):
+        self.max_workers = max_workers or len(os.sched_getaffinity(0))
+        self.limits = Limits(timeout_sec, memory_bytes)
+        self.executor = executor or ThreadPoolExecutor(self.max_workers, "tirax-builder")
+
+    def build(self, build_inputs: Sequence[BuilderInput]) -> list[BuilderResult]:
+        """As `Builder.build`; the functions are marked as scheduled, so that they are built as they are."""
+        marked = [BuilderInput(scheduled(i.mod), i.target) for i in build_inputs]
+        futures = [submit(self.executor, "build", _payload(i), self.limits) for i in marked]
+        return [_result(answer_of(f)) for f in futures]
+
+    def build_reference(self, build_input: BuilderInput) -> BuilderResult | None:
+        """As `Builder.build_reference`; the function gets the default schedule."""
+        return _result(answer_of(submit(self.executor, "build", _payload(build_input), self.limits)))
+
+
+def _payload(given: BuilderInput) -> dict[str, Any]:
+    return {"module": str(given.mod.op), "target": given.target.text, "processor": given.target.cpu}
+
+
+def scheduled(mod: IRModule) -> IRModule:
+    """A copy whose functions say that they are scheduled."""
+    out = mod.clone()
+    for func in out.op.body.block.ops:
+        if isinstance(func, tir.FuncOp):
+            mark_scheduled(func)
+    return out
+
+
+def mark_scheduled(func: tir.FuncOp) -> None:
+    """Say that nothing else shall schedule a function, nor fuse it with others."""
+    attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
+    attrs.pop(ATTRIBUTE, None)
+    attrs[SCHEDULED] = BoolAttr.from_bool(True)
+    func.func_attrs = DictionaryAttr(dict(sorted(attrs.items())))
+
+
+def _result(answer: dict[str, Any]) -> BuilderResult:
+    if "error" in answer:
+        return BuilderResult(None, f"{answer['kind']}: {answer['error']}")
+    folder = tempfile.mkdtemp(prefix="tirax-")
+    path = Path(folder, "candidate.tirax")
+    path.write_bytes(decode(answer["artifact"]))
+    return BuilderResult(str(path), None)
+
+
+def remove_artifact(result: BuilderResult) -> None:
+    """Delete the file of a build, and its folder."""
+    if result.artifact_path is not None:
+        path = Path(result.artifact_path)
+        path.unlink(missing_ok=True)
+        if path.parent.exists():
+            path.parent.rmdir()

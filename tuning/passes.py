@@ -1,0 +1,100 @@
+"""Tuning as passes: tune the tensor functions of a module, and apply what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..diagnostics import TiraxError
+from ..ir.module import IRModule
+from ..ir.transform import Pass
+from .database import Database
+from .relax_integration import tune_relax
+from .tir_integration import apply_database, tunable_functions, tune_tir
+
+
+@dataclass(frozen=True)
+class MetaScheduleTuneTIR(Pass):
+    """Tune every tensor function; the records go to the database of `work_dir`, the module stays as it is."""
+
+    name: ClassVar[str] = "meta-schedule-tune-tir"
+    work_dir: str = ""
+    max_trials_global: int = 64
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Tune; the module is not changed."""
+        mod = IRModule(op)
+        if not tunable_functions(mod):
+            return
+        tune_tir(
+            mod,
+            self.target,
+            _work_dir(self.work_dir),
+            self.max_trials_global,
+            database=_database(),
+        )
+
+
+@dataclass(frozen=True)
+class MetaScheduleTuneIRMod(Pass):
+    """Tune the tensor functions that Relax functions call; the records go to the database of `work_dir`.
+
+    `params` are bound to `main` for tuning; `op_names` chooses functions by parts of their names.
+    """
+
+    name: ClassVar[str] = "meta-schedule-tune-irmod"
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+    work_dir: str = ""
+    max_trials_global: int = 64
+    max_trials_per_task: int | None = None
+    op_names: tuple[str, ...] = ()
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Tune; the module is not changed."""
+        tune_relax(
+            IRModule(op),
+            self.params,
+            self.target,
+            _work_dir(self.work_dir),
+            self.max_trials_global,
+            max_trials_per_task=self.max_trials_per_task,
+            op_names=self.op_names or None,
+            database=_database(),
+        )
+
+
+@dataclass(frozen=True)
+class MetaScheduleApplyDatabase(Pass):
+    """Give each tensor function the fastest schedule that a database has for the target.
+
+    The database is that of `work_dir`, or the one that was entered (`with database:`). Functions without a record
+    stay as they are; `enable_warning` names them in the log. Raises `TiraxError` where there is no database.
+    """
+
+    name: ClassVar[str] = "meta-schedule-apply-database"
+    work_dir: str | None = None
+    enable_warning: bool = False
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Schedule in place."""
+        database = Database.current() if self.work_dir is None else Database.create("sqlite", self.work_dir)
+        if database is None:
+            raise TiraxError("there is no database to apply", hint="give work_dir, or enter one: with database: …")
+        apply_database(IRModule(op), database, self.target, self.enable_warning)
+
+
+def _database() -> Database | str:
+    """The database that was entered, or that of the folder."""
+    entered = Database.current()
+    return "sqlite" if entered is None else entered
+
+
+def _work_dir(given: str) -> str | None:
+    return given or None

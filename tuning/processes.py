@@ -1,0 +1,214 @@
+"""Jobs in processes of their own: one that crashes, hangs or takes too much memory costs that job, and nothing else.
+
+A process is started afresh (nothing is inherited but the environment) and serves one job after another; after a
+failure it is killed, and the next job gets a new one. Jobs and answers are JSON over the process's own pipes.
+
+`isolated` is the one entry: what runs it — a thread here, a pool of the standard library, a worker of dask on another
+machine — is the caller's affair, so any `concurrent.futures.Executor` serves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+from ..diagnostics import TiraxError
+
+_START_SECONDS = 60.0
+"""How long a process may take to start, which is no time of the job's."""
+_HEADER = 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may use: seconds, bytes of address space (None: half of the machine's memory).
+
+    `alone`: no other such job runs on this machine at the same time, and the job stays on its processors (`cores` of
+    them); measurements are taken so.
+    """
+
+    seconds: float = 30.0
+    memory: int | None = None
+    alone: bool = False
+    cores: int = 1
+
+
+class JobFailure(TiraxError):
+    """A job that did not come to its end; `kind` is `crash`, `timeout`, `memory` or `error`."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+def isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """Run `worker.JOBS[job](payload)` in another process. Never raises for what the job does: then there is an
+    `error` with a `kind` in the answer."""
+    with _alone(limits.alone):
+        child = _take(limits)
+        try:
+            answer = child.call(job, payload, limits.seconds)
+        except JobFailure as failure:
+            child.kill()
+            return {"error": failure.message, "kind": failure.kind}
+        except BaseException:
+            child.kill()
+            raise
+        if answer.get("kind") == "memory":
+            child.kill()
+        else:
+            _give_back(limits, child)
+        return answer
+
+
+def submit(executor: Executor, job: str, payload: Mapping[str, Any], limits: Limits) -> Future[dict[str, Any]]:
+    """`isolated`, run by an executor; where that is broken, the future says so."""
+    try:
+        return executor.submit(isolated, job, payload, limits)
+    except Exception as error:  # noqa: BLE001 (an executor that is broken raises what it likes)
+        failed: Future[dict[str, Any]] = Future()
+        failed.set_result(broken(error))
+        return failed
+
+
+def answer_of(future: Future[dict[str, Any]]) -> dict[str, Any]:
+    """The answer of a job; where the executor lost it, one that says so."""
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001 (each executor has its own errors for workers that died)
+        return broken(error)
+
+
+def broken(error: Exception) -> dict[str, Any]:
+    """The answer in place of one that the executor lost."""
+    return {"error": f"the executor lost the job: {type(error).__name__}: {error}", "kind": "executor"}
+
+
+class Child:
+    """A process that serves jobs."""
+
+    def __init__(self, limits: Limits):
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
+        arguments = json.dumps({"memory": limits.memory, "cores": limits.cores if limits.alone else 0})
+        # Candidates are compiled once: they would only drive other objects out of the cache.
+        environment = {**os.environ, "TIRAX_CACHE": "0"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.worker", arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+        )
+        self._in, self._out = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
+        os.set_blocking(self._out.fileno(), False)
+        self._started = False
+
+    def call(self, job: str, payload: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """The answer to a job. Raises `JobFailure`."""
+        if not self._started:
+            self._receive(time.monotonic() + _START_SECONDS)
+            self._started = True
+        data = json.dumps({"job": job, "payload": payload, "seconds": seconds}).encode()
+        try:
+            self._in.write(len(data).to_bytes(_HEADER, "little") + data)
+            self._in.flush()
+        except OSError:
+            raise self._crashed() from None
+        return json.loads(self._receive(time.monotonic() + seconds))
+
+    def _receive(self, deadline: float) -> bytes:
+        size = int.from_bytes(self._read(_HEADER, deadline), "little")
+        return self._read(size, deadline)
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        parts: list[bytes] = []
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._out, selectors.EVENT_READ)
+            while size:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise JobFailure("timeout", "the time limit was reached")
+                part = os.read(self._out.fileno(), size)
+                if not part:
+                    raise self._crashed()
+                parts.append(part)
+                size -= len(part)
+        return b"".join(parts)
+
+    def _crashed(self) -> JobFailure:
+        code = self._process.wait()
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        said = f": {lines[0]}" if lines else ""
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return JobFailure("crash", f"the process ended by {how}{said}")
+
+    def kill(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._out, self._log):
+            stream.close()
+        try:
+            self._in.close()
+        except BrokenPipeError:
+            return
+
+
+_idle: dict[Limits, list[Child]] = {}
+_lock = threading.Lock()
+
+
+def _key(limits: Limits) -> Limits:
+    """Processes are alike where memory and processors are."""
+    return Limits(0.0, limits.memory, limits.alone, limits.cores)
+
+
+def _take(limits: Limits) -> Child:
+    with _lock:
+        waiting = _idle.get(_key(limits))
+        if waiting:
+            return waiting.pop()
+    return Child(limits)
+
+
+def _give_back(limits: Limits, child: Child) -> None:
+    with _lock:
+        _idle.setdefault(_key(limits), []).append(child)
+
+
+def close_idle() -> None:
+    """End the processes that wait for jobs; later jobs start new ones."""
+    with _lock:
+        children = [child for waiting in _idle.values() for child in waiting]
+        _idle.clear()
+    for child in children:
+        child.kill()
+
+
+atexit.register(close_idle)
+_measuring = threading.Lock()
+
+
+@contextmanager
+def _alone(wanted: bool) -> Generator[None]:
+    """Hold the machine's lock: what is measured at the same time is measured wrong."""
+    if not wanted:
+        yield
+        return
+    path = os.path.join(tempfile.gettempdir(), f"tirax-measuring-{os.getuid()}.lock")
+    with _measuring, open(path, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

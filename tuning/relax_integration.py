@@ -1,0 +1,166 @@
+"""Tuning of Relax programs: the tensor functions that they call are tuned, each once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..diagnostics import TiraxError
+from ..dialects import relax
+from ..ir.equality import structural_equal
+from ..ir.module import IRModule
+from ..ir.transform import Sequential
+from ..lowering.build import build
+from ..lowering.pipelines import OPTIMIZE, make_passes
+from ..runtime.executable import Executable
+from ..schedule.random import Random
+from ..target import Target
+from ..transforms.params.bind_params import BindParams
+from .builder import Builder
+from .context import TuneContext
+from .database import Database
+from .database.hashing import stable_hash
+from .runner import Runner
+from .space import SpaceGenerator
+from .task_scheduler import TaskScheduler
+from .tir_integration import apply_database, space_of, tunable_functions, workload_of
+from .tune import strategy_of, tune_tasks
+
+
+@dataclass
+class ExtractedTask:
+    """A tensor function of a Relax program; `weight` is how often it is called."""
+
+    task_name: str
+    mod: IRModule
+    target: Target
+    dispatched: list[IRModule] = field(default_factory=list)
+    weight: int = 1
+
+
+def extract_tasks(
+    mod: IRModule,
+    target: Target | str,
+    params: Mapping[str, Any] | None = None,
+    module_equality: str = "structural",
+) -> list[ExtractedTask]:
+    """The tensor functions that the Relax functions of a module call, equal ones once; those of known shapes.
+
+    `params` are bound to `main` first. Where there are Relax operators, they are legalized and fused as a build does.
+    `module_equality` is accepted for TVM's sake.
+    """
+    given = Target(target) if isinstance(target, str) else target
+    whole = lowered(mod, params)
+    calls = _calls(whole)
+    found: dict[str, list[ExtractedTask]] = {}
+    for func in tunable_functions(whole):
+        name = func.sym_name.data
+        if not calls.get(name):
+            continue
+        alone = workload_of(func)
+        same = found.setdefault(stable_hash(alone), [])
+        task = next((t for t in same if structural_equal(t.mod.op, alone.op)), None)
+        if task is None:
+            same.append(ExtractedTask(name, alone, given, [alone], calls[name]))
+        else:
+            task.weight += calls[name]
+    return [task for same in found.values() for task in same]
+
+
+def lowered(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+    """A copy with `params` bound, whose Relax operators are calls of tensor functions, fused."""
+    if not isinstance(mod, IRModule):
+        raise TiraxError("what is tuned is a module", expected="IRModule", found=type(mod).__name__)
+    whole = BindParams("main", dict(params))(mod) if params else mod.clone()
+    if any(isinstance(op, relax.Operator) for op in whole.op.walk()):
+        whole = Sequential(make_passes(OPTIMIZE))(whole)
+    return whole
+
+
+def _calls(mod: IRModule) -> dict[str, int]:
+    """How often each tensor function is called."""
+    counts: dict[str, int] = {}
+    for op in mod.op.walk():
+        name = _callee(op)
+        if name is not None:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _callee(op: Any) -> str | None:
+    if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp):
+        return op.callee_name
+    return op.func.data if isinstance(op, relax.CallDPSPackedOp) else None
+
+
+def tune_relax(
+    mod: IRModule,
+    params: Mapping[str, Any] | None,
+    target: Target | str,
+    work_dir: str | os.PathLike[str] | None = None,
+    max_trials_global: int = 64,
+    *,
+    max_trials_per_task: int | None = None,
+    op_names: Sequence[str] | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Builder | str = "local",
+    runner: Runner | str = "local",
+    database: Database | str = "sqlite",
+    cost_model: Any = "default",
+    measure_callbacks: Any = "default",
+    task_scheduler: TaskScheduler | str = "gradient",
+    space: SpaceGenerator | str = "post-order-apply",
+    strategy: Any = "evolutionary",
+    seed: int | None = None,
+    module_equality: str = "structural",
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> Database:
+    """Tune the tensor functions that a Relax program calls (`extract_tasks`); gives the database.
+
+    `op_names`: only those whose name contains one of these. Other options are those of `tune_tasks`.
+    """
+    extracted = extract_tasks(mod, target, params)
+    if op_names is not None:
+        extracted = [task for task in extracted if any(name in task.task_name for name in op_names)]
+    seeds = Random(seed)
+    contexts = [
+        TuneContext(t.mod, t.target, space_of(space), strategy_of(strategy), t.task_name, seeds.fork())
+        for t in extracted
+    ]
+    return tune_tasks(
+        tasks=contexts,
+        task_weights=[float(task.weight) for task in extracted],
+        work_dir=work_dir,
+        max_trials_global=max_trials_global,
+        max_trials_per_task=max_trials_per_task,
+        num_trials_per_iter=num_trials_per_iter,
+        builder=builder,
+        runner=runner,
+        database=database,
+        cost_model=cost_model,
+        measure_callbacks=measure_callbacks,
+        task_scheduler=task_scheduler,
+        executor=executor,
+        progress=progress,
+    )
+
+
+def compile_relax(
+    database: Database,
+    mod: IRModule,
+    target: Target | str,
+    params: Mapping[str, Any] | None = None,
+    enable_warning: bool = False,
+) -> Executable:
+    """Build a program with the schedules that the database has; functions that it does not know get the default.
+
+    `enable_warning` names them in the log. Errors are those of `lowering.build.build`.
+    """
+    given = Target(target) if isinstance(target, str) else target
+    whole = lowered(mod, params)
+    apply_database(whole, database, given, enable_warning)
+    return build(whole, given, pipeline="lower-cpu")

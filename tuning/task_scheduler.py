@@ -1,0 +1,267 @@
+"""Task schedulers: which task gets the next trials, and the round of a task: propose, build, measure, learn."""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..diagnostics import TiraxError, unknown_name
+from ..ir.module import IRModule
+from ..target import Target
+from .builder import Builder, remove_artifact
+from .context import TuneContext
+from .database import Database
+from .flops import estimate_flops
+from .measure_callback import MeasureCallback
+from .profiler import Profiler
+from .runner import Runner
+from .search import SearchStrategy
+from .types import BuilderInput, BuilderResult, MeasureCandidate, RunnerFuture, RunnerInput, RunnerResult
+
+logger = logging.getLogger("tirax.tuning")
+_HOPELESS = 3
+"""After so many rounds of failures only, others go first."""
+
+
+@dataclass
+class TaskRecord:
+    """A task in tuning: what was spent on it, and what came out."""
+
+    context: TuneContext
+    mod: IRModule
+    target: Target
+    strategy: SearchStrategy
+    weight: float
+    flop: float = 0.0
+    trials: int = 0
+    best: float = math.inf
+    """Seconds of the fastest candidate."""
+    latencies: list[float] = field(default_factory=list)
+    """`best` after each round."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """How many candidates failed, by kind: crash, timeout, memory, wrong, error, executor."""
+    terminated: bool = False
+    reference: BuilderResult | None = None
+
+    @property
+    def gflops(self) -> float:
+        """The speed of the fastest candidate, in 10^9 operations a second; 0 where there is none."""
+        return self.flop / self.best / 1e9 if math.isfinite(self.best) else 0.0
+
+
+class TaskScheduler:
+    """Gives trials to tasks; subclasses say to which (`next_task_id`)."""
+
+    def __init__(self) -> None:
+        self.tasks: list[TaskRecord] = []
+        self.database: Database | None = None
+        self.cost_model: Any = None
+        self.max_trials = 0
+        self._callbacks: list[MeasureCallback] = []
+        self._watchers: list[Callable[[str], None]] = []
+
+    @staticmethod
+    def create(kind: TaskScheduler | str = "gradient", **options: Any) -> TaskScheduler:
+        """A task scheduler itself, `gradient` or `round-robin`. Raises `NameLookupError`."""
+        if isinstance(kind, TaskScheduler):
+            return kind
+        kinds = {"gradient": GradientBased, "round-robin": RoundRobin}
+        if kind not in kinds:
+            raise unknown_name("task scheduler", kind, kinds)
+        return kinds[kind](**options)
+
+    def next_task_id(self) -> int | None:
+        """The task that is next, None where all are done."""
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def trials(self) -> int:
+        """The trials of all tasks."""
+        return sum(task.trials for task in self.tasks)
+
+    def watch(self, watcher: Callable[[str], None]) -> None:
+        """Call `watcher(phase)` whenever something has changed."""
+        self._watchers.append(watcher)
+
+    def tune(
+        self,
+        tasks: Sequence[TuneContext],
+        task_weights: Sequence[float],
+        max_trials_global: int,
+        max_trials_per_task: int,
+        num_trials_per_iter: int,
+        builder: Builder,
+        runner: Runner,
+        measure_callbacks: Sequence[MeasureCallback] = (),
+        database: Database | None = None,
+        cost_model: Any = None,
+    ) -> None:
+        """Tune until there are no more trials, or no task has candidates left."""
+        if len(tasks) != len(task_weights):
+            raise TiraxError("each task has a weight", expected=len(tasks), found=len(task_weights))
+        self.database, self.cost_model, self.max_trials = database, cost_model, max_trials_global
+        self._callbacks, self.tasks = list(measure_callbacks), []
+        self._limits = (max_trials_per_task, num_trials_per_iter)
+        for context, weight in zip(tasks, task_weights, strict=True):
+            self.tasks.append(self._initialized(context, weight))
+        try:
+            self._rounds(builder, runner)
+        finally:
+            for task in self.tasks:
+                task.strategy.post_tuning()
+                if task.reference is not None:
+                    remove_artifact(task.reference)
+
+    def _initialized(self, context: TuneContext, weight: float) -> TaskRecord:
+        per_task, per_iter = self._limits
+        mod, target = context.mod, context.target
+        strategy = context.search_strategy
+        if mod is None or not isinstance(target, Target) or context.space_generator is None or strategy is None:
+            raise TiraxError(
+                f"task '{context.task_name}' is not complete",
+                expected="a module, a space generator and a search strategy",
+            )
+        with Profiler.timeit("design space"):
+            spaces = context.generate_design_space()
+        logger.info("Initializing task %r: %d design space(s)", context.task_name, len(spaces))
+        if self.database is not None:
+            self.database.commit_workload(mod)
+        strategy.pre_tuning(per_task, per_iter, spaces, self.database, self.cost_model)
+        return TaskRecord(context, mod, target, strategy, weight, estimate_flops(mod))
+
+    def _rounds(self, builder: Builder, runner: Runner) -> None:
+        while self.trials < self.max_trials:
+            chosen = self.next_task_id()
+            if chosen is None:
+                return
+            self._round(chosen, builder, runner)
+
+    def _round(self, task_id: int, builder: Builder, runner: Runner) -> None:
+        task = self.tasks[task_id]
+        strategy = task.strategy
+        self._tell(f"searching {task.context.task_name}")
+        with Profiler.timeit("search"):
+            found = strategy.generate_measure_candidates()
+        room = min(self.max_trials - self.trials, self._limits[0] - task.trials)
+        if not found or room <= 0:
+            task.terminated = True
+            self._tell(f"{task.context.task_name} is done")
+            return
+        candidates = list(found)[:room]
+        self._tell(f"building {len(candidates)} of {task.context.task_name}")
+        with Profiler.timeit("build"):
+            builds = self._build(task, builder, candidates)
+        self._tell(f"measuring {len(candidates)} of {task.context.task_name}")
+        with Profiler.timeit("run"):
+            results = self._run(task, runner, candidates, builds)
+        self._count(task, builds, results)
+        with Profiler.timeit("learn"):
+            strategy.notify_runner_results(candidates, results)
+            for callback in self._callbacks:
+                callback.apply(self, task_id, candidates, builds, results)
+        self._tell("")
+
+    def _build(self, task: TaskRecord, builder: Builder, candidates: list[MeasureCandidate]) -> list[BuilderResult]:
+        if task.reference is None:
+            task.reference = builder.build_reference(BuilderInput(task.mod, task.target))
+            if task.reference is not None and task.reference.error_msg is not None:
+                logger.warning("results are not checked: %s", task.reference.error_msg)
+        return builder.build([BuilderInput(c.sch.mod, task.target) for c in candidates])
+
+    def _run(
+        self, task: TaskRecord, runner: Runner, candidates: list[MeasureCandidate], builds: list[BuilderResult]
+    ) -> list[RunnerResult]:
+        reference = None if task.reference is None else task.reference.artifact_path
+        built = [
+            RunnerInput(build.artifact_path, "llvm", list(candidate.args_info), reference)
+            for candidate, build in zip(candidates, builds, strict=True)
+            if build.artifact_path is not None
+        ]
+        running = iter(runner.run(built))
+        return [_finished(build, running) for build in builds]
+
+    def _count(self, task: TaskRecord, builds: list[BuilderResult], results: list[RunnerResult]) -> None:
+        task.trials += len(results)
+        for build, result in zip(builds, results, strict=True):
+            error = build.error_msg or result.error_msg
+            if error is not None:
+                task.failures[error.partition(":")[0]] += 1
+                logger.debug("%s: %s", task.context.task_name, error)
+            elif result.run_secs:
+                task.best = min(task.best, statistics.median(result.run_secs))
+        task.latencies.append(task.best)
+        logger.info(
+            "%s: %d trials, %.2f GFLOP/s, %.3f us%s",
+            task.context.task_name,
+            task.trials,
+            task.gflops,
+            task.best * 1e6,
+            "".join(f", {count} {kind}" for kind, count in task.failures.items()),
+        )
+
+    def _tell(self, phase: str) -> None:
+        for watcher in self._watchers:
+            watcher(phase)
+
+
+def _finished(build: BuilderResult, running: Any) -> RunnerResult:
+    if build.artifact_path is None:
+        return RunnerResult(None, build.error_msg)
+    future: RunnerFuture = next(running)
+    return future.result()
+
+
+class RoundRobin(TaskScheduler):
+    """One task after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = -1
+
+    def next_task_id(self) -> int | None:
+        """As `TaskScheduler.next_task_id`."""
+        count = len(self.tasks)
+        for step in range(1, count + 1):
+            at = (self._last + step) % count
+            if not self.tasks[at].terminated:
+                self._last = at
+                return at
+        return None
+
+
+class GradientBased(TaskScheduler):
+    """The task from which the most is to be gained (Zheng et al., Ansor, OSDI 2020, section 6).
+
+    After one round for each, the gain of a task is `alpha` times what its last `window_size` rounds gained, and
+    1 - `alpha` times what is left if gains go on as 1/n, times its weight.
+    """
+
+    def __init__(self, *, alpha: float = 0.2, window_size: int = 3, seed: int = -1):
+        """`seed` is accepted for TVM's sake: nothing is drawn."""
+        super().__init__()
+        self.alpha = alpha
+        self.window_size = window_size
+
+    def next_task_id(self) -> int | None:
+        """As `TaskScheduler.next_task_id`."""
+        left = [k for k, task in enumerate(self.tasks) if not task.terminated]
+        if not left:
+            return None
+        new = [k for k in left if not self.tasks[k].latencies]
+        return new[0] if new else max(left, key=lambda k: self._gain(self.tasks[k]))
+
+    def _gain(self, task: TaskRecord) -> float:
+        history = task.latencies
+        last = history[-1]
+        rounds = len(history)
+        if not math.isfinite(last):
+            return math.inf if rounds < _HOPELESS else 0.0
+        window = min(self.window_size, rounds - 1)
+        before = history[rounds - 1 - window]
+        recent = (before - last) / window if window and math.isfinite(before) else 0.0
+        return task.weight * (self.alpha * recent + (1 - self.alpha) * last / rounds)

@@ -1,0 +1,175 @@
+"""Tuning of tensor functions: `tune_tir`, and `compile_tir` with what was found."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+from concurrent.futures import Executor
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from ..diagnostics import TiraxError
+from ..dialects import tir
+from ..ir.module import IRModule
+from ..ir.tir_expr import PrimFunc
+from ..schedule import Schedule
+from ..schedule.random import Random
+from ..target import Target
+from .builder import SCHEDULED, Builder, mark_scheduled
+from .context import TuneContext
+from .database import Database
+from .runner import Runner
+from .space import PostOrderApply, SpaceGenerator
+from .task_scheduler import TaskScheduler
+from .tune import strategy_of, tune_tasks
+
+logger = logging.getLogger("tirax.tuning")
+MAIN = "main"
+
+
+def workload_of(func: tir.FuncOp) -> IRModule:
+    """The module that stands for a function in tuning: it alone, public, as `main`.
+
+    So the same function is the same workload, whatever it is called.
+    """
+    alone = func.clone()
+    alone.properties["sym_name"] = StringAttr(MAIN)
+    alone.properties.pop("sym_visibility", None)
+    return IRModule(ModuleOp([alone]))
+
+
+def tunable_functions(mod: Any) -> list[tir.FuncOp]:
+    """The tensor functions of a module that can be tuned; a function stands for itself.
+
+    They take buffers of known shapes only, and are not scheduled yet. Raises `TiraxError` for another thing.
+    """
+    if isinstance(mod, PrimFunc):
+        return [mod.op] if _is_tunable(mod.op) else []
+    if not isinstance(mod, IRModule):
+        raise TiraxError("what is tuned is a module or a tensor function", found=type(mod).__name__)
+    return [op for op in mod.op.body.block.ops if isinstance(op, tir.FuncOp) and _is_tunable(op)]
+
+
+def _is_tunable(func: tir.FuncOp) -> bool:
+    if func.func_attrs is not None and SCHEDULED in func.func_attrs.data:
+        return False
+    types = [p.type for p in func.params]
+    return all(isinstance(t, tir.BufferType) and all(d.constant is not None for d in t.dims) for t in types)
+
+
+def space_of(given: SpaceGenerator | str) -> SpaceGenerator:
+    """A space generator for one task: a copy of `given`, or of kind `post-order-apply`. Raises `TiraxError`."""
+    if isinstance(given, SpaceGenerator):
+        return copy.copy(given)
+    if given != "post-order-apply":
+        raise TiraxError("unknown design space", expected="post-order-apply, or a space generator", found=given)
+    return PostOrderApply()
+
+
+def tune_tir(
+    mod: IRModule | PrimFunc,
+    target: Target | str,
+    work_dir: str | os.PathLike[str] | None = None,
+    max_trials_global: int = 64,
+    *,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Builder | str = "local",
+    runner: Runner | str = "local",
+    database: Database | str = "sqlite",
+    cost_model: Any = "default",
+    measure_callbacks: Any = "default",
+    task_scheduler: TaskScheduler | str = "gradient",
+    space: SpaceGenerator | str = "post-order-apply",
+    strategy: Any = "evolutionary",
+    num_tuning_cores: int | str = "physical",
+    seed: int | None = None,
+    module_equality: str = "structural",
+    special_space: dict[str, SpaceGenerator] | None = None,
+    task_name: str = MAIN,
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> Database:
+    """Tune each tensor function of a module; gives the database with what was found.
+
+    `special_space` gives design spaces for functions by name. `num_tuning_cores` and `module_equality` are accepted
+    for TVM's sake. Other options are those of `tune_tasks`. Raises `TiraxError`.
+    """
+    given = Target(target) if isinstance(target, str) else target
+    seeds = Random(seed)
+    funcs = tunable_functions(mod)
+    if not funcs:
+        raise TiraxError("nothing to tune", expected="a tensor function of known shapes that is not scheduled")
+    tasks = [
+        TuneContext(
+            workload_of(func),
+            given,
+            space_of((special_space or {}).get(func.sym_name.data, space)),
+            strategy_of(strategy),
+            task_name if len(funcs) == 1 else func.sym_name.data,
+            seeds.fork(),
+        )
+        for func in funcs
+    ]
+    return tune_tasks(
+        tasks=tasks,
+        work_dir=work_dir,
+        max_trials_global=max_trials_global,
+        max_trials_per_task=max_trials_per_task,
+        num_trials_per_iter=num_trials_per_iter,
+        builder=builder,
+        runner=runner,
+        database=database,
+        cost_model=cost_model,
+        measure_callbacks=measure_callbacks,
+        task_scheduler=task_scheduler,
+        executor=executor,
+        progress=progress,
+    )
+
+
+def compile_tir(database: Database, mod: IRModule | PrimFunc, target: Target | str) -> Schedule | None:
+    """The fastest schedule of a module that the database has for a target; None where it has none.
+
+    A module of one function `main` is scheduled by its trace; in others each function that the database knows is
+    replaced.
+    """
+    whole = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    funcs = tunable_functions(whole)
+    if len(funcs) == 1 and whole.names == [MAIN]:
+        return database.query_schedule(workload_of(funcs[0]), target)
+    out = whole.clone()
+    return Schedule(out) if apply_database(out, database, target) else None
+
+
+def apply_database(mod: IRModule, database: Database, target: Target | str, warn: bool = False) -> int:
+    """Schedule the functions of `mod`, in place, as the database knows them, and mark them; how many there were.
+
+    `warn` names those that it does not know in the log.
+    """
+    count = 0
+    for func in tunable_functions(mod):
+        sch = database.query_schedule(workload_of(func), target)
+        if sch is None:
+            if warn:
+                logger.warning("no tuning record for %s: it gets the default schedule", func.sym_name.data)
+            continue
+        _replace(func, sch.mod[MAIN].op.clone())
+        count += 1
+    return count
+
+
+def _replace(func: tir.FuncOp, new: tir.FuncOp) -> None:
+    """Put a scheduled function in place of one, under its name."""
+    for key in ("sym_name", "sym_visibility"):
+        if key in func.properties:
+            new.properties[key] = func.properties[key]
+        else:
+            new.properties.pop(key, None)
+    mark_scheduled(new)
+    block = func.parent
+    assert block is not None
+    block.insert_op_before(new, func)
+    func.detach()

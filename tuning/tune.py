@@ -1,0 +1,109 @@
+"""`tune_tasks`: what all ways to tune come down to."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Generator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from ..target import Target
+from .builder import Builder
+from .context import TuneContext
+from .cost_model import CostModel
+from .database import Database
+from .measure_callback import MeasureCallback, TrialLog
+from .profiler import Profiler
+from .progress import ProgressDisplay
+from .runner import Runner
+from .search import SearchStrategy
+from .task_scheduler import TaskScheduler
+
+logger = logging.getLogger("tirax.tuning")
+TRIALS_FILE = "trials.jsonl"
+LOG_FILE = "tuning.log"
+
+
+def tune_tasks(
+    *,
+    tasks: Sequence[TuneContext],
+    task_weights: Sequence[float] | None = None,
+    work_dir: str | os.PathLike[str] | None = None,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Builder | str = "local",
+    runner: Runner | str = "local",
+    database: Database | str = "sqlite",
+    cost_model: Any = "default",
+    measure_callbacks: Any = "default",
+    task_scheduler: TaskScheduler | str = "gradient",
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> Database:
+    """Tune tasks, with at most `max_trials_global` measurements; gives the database with what was found.
+
+    `work_dir` keeps the database, a log and the trials; a second run goes on from there. Without it the database is in
+    memory. `executor` runs builds and measurements (by default, processes of this machine).
+    """
+    folder = None if work_dir is None else Path(work_dir)
+    store = Database.create("memory" if folder is None and database == "sqlite" else database, folder)
+    options: dict[str, Any] = {} if executor is None else {"executor": executor}
+    scheduler = TaskScheduler.create(task_scheduler)
+    callbacks = MeasureCallback.create(measure_callbacks)
+    watching = Profiler.current()
+    with _logs(folder) as logs:
+        if logs is not None:
+            callbacks = [*callbacks, TrialLog(logs / TRIALS_FILE)]
+        with (
+            nullcontext(watching) if watching is not None else Profiler() as profiler,
+            ProgressDisplay(scheduler) if progress else nullcontext(),
+        ):
+            scheduler.tune(
+                tasks,
+                task_weights or [1.0] * len(tasks),
+                max_trials_global,
+                max_trials_global if max_trials_per_task is None else max_trials_per_task,
+                num_trials_per_iter,
+                Builder.create(builder, **(options if builder == "local" else {})),
+                Runner.create(runner, **({**options, "cores": _cores(tasks)} if runner == "local" else {})),
+                callbacks,
+                store,
+                CostModel.create(cost_model),
+            )
+        logger.info("Tuning time:\n%s", profiler.table())
+    return store
+
+
+def _cores(tasks: Sequence[TuneContext]) -> int:
+    return max((t.target.cores for t in tasks if isinstance(t.target, Target)), default=1)
+
+
+def strategy_of(given: SearchStrategy | str) -> SearchStrategy:
+    """A search strategy for one task: a copy of `given`, or one of that kind."""
+    return SearchStrategy.create(given).clone()
+
+
+@contextmanager
+def _logs(folder: Path | None) -> Generator[Path | None]:
+    """The folder for logs below `folder`, where what is logged goes meanwhile."""
+    if folder is None:
+        yield None
+        return
+    logs = folder / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(logs / LOG_FILE)
+    handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] %(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
+    if not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)
+    try:
+        yield logs
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        handler.close()

@@ -1,0 +1,5 @@
+"""`tvm.meta_schedule.arg_info`."""
+
+from ...tuning.types import TensorInfo
+
+__all__ = ["TensorInfo"]

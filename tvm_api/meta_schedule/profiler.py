@@ -1,0 +1,5 @@
+"""`tvm.meta_schedule.profiler`."""
+
+from ...tuning.profiler import Profiler
+
+__all__ = ["Profiler"]

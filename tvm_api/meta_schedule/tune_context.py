@@ -1,0 +1,5 @@
+"""`tvm.meta_schedule.tune_context`."""
+
+from ...tuning.context import TuneContext
+
+__all__ = ["TuneContext"]

@@ -1,0 +1,218 @@
+"""Operators element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import topi as _topi
+from ...dialects import tir
+from ...dialects.dtypes import dtype_of
+from ...ir import prim_expr as tx
+from ...ir.prim_expr import PrimExpr
+from ...te.functions import atan2 as _atan2
+from ...te.functions import logaddexp as _logaddexp
+from ...te.tensor import Tensor, compute
+from ...topi import fixed_point as _fixed_point
+from ...topi.broadcast import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    broadcast_to,
+    divide,
+    equal,
+    floor_divide,
+    floor_mod,
+    greater,
+    greater_equal,
+    left_shift,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    not_equal,
+    power,
+    right_shift,
+    subtract,
+    where,
+)
+from ...topi.broadcast import broadcasting as _broadcasting
+from ...topi.elementwise import (
+    abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    ceil,
+    clip,
+    cos,
+    cosh,
+    erf,
+    exp,
+    floor,
+    full,
+    full_like,
+    identity,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log2,
+    log10,
+    negative,
+    round,
+    rsqrt,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    trunc,
+)
+from ...topi.fast_math import fast_erf, fast_exp, fast_tanh
+
+atan2 = _broadcasting("atan2", _atan2)
+log_add_exp = _broadcasting("log_add_exp", _logaddexp)
+
+
+def cast(x: Tensor | PrimExpr, dtype: str, span: object = None) -> Any:
+    """`x`, a tensor or a scalar, converted to `dtype`."""
+    return _topi.cast(x, dtype) if isinstance(x, Tensor) else tx.cast(dtype, x)
+
+
+def logical_not(data: Tensor) -> Tensor:
+    """not data, element by element."""
+    return _topi.logical_not(data)
+
+
+def bitwise_not(data: Tensor) -> Tensor:
+    """~data, element by element."""
+    return _topi.bitwise_not(data)
+
+
+def reinterpret(x: Tensor, dtype: str) -> Tensor:
+    """The bits of `x` read as `dtype`, which has as many."""
+    return compute(
+        x.dims, lambda *i: PrimExpr(tir.ReinterpretOp(x(*i).value, dtype_of(dtype)).result), "compute", "elemwise"
+    )
+
+
+def ceil_log2(x: Tensor) -> Tensor:
+    """The least k with x <= 2**k, of the dtype of `x`."""
+    return _topi.cast(_topi.ceil(_topi.log2(_topi.cast(x, "float64"))), x.type)
+
+
+def elemwise_sum(xs: list[Tensor]) -> Tensor:
+    """The sum of tensors of one shape."""
+    return _topi.elemwise_sum(xs)
+
+
+def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
+    """A tensor with the values of a numpy array."""
+    return _topi.const_vector(vector, name)
+
+
+def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Tensor:
+    """x * multiplier * 2**(-31 - shift), rounded, of 32 bit integers."""
+    return _fixed_point.fixed_point_multiply(x, multiplier, shift)
+
+
+def fixed_point_multiply_per_axis(
+    x: Tensor,
+    y: Tensor,
+    lshift: Tensor,
+    rshift: Tensor,
+    is_lshift_required: int,
+    is_rshift_required: int,
+    axes: Any,
+) -> Tensor:
+    """x * 2**lshift * y * 2**(-rshift - 31), rounded, with multipliers and shifts by the index of `axes`."""
+    required = (bool(int(is_lshift_required)), bool(int(is_rshift_required)))
+    return _fixed_point.fixed_point_multiply_per_axis(x, y, lshift, rshift, required, [int(a) for a in axes])
+
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "broadcast_to",
+    "cast",
+    "ceil",
+    "ceil_log2",
+    "clip",
+    "const_vector",
+    "cos",
+    "cosh",
+    "divide",
+    "elemwise_sum",
+    "equal",
+    "erf",
+    "exp",
+    "fast_erf",
+    "fast_exp",
+    "fast_tanh",
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
+    "floor",
+    "floor_divide",
+    "floor_mod",
+    "full",
+    "full_like",
+    "greater",
+    "greater_equal",
+    "identity",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "log10",
+    "log2",
+    "log_add_exp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "not_equal",
+    "power",
+    "reinterpret",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+    "where",
+]

@@ -1,0 +1,5 @@
+"""Reductions along axes."""
+
+from ...topi.reduction import all, any, argmax, argmin, max, min, prod, sum
+
+__all__ = ["all", "any", "argmax", "argmin", "max", "min", "prod", "sum"]
