@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
@@ -284,7 +284,8 @@ def copy_loops(
     if moved is not None:
         far_ends = zip(offsets, values, cast(BufferType, moved.type).dims, strict=False)
         moving += [OPS["lt"](offset + value, end) for offset, value, end in far_ends if offset.constant is None]
-    predicate = joined([build(c) for c in moving if not checks.holds(c, nest)], place)
+    known = _known(nest, offsets)
+    predicate = joined([build(c) for c in moving if not checks.holds(c, nest, known)], place)
     out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], predicate)
     body = out.body.block
     shifted = [o + checks.iter_expr(v) for v, o in zip(out.iter_vars, offsets, strict=False)]
@@ -294,6 +295,17 @@ def copy_loops(
     body.add_op(tir.StoreOp(load.result, target, far if target is moved else list(out.iter_vars)))
     place(out)
     refresh_regions(out)
+    return out
+
+
+def _known(loops: Sequence[tir.ForOp], exprs: Sequence[SymExpr]) -> Analyzer:
+    """What is known of the variables of loops, and of the iterators of blocks that expressions are in terms of."""
+    out = checks.analyzer_of(loops)
+    for var in (v for e in exprs for v in e.free_vars()):
+        owner = var.value.owner.parent_op() if isinstance(var.value, BlockArgument) else None
+        if isinstance(owner, tir.BlockOp):
+            least, extent = checks.iter_ranges(owner)[var]
+            out.bind(var, out.bounds(least).low, out.bounds(least + extent - 1).high)
     return out
 
 
