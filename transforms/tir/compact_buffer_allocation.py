@@ -36,14 +36,17 @@ _Access = tir.LoadOp | tir.StoreOp | tir.MatchBufferOp | tir.RegionOp
 class CompactBufferAllocation(Pass):
     """Shrink `tir.alloc_buffer` to what is accessed, and count the indices from where that begins.
 
-    Buffers with strides or an offset, buffers whose address is taken and those that are accessed by vectors stay.
+    Buffers with strides or an offset, buffers whose address is taken and those that are accessed by vectors stay, and
+    so do those of the storage scope `keep`: the default schedule pads its tiles to whole registers on purpose.
     """
 
     name = "compact-buffer-allocation"
+    keep: str = "local"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            changed = [_compact(inner) for inner in list(func.walk()) if isinstance(inner, tir.AllocBufferOp)]
+            allocs = [inner for inner in list(func.walk()) if isinstance(inner, tir.AllocBufferOp)]
+            changed = [_compact(alloc) for alloc in allocs if alloc.result.type.scope.data != self.keep]
             if any(changed):
                 remove_dead(func)
 
