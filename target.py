@@ -1,7 +1,8 @@
 """What code is generated for: `Target("llvm")` is this machine, `Target("llvm -mcpu=znver4 -num-cores=8")` another.
 
 Options are those of TVM's target strings that mean something for a CPU: `-mcpu`, `-mtriple`, `-mattr`, `-num-cores`,
-`-vector-width` (bits); `-keys`, `-device`, `-model`, `-tag` are accepted and change nothing.
+`-vector-width` (bits), and `-math`, which says how elementary functions are computed: `polynomial` (the default; see
+docs/vector_math.md) or `libm`, by the C library; `-keys`, `-device`, `-model`, `-tag` are accepted and change nothing.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from .diagnostics import (
     DTypeError,
@@ -28,7 +32,10 @@ class TargetError(TiraxError, ValueError):
 
 
 _WITHOUT_EFFECT = frozenset(("keys", "device", "model", "tag"))
-_OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width")) | _WITHOUT_EFFECT
+_LISTS = frozenset(("keys", "mattr"))
+"""Options that are lists, separated by commas."""
+_OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width", "math")) | _WITHOUT_EFFECT
+_MATH = ("polynomial", "libm")
 _FOREIGN_KINDS = ("cuda", "rocm", "opencl", "vulkan", "metal", "webgpu", "hexagon", "c", "ext_dev", "nvptx")
 
 
@@ -87,10 +94,17 @@ def _host_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+_current: ContextVar[tuple[Target, ...]] = ContextVar("tirax_targets", default=())
+
+
 @dataclass(frozen=True)
 class Target:
     """A parsed target; equal where its canonical text is. Raises `TargetError`, or `NameLookupError`
-    with a suggestion."""
+    with a suggestion.
+
+    It is made of a text, or of a dictionary such as `{"kind": "llvm", "num-cores": 8}`. `with target:` makes it the
+    one that `Target.current()` gives.
+    """
 
     text: str = "llvm"
     triple: str = field(init=False, compare=False)
@@ -100,9 +114,12 @@ class Target:
     vector_bits: int = field(init=False, compare=False)
     vector_registers: int = field(init=False, compare=False)
     cores: int = field(init=False, compare=False)
+    core_limit: int = field(init=False, compare=False)
+    """The cores that `-num-cores` allows, 0 where it is not given: then those of the machine that runs the code."""
+    math: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        options = _parse(self.text)
+        options = _parse(_text_of(self.text) if isinstance(self.text, Mapping) else self.text)
         self._set("text", " ".join(["llvm", *(f"-{k}={shlex.quote(v)}" for k, v in options.items())]))
         native = options.get("mcpu", "native") == "native"
         self._set("triple", options.get("mtriple", _host()[0]))
@@ -112,7 +129,9 @@ class Target:
         bits = 512 if wide else 256 if self.features & {"avx", "avx2"} else 128
         self._set("vector_bits", _number(self.text, "vector-width", options.get("vector-width", str(bits))))
         self._set("vector_registers", 32 if wide or not x86 else 16)
-        self._set("cores", _number(self.text, "num-cores", options.get("num-cores", str(_host_cores()))))
+        self._set("core_limit", _number(self.text, "num-cores", options["num-cores"]) if "num-cores" in options else 0)
+        self._set("cores", self.core_limit or _host_cores())
+        self._set("math", _choice(self.text, "math", options.get("math", _MATH[0]), _MATH))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -137,10 +156,37 @@ class Target:
         self._set("features", frozenset(enabled))
         self._set("feature_string", ",".join(flags))
 
+    @property
+    def has_fma(self) -> bool:
+        """Whether there are instructions that multiply and add with one rounding."""
+        return "fma" in self.features or not _is_x86(self.triple)
+
     @staticmethod
     def host() -> Target:
         """This machine."""
         return _host_target()
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The target of the innermost `with`. Outside: None, or `TargetError` unless `allow_none`."""
+        entered = _current.get()
+        if not entered and not allow_none:
+            raise TargetError("no target was entered", hint='with Target("llvm"): …')
+        return entered[-1] if entered else None
+
+    def __enter__(self) -> Target:
+        _current.set((*_current.get(), self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.set(_current.get()[:-1])
+
+    def export(self) -> dict[str, Any]:
+        """The target as a dictionary, of which `Target` makes the same one again."""
+        options = _parse(self.text)
+        numbers = {k: int(v) for k, v in options.items() if v.isdecimal()}
+        lists = {k: v.split(",") for k, v in options.items() if k in _LISTS}
+        return {"kind": "llvm", **options, **numbers, **lists}
 
     def lanes(self, dtype: str) -> int:
         """How many elements of a dtype (`float32`, `bfloat16`, `int8`, `bool`, …) one vector register holds."""
@@ -174,6 +220,21 @@ def _number(text: str, option: str, value: str) -> int:
     if not value.isdecimal() or int(value) == 0:
         raise TargetError(f"option -{option} in target '{text}'", expected="a positive integer", found=f"'{value}'")
     return int(value)
+
+
+def _choice(text: str, option: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise TargetError(f"option -{option} in target '{text}'", expected=" or ".join(known), found=f"'{value}'")
+    return value
+
+
+def _text_of(config: Mapping[str, Any]) -> str:
+    """The target string of a dictionary; what is empty says nothing."""
+    if "kind" not in config:
+        raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=dict(config))
+    options = {k: ",".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for k, v in config.items()}
+    given = [f"-{k}={shlex.quote(v)}" for k, v in options.items() if k != "kind" and v]
+    return " ".join([options["kind"], *given])
 
 
 def _place(text: str, part: str) -> SourceLocation:

@@ -22,6 +22,10 @@ CHOSEN_BY_HAND = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 """With these a machine's environment may hold numpy back to older kernels; a comparison has to be with its best."""
 
 
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+"""The cores that this process was given."""
+
+
 def quiet() -> None:
     """One thread on one core, and the kernels that numpy's BLAS chooses itself."""
     if "numpy" in sys.modules:
@@ -41,32 +45,41 @@ class Times:
     minimum: float
 
 
-def _calls_per_sample(function: Callable[[], object], seconds: float) -> int:
+Clock = Callable[[], float]
+
+
+def _calls_per_sample(function: Callable[[], object], seconds: float, clock: Clock) -> int:
     """How many calls take about `seconds`: enough that reading the clock does not count."""
     number = 1
     while True:
-        start = time.perf_counter()
+        start = clock()
         for _ in range(number):
             function()
-        spent = time.perf_counter() - start
+        spent = clock() - start
         if spent >= seconds:
             return number
         number = max(2 * number, int(number * seconds / max(spent, 1e-9)))
 
 
 def interleaved(
-    functions: Mapping[str, Callable[[], object]], rounds: int = 101, sample: float = 5e-4
+    functions: Mapping[str, Callable[[], object]],
+    rounds: int = 101,
+    sample: float = 5e-4,
+    clock: Clock = time.perf_counter,
 ) -> dict[str, Times]:
-    """Time all functions in turns, `rounds` samples of about `sample` seconds each, so that noise meets all alike."""
-    numbers = {name: _calls_per_sample(function, sample) for name, function in functions.items()}
+    """Time all functions in turns, `rounds` samples of about `sample` seconds each, so that noise meets all alike.
+
+    What is on one thread may be timed by `time.process_time`, which stands still while others run.
+    """
+    numbers = {name: _calls_per_sample(function, sample, clock) for name, function in functions.items()}
     found: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
             repeats = range(numbers[name])
-            start = time.perf_counter()
+            start = clock()
             for _ in repeats:
                 function()
-            found[name].append((time.perf_counter() - start) / len(repeats) * 1e6)
+            found[name].append((clock() - start) / len(repeats) * 1e6)
     return {name: Times(median(samples), min(samples)) for name, samples in found.items()}
 
 

@@ -96,12 +96,13 @@ class Environment:
             self.bind_dims(t.dims, array.shape[: len(array.shape) - (lanes_of(t.dtype) > 1)])
 
     def packed(self, name: str) -> Callable[..., Any]:
-        """A packed function: of this environment, or registered with the runtime."""
+        """A packed function: of this environment, or registered with the runtime, whose arrays are `NDArray`s."""
         if self._packed is not None and name in self._packed:
             return self._packed[name]
+        from ..runtime.ndarray import NDArray
         from ..runtime.registry import get_global_func, list_global_func_names
 
         found = get_global_func(name, allow_missing=True)
         if found is None:
             raise unknown_name("packed function", name, [*(self._packed or ()), *list_global_func_names()])
-        return found
+        return lambda *args: found(*(a.view(NDArray) if isinstance(a, np.ndarray) else a for a in args))

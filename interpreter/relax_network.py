@@ -6,6 +6,7 @@ Windows are taken one by one as views of the padded data: slow, and plain to see
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,14 +76,14 @@ def _conv_transpose(op: Any, data: Array, weight: Array) -> Array:
     w = _wide(_arranged(weight, op.attr("kernel_layout"), "OI" + letters)).swapaxes(0, 1)
     strides, dilation, p = op.attr("strides"), op.attr("dilation"), op.attr("padding")
     rows = zip(x.shape[2:], w.shape[2:], strides, dilation, strict=True)
-    full = [max(n - 1, 0) * s + (k - 1) * d + 1 for n, k, s, d in rows]
+    full = [max((n - 1) * s + (k - 1) * d + 1, 0) for n, k, s, d in rows]
     extra = op.attr("output_padding")
     room = [n + e for n, e in zip(full, extra, strict=True)]
     out = np.zeros((x.shape[0], w.shape[1] * groups, *room), np.result_type(x, w))
     c, o = x.shape[1] // groups, w.shape[1]
     for g, k in itertools.product(range(groups), itertools.product(*(range(e) for e in w.shape[2:]))):
         where = tuple(
-            slice(i * d, i * d + (n - 1) * s + 1, s)
+            slice(i * d, i * d + (n - 1) * s + 1, s) if n else slice(0)
             for i, d, n, s in zip(k, dilation, x.shape[2:], strides, strict=True)
         )
         part = np.einsum("nc...,co->no...", x[:, g * c : (g + 1) * c], w[(slice(g * c, (g + 1) * c), slice(None), *k)])
@@ -110,7 +111,7 @@ def _pool(op: Any, data: Array) -> Array:
         where = tuple(
             slice(i * s, i * s + (k - 1) * d + 1, d) for i, s, k, d in zip(at, strides, size, dilation, strict=True)
         )
-        window = padded[(..., *where)].reshape(*x.shape[:2], -1)
+        window = padded[(..., *where)].reshape(*x.shape[:2], math.prod(size))
         count = max(int(there[where].sum(dtype=np.int64)), 1)
         total = window.sum(axis=-1)
         result[(..., *at)] = window.max(axis=-1) if largest else np.trunc(total / count)

@@ -170,10 +170,15 @@ def _layer_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
     axes = tuple(a % x.ndim for a in op.attr("axes"))
     mean = x.mean(axis=axes, keepdims=True)
     out = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=axes, keepdims=True) + op.attr("epsilon"))
-    shape = [x.shape[i] if i in axes else 1 for i in range(x.ndim)]
+
+    def laid(parameter: Array) -> Array:
+        """The parameter's dimensions are the axes in the order in which they are listed."""
+        sorted_axes = _wide(parameter).transpose(np.argsort(axes))
+        return sorted_axes.reshape([x.shape[i] if i in axes else 1 for i in range(x.ndim)])
+
     if op.attr("scale"):
-        out = out * _wide(gamma).reshape(shape)
-    return out + _wide(beta).reshape(shape) if op.attr("center") else out
+        out = out * laid(gamma)
+    return out + laid(beta) if op.attr("center") else out
 
 
 def _attention(op: Any, q: Array, k: Array, v: Array, bias: Array | None = None) -> Array:

@@ -187,7 +187,9 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "vectorlow": lambda v: v[: len(v) // 2],
     "vectorhigh": lambda v: v[len(v) // 2 :],
     "vectorcombine": lambda a, b: np.concatenate([a, b]),
-    "q_multiply_shift": lambda x, y, q, s: _multiply_shift(x, y, 0, np.add(q, s, dtype=np.int64)),
+    "q_multiply_shift": lambda x, y, q, s: _multiply_shift(
+        x, y, np.maximum(s, 0), np.subtract(q, np.minimum(s, 0), dtype=np.int64)
+    ),
     "q_multiply_shift_per_axis": lambda x, y, ls, rs, q, left, right: _multiply_shift(
         x, y, np.where(left, ls, 0), np.add(q, np.where(right, rs, 0), dtype=np.int64)
     ),

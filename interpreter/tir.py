@@ -7,6 +7,7 @@ call.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ class TirSemantics:
             tir.BroadcastOp: lambda _i, op, args: (np.full(op.result.type.get_shape(), args[0]),),
             tir.CallIntrinOp: _intrinsic,
             tir.LetInOp: lambda i, op, args: i.run_ssacfg_region(op.body, args),
+            tir.ReduceOp: self.reduce,
             tir.ShuffleOp: _shuffle,
             tir.CallExternOp: call_extern,
             tir.CallPureExternOp: call_extern,
@@ -151,6 +153,18 @@ class TirSemantics:
         if self.env.first_steps[-1]:
             interpreter.run_ssacfg_region(op.body, (), "init")
         return ()
+
+    def reduce(self, interpreter: Interpreter, op: tir.ReduceOp, args: PythonValues) -> PythonValues:
+        """The points in order; where the condition does not hold nothing else is evaluated."""
+        count = len(op.identity)
+        results = list(args[count:] or args[:count])
+        firsts, extents = self.env.shape(op.mins), self.env.shape(op.extents)
+        for point in product(*(range(low, low + n) for low, n in zip(firsts, extents, strict=True))):
+            at = tuple(scalars.of_type(v, e.dtype) for v, e in zip(point, op.extents, strict=True))
+            if interpreter.run_ssacfg_region(op.condition, at)[0]:
+                new = [interpreter.run_ssacfg_region(source, at)[0] for source in op.sources]
+                results = [interpreter.run_ssacfg_region(r, (*results, *new))[0] for r in op.combine]
+        return (results[op.value_index.data],)
 
     def alloc_buffer(self, _i: Interpreter, op: tir.AllocBufferOp, _args: PythonValues) -> PythonValues:
         return (self.env.new_array(op.result.type),)

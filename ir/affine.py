@@ -33,7 +33,7 @@ _KINDS: dict[type[Operation], Callable[..., SymExpr]] = {
     tir.SelectOp: OPS["select"],
     **{tir.BINARY[k]: OPS[k] for k in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
-_DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
+_DIVISIONS = frozenset({tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp})
 
 
 def expr_of(value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None, *, through_casts: bool = False) -> SymExpr:
@@ -50,9 +50,8 @@ def expr_of(value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None, *, thr
 
 
 def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -> SymExpr:
-    opaque = Var(value, cast(IntegerType, value.type)) if isinstance(value.type, IntegerType) else None
     if not isinstance(value, OpResult):
-        return _known(opaque, value)
+        return _opaque(value)
     op = value.op
     if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr):
         return Const(
@@ -60,18 +59,19 @@ def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -
         )
     if isinstance(op, ValueOp):
         return op.expr.data
-    if through_casts and isinstance(op, tir.CastOp) and _widens(op):
+    if through_casts and isinstance(op, tir.CastOp) and widens(op):
         return expr_of(op.value, memo, through_casts=True)
     build = _KINDS.get(type(op))
     if build is None or not all(isinstance(o.type, IntegerType) for o in op.operands):
-        return _known(opaque, value)
+        return _opaque(value)
     args = [expr_of(o, memo, through_casts=through_casts) for o in op.operands]
-    if isinstance(op, _DIVISIONS) and args[1].constant == 0:
-        return _known(opaque, value)
+    if type(op) in _DIVISIONS and args[1].constant == 0:
+        return _opaque(value)
     return build(*args)
 
 
-def _widens(op: tir.CastOp) -> bool:
+def widens(op: tir.CastOp) -> bool:
+    """Whether a cast keeps every value: of signed integers, to no narrower type."""
     types = (op.value.type, op.result.type)
     if i1 in types or not all(isinstance(t, IntegerType) and not is_unsigned(t) for t in types):
         return False
@@ -79,10 +79,11 @@ def _widens(op: tir.CastOp) -> bool:
     return narrow <= wide
 
 
-def _known(opaque: Var | None, value: SSAValue) -> SymExpr:
-    if opaque is None:
+def _opaque(value: SSAValue) -> Var:
+    """The value as a variable."""
+    if not isinstance(value.type, IntegerType):
         raise TypeError(f"a value of {value.type} is no integer expression")
-    return opaque
+    return Var(value, value.type)
 
 
 _CLASSES: dict[str, type[Operation]] = {

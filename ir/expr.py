@@ -23,7 +23,9 @@ from ..dialects.names import name_of, set_name
 from ..dialects.relax.operator import Kind
 from ..dialects.sym import SymAttr
 from ..dialects.sym.expr import Const
+from ..dialects.tir import ConstOp
 from .operators import Operators
+from .prim_expr import PrimExpr
 from .struct_info import (
     Dim,
     ShapeStructInfo,
@@ -361,6 +363,10 @@ class PrimValue(Expr):
     __slots__ = ()
 
     def __init__(self, value: Any, span: object = None):
+        constant = value.ssa.owner if isinstance(value, PrimExpr) else None
+        if isinstance(constant, ConstOp) and isinstance(constant.value, FloatAttr):
+            self.point_at(relax.PrimValueOp(constant.value).result)
+            return
         kind = getattr(getattr(value, "dtype", None), "kind", "f" if type(value) is float else "")
         if kind == "f":  # a float, or numpy's of any precision
             dtype = "float64" if isinstance(value, float) else str(cast(Any, value).dtype.name)

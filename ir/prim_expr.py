@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -17,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ..diagnostics import DTypeError, TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
-from ..dialects.names import set_name
+from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
 from ..dialects.sym import expr as sym
 from ..dialects.sym.expr import SymExpr
@@ -28,32 +29,53 @@ DTypeLike = str | Attribute
 
 
 def _type(dtype: DTypeLike) -> Attribute:
+    if dtype == "handle":
+        return tir.HANDLE
     return dtype_of(dtype) if isinstance(dtype, str) else dtype
 
 
 class PrimExpr:
-    """A scalar expression; `value` is its SSA value, the result of a detached op or a block argument."""
+    """A scalar expression; `ssa` is its SSA value, the result of a detached op or a block argument.
 
-    __slots__ = ("__weakref__", "value")
-    value: SSAValue
+    Its kind and its parts are those of the classes of `tir_nodes`: `isinstance(e, Add)`, `e.a`.
+    """
+
+    __slots__ = ("__weakref__", "ssa")
+    ssa: SSAValue
 
     def __init__(self, value: SSAValue):
-        self.value = value
+        self.ssa = value
+
+    @property
+    def value(self) -> Any:
+        """What TVM calls the value of a constant, a conversion, a broadcast or a let; of others `ssa`."""
+        from .tir_nodes import value_part
+
+        return value_part(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "ssa" or name.startswith("_"):
+            raise AttributeError(name)
+        from .tir_nodes import part_of
+
+        return part_of(self, name)
 
     @property
     def type(self) -> Attribute:
         """The dtype as a type."""
-        return self.value.type
+        return self.ssa.type
 
     @property
     def dtype(self) -> str:
-        """The dtype by TVM's name."""
-        return dtype_name(self.value.type)
+        """The dtype by TVM's name; `handle` of an address, `void` of a call that gives nothing."""
+        if isinstance(self.ssa.type, tir.HandleType):
+            return "handle"
+        return "void" if self.ssa.type == tir.VOID else dtype_name(self.ssa.type)
 
     @property
     def constant(self) -> Number | None:
         """The value of a constant, None for other expressions."""
-        owner = self.value.owner
+        owner = self.ssa.owner
         if isinstance(owner, tir.ConstOp):
             return owner.py_value
         return None
@@ -64,17 +86,17 @@ class PrimExpr:
 
     def same_as(self, other: object) -> bool:
         """Whether both handles stand for the same value."""
-        return isinstance(other, PrimExpr) and other.value is self.value
+        return isinstance(other, PrimExpr) and other.ssa is self.ssa
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return hash(self.ssa)
 
     def __bool__(self) -> bool:
         """The truth of a constant; of `a == b` whether both are the same expression. Raises `TiraxError` otherwise."""
         known = self.constant
         if known is not None:
             return bool(known)
-        owner = self.value.owner
+        owner = self.ssa.owner
         if isinstance(owner, tir.EqOp | tir.NeOp):
             return same_tree(owner.lhs, owner.rhs) == isinstance(owner, tir.EqOp)
         raise TiraxError(
@@ -170,9 +192,13 @@ class PrimExpr:
     def __str__(self) -> str:
         if self.constant is not None:
             return str(self.constant)
-        if isinstance(self.type, IntegerType):
-            return str(as_sym(self))
-        return f"{self.value.name_hint or self.value.owner} : {self.dtype}"
+        return self.script(int_dtype=self.dtype) if isinstance(self.type, IntegerType) else self.script()
+
+    def script(self, **options: Any) -> str:
+        """The expression as TVMScript; its variables are not declared."""
+        from ..script.printer.fragment import print_expression
+
+        return print_expression(self.ssa, **options)
 
     __repr__ = __str__
 
@@ -194,6 +220,10 @@ class Var(PrimExpr):
 
     def __init__(self, name: str, dtype: DTypeLike = "int32"):
         super().__init__(placeholder_value(_type(dtype), name))
+
+    @property
+    def name(self) -> str:
+        return name_of(self.ssa) or ""
 
 
 class SizeVar(PrimExpr):
@@ -277,7 +307,7 @@ def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
         return x
     known = x.constant
     if known is None or (isinstance(known, float) and not math.isfinite(known)):
-        return PrimExpr(tir.CastOp(x.value, element).result)
+        return PrimExpr(tir.CastOp(x.ssa, element).result)
     return PrimExpr(tir.ConstOp(known if is_float(element) else int(known), element).result)
 
 
@@ -355,7 +385,7 @@ def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
             return e
     if name == "floormod" and b == 1 and not is_float(x.type):
         return const(0, x.type)
-    return x if name in ("min", "max") and x.value is y.value else None
+    return x if name in ("min", "max") and x.ssa is y.ssa else None
 
 
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -365,7 +395,7 @@ def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
     def build(a: ExprLike, b: ExprLike) -> PrimExpr:
         x, y = match_types(a, b)
         folded = _folded(name, x, y)
-        return folded if folded is not None else PrimExpr(tir.BINARY[name](x.value, y.value).result)
+        return folded if folded is not None else PrimExpr(tir.BINARY[name](x.ssa, y.ssa).result)
 
     build.__name__, build.__doc__ = name, doc
     return build
@@ -446,12 +476,12 @@ def logical_not(value: ExprLike) -> PrimExpr:
     x = _truth(value)
     if x.constant is not None:
         return const(not x.constant, i1)
-    return PrimExpr(tir.NotOp(x.value).result)
+    return PrimExpr(tir.NotOp(x.ssa).result)
 
 
 def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
     """A pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
-    values = [convert(a).value for a in args]
+    values = [convert(a).ssa for a in args]
     return PrimExpr(tir.CallIntrinOp(name.removeprefix("tir."), values, _type(dtype)).result)
 
 
@@ -547,7 +577,7 @@ def select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> 
     c, (x, y) = _truth(condition), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
-    return PrimExpr(tir.SelectOp(c.value, x.value, y.value).result)
+    return PrimExpr(tir.SelectOp(c.ssa, x.ssa, y.ssa).result)
 
 
 Select = select
@@ -558,13 +588,13 @@ def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLik
     c, (x, y) = _truth(condition), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
-    sides = [Region(Block([tir.YieldOp(v.value)])) for v in (x, y)]
-    return PrimExpr(tir.IfThenElseOp(c.value, *sides).result)
+    sides = [Region(Block([tir.YieldOp(v.ssa)])) for v in (x, y)]
+    return PrimExpr(tir.IfThenElseOp(c.ssa, *sides).result)
 
 
 def load(buffer: SSAValue, indices: Sequence[ExprLike]) -> PrimExpr:
     """An element of a buffer."""
-    return PrimExpr(tir.LoadOp(buffer, [convert(i).value for i in indices]).result)
+    return PrimExpr(tir.LoadOp(buffer, [convert(i).ssa for i in indices]).result)
 
 
 def children(value: SSAValue) -> list[SSAValue]:
@@ -598,7 +628,7 @@ _INDEX_TYPES = (i32, i64)
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
     """An integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA value."""
-    return expr_of(expr.value if isinstance(expr, PrimExpr) else expr)
+    return expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
 
 
 def from_sym(expr: SymExpr) -> PrimExpr:
@@ -617,7 +647,7 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
     Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Values
     that are defined in a block already stay as they are.
     """
-    value = expr.value if isinstance(expr, PrimExpr) else expr
+    value = expr.ssa if isinstance(expr, PrimExpr) else expr
     found = mapping.get(value)
     if found is not None:
         return found
@@ -640,7 +670,7 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
 
 
 def _index(op: Operation, position: int, value: SSAValue) -> SSAValue:
-    return simplified(PrimExpr(value)).value if isinstance(op, tir.LoadOp) and position > 0 else value
+    return simplified(PrimExpr(value)).ssa if isinstance(op, tir.LoadOp) and position > 0 else value
 
 
 def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:

@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..dialects import tir
+from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
-from .affine import Materializer, expr_of
+from .affine import Materializer, expr_of, widens
 
 Interval = tuple[SymExpr, SymExpr]
 """The least and the greatest index."""
@@ -50,6 +51,8 @@ class _Detector:
         self._matched: dict[SSAValue, tir.MatchBufferOp] = {}
         self._seen: set[SSAValue] = set()
         self._memo: dict[SSAValue, SymExpr] = {}
+        self._moving: dict[SSAValue, bool] = {}
+        self._shapes = Analyzer()
 
     def visit_block(self, block: Block) -> None:
         for op in block.ops:
@@ -123,9 +126,17 @@ class _Detector:
             self._bounds[op.var] = self.interval(self._expr(op.value)) if isinstance(op.var.type, IntegerType) else None
             last = op.body.block.last_op
             return [op.value, *(() if last is None else last.operands)]
+        if isinstance(op, tir.ReduceOp):
+            return self._reduction(op)
         if isinstance(op, tir.AllocBufferOp | tir.AllocConstOp | tir.MatchBufferOp):
             return []
         return list(op.operands)
+
+    def _reduction(self, op: tir.ReduceOp) -> list[SSAValue]:
+        for axis, (least, extent) in enumerate(zip(op.mins, op.extents, strict=True)):
+            self._bounds.update((value, (least, least + extent - 1)) for value in op.axis_values(axis))
+        yields = [region.block.last_op for region in (op.condition, *op.sources)]
+        return [*op.operands, *(v for y in yields if y is not None for v in y.operands)]
 
     def _opaque(self, buffer: SSAValue) -> None:
         """A pointer to the buffer escapes: all of it may be read and written."""
@@ -171,13 +182,32 @@ class _Detector:
 
     def interval(self, e: SymExpr) -> Interval | None:
         """The least and the greatest value of `e` over the inner loops."""
-        if not any(v.value in self._bounds for v in e.free_vars()):
+        if not any(self._is_moving(v.value) for v in e.free_vars()):
             return e, e
         handler = _INTERVALS.get(type(e))
         return None if handler is None else handler(self, e)
 
+    def _is_moving(self, value: SSAValue | None) -> bool:
+        """Whether a value is of inner loops: of their variables, or computed from these (a cast, a load)."""
+        if value is None or value in self._bounds:
+            return value is not None
+        found = self._moving.get(value)
+        if found is None:
+            op = value.op if isinstance(value, OpResult) else None
+            inside = () if op is None else (v for inner in op.walk() for v in inner.operands)
+            found = self._moving[value] = any(self._is_moving(v) for v in inside)
+        return found
+
     def var_interval(self, e: Var) -> Interval | None:
-        return self._bounds[e.name] if isinstance(e.name, SSAValue) else (e, e)
+        value = e.value
+        if value is None or not self._is_moving(value):
+            return e, e
+        if value in self._bounds:
+            return self._bounds[value]
+        if not isinstance(value, OpResult) or not isinstance(value.op, tir.CastOp) or not widens(value.op):
+            return None
+        found = self.interval(self._expr(value.op.value))
+        return None if found is None else (_typed(found[0], e.dtype), _typed(found[1], e.dtype))
 
     def sum_interval(self, e: Sum) -> Interval | None:
         low: SymExpr = Const(e.offset, e.dtype)
@@ -195,10 +225,20 @@ class _Detector:
         low = high = Const(1, e.dtype)
         for atom in e.atoms:
             found = self.interval(atom)
-            if found is None or not (found[0].constant == 0 or (isinstance(atom, Var) and atom.value is None)):
+            if found is None or self._shapes.bounds(found[0]).low < 0:
                 return None
             low, high = mul(low, found[0]), mul(high, found[1])
         return low, high
+
+    def _divided(self, e: Op, x: Interval | None) -> Interval | None:
+        """Divisors that stay the same and are positive: constants, and extents, which divide only where they are."""
+        divisor = e.args[-1]
+        if any(self._is_moving(v.value) for v in divisor.free_vars()) or self._shapes.bounds(divisor).low < 0:
+            return None
+        if divisor.constant == 0 or x is None:
+            rest = Const(0, e.dtype), _typed(divisor - 1, e.dtype)
+            return rest if e.kind == "floormod" and divisor.constant != 0 else None
+        return _digits(e, x, divisor)
 
     def op_interval(self, e: Op) -> Interval | None:
         found = [self.interval(a) for a in e.args]
@@ -206,17 +246,28 @@ class _Detector:
         if len(known) == len(found) and all(least == most for least, most in known) and e.kind in OPS:
             point = OPS[e.kind](*(least for least, _ in known))
             return point, point
-        divisor = e.args[-1].constant
-        if e.kind == "floormod" and divisor is not None and divisor > 0:
-            return Const(0, e.dtype), Const(divisor - 1, e.dtype)
+        if e.kind in ("floordiv", "floormod"):
+            return self._divided(e, found[0])
         if len(known) < len(found):
             return None
-        if e.kind == "floordiv" and divisor is not None and divisor > 0:
-            return floordiv(known[0][0], divisor), floordiv(known[0][1], divisor)
         if e.kind in ("min", "max"):
             pick = minimum if e.kind == "min" else maximum
             return pick(known[0][0], known[1][0]), pick(known[0][1], known[1][1])
         return None
+
+
+def _digits(e: Op, x: Interval, divisor: SymExpr) -> Interval:
+    """Of quotients, or remainders, by something positive that stays the same."""
+    quotients = floordiv(x[0], divisor), floordiv(x[1], divisor)
+    if e.kind == "floordiv":
+        return quotients
+    if quotients[0] == quotients[1]:
+        return x[0] - mul(divisor, quotients[0]), x[1] - mul(divisor, quotients[0])
+    return Const(0, e.dtype), _typed(divisor - 1, e.dtype)
+
+
+def _typed(e: SymExpr, dtype: IntegerType) -> SymExpr:
+    return e if e.constant is None else Const(e.constant, dtype)
 
 
 _INTERVALS: dict[type[SymExpr], Callable[..., Interval | None]] = {

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import relax, tir
 from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
-from .prim_expr import Var
+from ..dialects.sym.expr import Const, SymExpr
+from .prim_expr import PrimExpr, Var
 from .relax_function import BaseFunc
-from .struct_info import Dim, FuncStructInfo, StructInfo, dim_of, dim_value, dims_of
+from .struct_info import Dim, FuncStructInfo, StructInfo, dim_of, dim_value
 
 
 class Buffer:
@@ -63,6 +64,55 @@ class Buffer:
         """The memory that the buffer lies in, `global` by default."""
         return self.type.scope.data
 
+    @property
+    def axis_separators(self) -> list[int]:
+        """Axes where a flattened buffer keeps a boundary."""
+        return [s.data for s in self.type.separators]
+
+    @property
+    def data(self) -> PrimExpr:
+        """The address of the memory."""
+        return PrimExpr(tir.BufferDataOp(self.ssa).result)
+
+    def __getitem__(self, indices: Any) -> Any:
+        """An element, a vector where the last index is a slice of known length, else a part (`BufferRegion`)."""
+        from .tir_access import element_or_region
+
+        return element_or_region(self, indices)
+
+    def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
+        """Elements from `begin` on as a vector of `dtype`; one element without."""
+        from .tir_access import vector_load
+
+        return vector_load(self, begin, dtype)
+
+    def vstore(self, begin: Any, value: Any) -> Stmt:
+        """The statement that stores a vector, or one element, at `begin`."""
+        from .tir_access import vector_store
+
+        return vector_store(self, begin, value)
+
+    def access_ptr(
+        self, access_mask: str | int, ptr_type: str = "handle", content_lanes: int = 1, offset: Any = 0,
+        extent: Any = None,
+    ) -> PrimExpr:  # fmt: skip
+        """The address of a part, for reading (`r`), writing (`w`) or both, from `offset` on."""
+        from .tir_access import access_ptr
+
+        return access_ptr(self, access_mask, content_lanes, offset, extent)
+
+    def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """Where an element lies in the memory, in elements."""
+        from .tir_access import offset_of
+
+        return [offset_of(self, indices)]
+
+    def get_flattened_buffer(self) -> Buffer:
+        """A buffer of one dimension over the same memory."""
+        from .tir_access import flattened
+
+        return flattened(self)
+
     def same_as(self, other: object) -> bool:
         return self == other
 
@@ -86,20 +136,27 @@ def decl_buffer(
     scope: str = "global",
     data_alignment: int = tir.types.DEFAULT_ALIGN,
     offset_factor: int = 1,
+    axis_separators: Sequence[int] = (),
 ) -> Buffer:
     """A buffer that has no function yet."""
     t = tir.BufferType.of(
-        dims_of(shape if isinstance(shape, Sequence) else [shape]),
+        _extents(shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]),
         dtype_of(dtype),
-        strides=dims_of(strides) if strides else None,
-        offset=None if elem_offset is None else dim_of(elem_offset),
+        strides=_extents(strides) if strides else None,
+        offset=None if elem_offset is None else _extents([elem_offset])[0],
         scope=scope,
         align=data_alignment,
         offset_factor=offset_factor,
+        separators=axis_separators,
     )
     value = Block(arg_types=[t]).args[0]
     set_name(value, name)
     return Buffer(value)
+
+
+def _extents(values: Sequence[Any]) -> list[SymExpr]:
+    """Extents as tensor functions have them: numbers are int32."""
+    return [Const(v, i32) if isinstance(v, int) else dim_of(v) for v in values]
 
 
 class Stmt:
@@ -125,8 +182,21 @@ class Stmt:
     def __hash__(self) -> int:
         return hash(self.op)
 
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def script(self, **options: Any) -> str:
+        """The statement as TVMScript, after what it takes from elsewhere."""
+        from ..script.printer.fragment import print_statements
+        from .tir_stmts import operations_of
+
+        return print_statements(operations_of(self), **options)
+
+    def __str__(self) -> str:
+        return self.script()
+
     def __repr__(self) -> str:
-        return f"Stmt({self.op.name})"
+        return f"{type(self).__name__}({self.op.name})"
 
 
 def statements_of(block: Block) -> list[Stmt]:
@@ -141,25 +211,25 @@ class Param(Var):
     __slots__ = ()
 
     def __init__(self, value: SSAValue):
-        self.value = value
+        self.ssa = value
 
     @property
     def name(self) -> str:
-        return name_of(self.value) or ""
+        return name_of(self.ssa) or ""
 
     @property
     def dtype(self) -> str:
         """The dtype of a scalar, `handle` for a buffer."""
-        return "handle" if isinstance(self.value.type, tir.BufferType | tir.HandleType) else dtype_name(self.value.type)
+        return "handle" if isinstance(self.ssa.type, tir.BufferType | tir.HandleType) else dtype_name(self.ssa.type)
 
     def __eq__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return isinstance(other, Param) and self.value is other.value
+        return isinstance(other, Param) and self.ssa is other.ssa
 
     def __ne__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return hash(self.ssa)
 
     def __str__(self) -> str:
         return self.name
@@ -168,7 +238,24 @@ class Param(Var):
 
 
 class PrimFunc(BaseFunc):
-    """A tensor function."""
+    """A tensor function.
+
+    `PrimFunc([a, n], body, buffer_map={a: buffer})` makes one that belongs to no module yet. A parameter may be a
+    buffer itself.
+    """
+
+    def __init__(
+        self,
+        params: Sequence[Any],
+        body: Stmt,
+        ret_type: str | None = None,
+        buffer_map: Mapping[Any, Buffer] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        span: object = None,
+    ):
+        from .tir_functions import made_function
+
+        self._op = made_function(params, body, ret_type, buffer_map or {}, attrs or {})
 
     @property
     def params(self) -> list[Param]:
@@ -189,9 +276,27 @@ class PrimFunc(BaseFunc):
         return [f"var_{name_of(p)}" if isinstance(p.type, tir.BufferType) else name_of(p) or "" for p in self.op.params]
 
     @property
-    def body(self) -> list[Stmt]:
-        """The statements of the body."""
-        return statements_of(self.op.body.block)
+    def body(self) -> Stmt:
+        """What the function does: its root block, where it has blocks, else the statement in it, or the sequence."""
+        from .tir_stmts import body_of, has_root_block, stmt_of
+
+        block = self.op.body.block
+        return stmt_of(self.op) if has_root_block(list(block.ops)) else body_of(block)
+
+    def with_body(self, new_body: Stmt, span: object = None) -> PrimFunc:
+        """The function with another body, a copy of `new_body`; it belongs to no module yet."""
+        from .tir_functions import with_body
+
+        return with_body(self, new_body)
+
+    def specialize(self, param_map: Mapping[Any, Any]) -> PrimFunc:
+        """The function for some parameters: scalars by expressions, which drops them, buffers by such of other shapes.
+
+        Raises `TiraxError` for what is no parameter, and `ShapeError` where a buffer does not fit the parameter.
+        """
+        from .tir_functions import specialized
+
+        return specialized(self, param_map)
 
     @property
     def ret_type(self) -> str:

@@ -367,21 +367,45 @@ def function_pass(
 
     It runs on every Relax function of the module.
     """
+    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=False)
+
+
+def prim_func_pass(
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """As `function_pass`, for every tensor function of the module."""
+    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=True)
+
+
+def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
+    """A pass that replaces every tensor function of a module by what `function` makes of it."""
+    made = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
+    return cast(PythonPass, made)
+
+
+def _of_functions(pass_func: Any, info: PassInfo, *, tensor: bool) -> Any:
+    """A pass, or where there is no function yet a decorator, on the functions of one of the two kinds."""
 
     def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
         function = getattr(inner, "transform_function", inner)
 
         def on_module(mod: Any, ctx: PassContext) -> Any:
             from .relax_expr import Function
+            from .tir_expr import PrimFunc
 
+            kind = PrimFunc if tensor else Function
             for gv, func in mod.functions_items():
-                if isinstance(func, Function):
+                if isinstance(func, kind):
                     mod.update_func(gv, function(func, mod, ctx))
             return mod
 
         return on_module
 
     def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
+        return _pass_decorator(wrap, what, lambda n: PassInfo(info.name or n, info.opt_level, info.required))
 
     return decorate if pass_func is None else decorate(pass_func)

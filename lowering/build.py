@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -19,73 +13,20 @@ from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
 from ..ir.transform import PassContext, Sequential, module_op, new_context, no_gc
 from ..ir.verify import verify_module
-from ..runtime import abi
-from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import host_data
 from .llvm_text import print_llvm
-from .pipelines import LOWERING, make_passes, pipeline_passes
+from .object_cache import object_of_module, object_of_text
+from .pipelines import HOST, LOWERING, PIPELINES, make_passes, pipeline_passes
+from .timings import Timings, stage
 
-
-@dataclass
-class Timings:
-    """Seconds by stage, in order: `with timings: build(mod)`; then `timings.stages`, `str(timings)`.
-
-    A stage that runs more than once is added up.
-    """
-
-    stages: dict[str, float] = field(default_factory=dict[str, float])
-
-    def __enter__(self) -> Timings:
-        _watching().append(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _watching().pop()
-
-    @property
-    def total(self) -> float:
-        """Seconds of all stages together."""
-        return sum(self.stages.values())
-
-    def __str__(self) -> str:
-        width = max(map(len, self.stages), default=0)
-        lines = [f"{name:{width}} {seconds * 1e3:9.2f} ms" for name, seconds in self.stages.items()]
-        return "\n".join([*lines, f"{'total':{width}} {self.total * 1e3:9.2f} ms"])
-
-
-class _Local(threading.local):
-    def __init__(self) -> None:
-        self.timings: list[Timings] = []
-
-
-_local = _Local()
-
-
-def _watching() -> list[Timings]:
-    """The timings that this thread's builds report to."""
-    return _local.timings
-
-
-@contextmanager
-def stage(name: str) -> Generator[None]:
-    """Time what is inside as a stage, for whoever watches."""
-    watching = _watching()
-    if not watching:
-        yield
-        return
-    start = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds = time.perf_counter() - start
-        for timings in watching:
-            timings.stages[name] = timings.stages.get(name, 0.0) + seconds
+__all__ = ["Timings", "assemble", "build", "lower", "run_passes", "stage"]
 
 
 _EXEC_MODES = ("compiled", "bytecode")
-_cache = ObjectCache()
+_TO_HOST = HOST[-1]
+"""After this pass a module has all that its executable needs but code."""
 
 
 def build(
@@ -111,8 +52,13 @@ def build(
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
     wanted = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
     with no_gc():
-        op = lower(mod, wanted, params=params, pipeline=pipeline)
-        return assemble(op, wanted, opt_level)
+        named = PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else ()
+        if _TO_HOST not in named:
+            return assemble(lower(mod, wanted, params=params, pipeline=pipeline), wanted, opt_level)
+        at = named.index(_TO_HOST) + 1
+        op = _copy(mod, params)
+        run_passes(make_passes(named[:at], wanted.text), new_context(), op, verify_each=False)
+        return assemble(op, wanted, opt_level, named[at:])
 
 
 def lower(
@@ -124,14 +70,19 @@ def lower(
 ) -> ModuleOp:
     """A new module in the llvm dialect; arguments and errors as for `build`."""
     target = target or Target.host()
-    with stage("copy"):
-        op = module_op(mod).clone()
-    context = new_context()
-    if params:
-        run_passes([_bind_params(params)], context, op)
+    op, context = _copy(mod, params), new_context()
     run_passes(_passes(pipeline, target), context, op, verify_each=not isinstance(pipeline, str))
     if _is_high_level(op):
         run_passes(pipeline_passes("lower-cpu", target.text), context, op, verify_each=False)
+    return op
+
+
+def _copy(mod: Any, params: Mapping[str, Any] | None) -> ModuleOp:
+    """The module to be lowered, its parameters bound."""
+    with stage("copy"):
+        op = module_op(mod).clone()
+    if params:
+        run_passes([_bind_params(params)], new_context(), op)
     return op
 
 
@@ -188,14 +139,22 @@ def _run(p: Any, context: Context, op: ModuleOp, verify: bool) -> None:
         Sequential([p]).apply(context, op)
 
 
-def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3) -> Executable:
-    """The executable of a module in the llvm dialect with entry points; its object comes from the cache if it can."""
+def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:
+    """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
+    `convert-host-to-llvm`). Its object comes from the cache if it can; then they do not run.
+    """
     target = target or Target.host()
     data = host_data(op)
-    with stage("print-llvm"):
-        text = print_llvm(op)
-    with stage("object"):
-        code = _object(text, target, opt_level)
+
+    def text() -> str:
+        run_passes(make_passes(passes, target.text), new_context(), op, verify_each=False)
+        with stage("print-llvm"):
+            return print_llvm(op)
+
+    if passes:
+        code = object_of_module(op, target, opt_level, text)
+    else:
+        code = object_of_text(text(), target, opt_level)
     info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
     with stage("executable"):
         return Executable(
@@ -206,20 +165,3 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3) -> 
             target=info,
             external=external_functions(op),
         )
-
-
-@cache
-def _versions() -> str:
-    return json.dumps([version("tirax"), version("llvmlite"), abi.fingerprint()])
-
-
-def _object(text: str, target: Target, opt_level: int) -> bytes:
-    key = cache_key(text, target.triple, target.cpu, target.feature_string, str(opt_level), _versions())
-    found = _cache.get(key)
-    if found is not None:
-        return found
-    from .machine import compile_object
-
-    code = compile_object(text, target, opt_level)
-    _cache.put(key, code)
-    return code

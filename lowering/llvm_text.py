@@ -43,10 +43,11 @@ Edge = tuple[Block, Sequence[SSAValue]]
 
 
 class _Metadata:
-    """The numbered metadata nodes of a module."""
+    """What stands at the end of a module: the numbered metadata nodes, and declarations of intrinsics."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.declarations: set[str] = set()
         self.shared: dict[str, int] = {}
 
     def node(self, text: str) -> int:
@@ -291,6 +292,10 @@ def _call_intrinsic(f: _Function, op: llvm.CallIntrinsicOp) -> str:
     if op.op_bundle_operands:
         raise UnsupportedError(f"operand bundles on {op.intrin.data}")
     result = type_text(op.ress.type) if op.ress is not None else "void"
+    if op.intrin.data.startswith("llvm.x86."):
+        # LLVM changes what these take from time to time, and accepts the types of before where they are declared.
+        types = ", ".join(type_text(a.type) for a in op.args)
+        f.metadata.declarations.add(f"declare {result} @{op.intrin.data}({types})")
     return f"call {_fastmath(op)}{result} @{op.intrin.data}({f.list(op.args)})"
 
 
@@ -626,4 +631,4 @@ def print_llvm(module: ModuleOp) -> str:
         ) from None
     if out:
         out.append("")
-    return "\n".join([*out, *functions, *metadata.lines]) + "\n"
+    return "\n".join([*out, *functions, *sorted(metadata.declarations), *metadata.lines]) + "\n"

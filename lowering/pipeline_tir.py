@@ -18,7 +18,9 @@ from ..transforms.tir.lower_init_block import LowerInitBlock
 from ..transforms.tir.lower_match_buffer import LowerMatchBuffer
 from ..transforms.tir.lower_opaque_block import LowerOpaqueBlock
 from ..transforms.tir.mark_unrolled_loops import MarkUnrolledLoops
+from ..transforms.tir.parallelize_loops import ParallelizeLoops
 from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from ..transforms.tir.simplify_scheduled import SimplifyScheduled
 from ..transforms.tir.storage_rewrite import StorageRewrite
 from ..transforms.tir.tir_simplify import TirSimplify
 from .tir_to_scf import ConvertTirToScf, OutlineParallel
@@ -30,7 +32,7 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
     if schedule:
         from ..schedule.cpu.default_schedule import DefaultSchedule
 
-        first.append(DefaultSchedule(target.text))
+        first += [DefaultSchedule(target.text), ParallelizeLoops(target.text)]
     to_loops: list[ModulePass] = [
         LowerInitBlock(),
         PlanAndUpdateBufferAllocationLocation(),
@@ -40,11 +42,12 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         LowerOpaqueBlock(),
         GuardIndices(),
         FlattenBuffer(),
+        SimplifyScheduled(),
         StorageRewrite(),
         MarkUnrolledLoops(),
         TirSimplify(),
     ]
-    return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel()]
+    return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel(target.text)]
 
 
 def lower_tir(module: ModuleOp, target: Target | None = None, *, schedule: bool = True) -> ModuleOp:

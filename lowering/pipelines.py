@@ -13,16 +13,25 @@ from ..diagnostics import unknown_name
 
 OPTIMIZE = (
     "normalize",
+    "simplify-inference",
+    "pack-weights",
+    "sink-reshape",
+    "remove-redundant-reshape",
     "fold-constant",
     "legalize-ops",
     "annotate-tir-op-pattern",
     "fuse-ops",
     "fuse-tir",
+    "rewrite-dataflow-reshape",
     "dead-code-elimination",
 )
-"""relax -> relax: what is constant is computed, operators become tir functions, which are fused."""
-SCHEDULE = ("lower-narrow-types", "default-schedule")
-"""tir -> tir: every function gets a schedule for the target."""
+"""relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
+
+Weights are packed before constants are folded: as they were given, they need not be transposed first. Reshapes are no
+functions in the end, but views.
+"""
+SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
+"""tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""
 HOST = ("lift-closures", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-llvm")
 """relax functions -> entry points."""
 KERNELS = (
@@ -35,6 +44,7 @@ KERNELS = (
     "lower-opaque-block",
     "guard-indices",
     "flatten-buffer",
+    "simplify-scheduled",
     "storage-rewrite",
     "mark-unrolled-loops",
     "tir-simplify",
@@ -43,8 +53,8 @@ KERNELS = (
     "isolate-kernels",
 )
 """tir functions -> func, scf, memref, arith, math, vector."""
-BACKEND = ("convert-to-llvm",)
-"""-> the llvm dialect."""
+BACKEND = ("expand-math", "convert-to-llvm")
+"""-> the llvm dialect, with polynomials in place of calls of the C library."""
 
 LOWERING = (*HOST, *SCHEDULE, *KERNELS, *BACKEND)
 """From relax and tir down to the llvm dialect."""

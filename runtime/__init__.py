@@ -9,6 +9,7 @@ from .metadata import FunctionInfo, ObjectInfo, Parameter, PrimInfo, ShapeInfo, 
 from .module import Module
 from .ndarray import NDArray, ShapeTuple, array, empty, from_dlpack
 from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from .thread_pool import num_threads, set_num_threads
 from .timing import BenchmarkResult
 from .vm import VirtualMachine
 
@@ -42,7 +43,9 @@ __all__ = [
     "get_global_func",
     "list_global_func_names",
     "load_module",
+    "num_threads",
     "register_func",
     "remove_global_func",
+    "set_num_threads",
     "to_dtype",
 ]

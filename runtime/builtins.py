@@ -11,6 +11,7 @@ from .dtypes import to_dtype
 from .errors import ArgumentError, AssertionFailedError
 from .ndarray import NDArray, ShapeTuple, array
 from .registry import register_func
+from .thread_pool import num_threads, set_num_threads
 
 
 @register_func("vm.builtin.shape_of")
@@ -50,6 +51,17 @@ def create_view(x: np.ndarray, shape: tuple[int, ...], dtype: str, offset: int) 
     if offset < 0 or end > x.nbytes:
         raise ArgumentError("a view is longer than its array", expected=f"at most {x.nbytes} bytes", found=end)
     return array(np.frombuffer(x.tobytes()[offset:end], kind).reshape(shape))
+
+
+@register_func("runtime.NumThreads")
+def _num_threads() -> int:
+    return num_threads()
+
+
+@register_func("runtime.config_threadpool")
+def _config_threadpool(affinity_mode: int, threads: int, *_: object) -> None:
+    """TVM's call: which cores the threads run on is the system's business, so `affinity_mode` changes nothing."""
+    set_num_threads(threads or None)
 
 
 @register_func("relax.run.unique")

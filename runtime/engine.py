@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import abi
+from . import abi, thread_pool
 from .errors import AbiError, LoadError
 
 _lock = threading.Lock()
@@ -81,18 +81,34 @@ def load_object(
     form.
     """
     wanted = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
-    tracker, addresses = _link(code, wanted, imports or {})
+    tracker, addresses = _link(_object(code, imports or {}), wanted)
     loaded = LoadedObject(_engine(), tracker, addresses, references)
     _fill_table(loaded, own_slots)
     return loaded
 
 
-def _link(code: bytes, symbols: Sequence[str], imports: Mapping[str, int]) -> tuple[Any, dict[str, int]]:
+def link_text(text: str, symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
+    """Compile LLVM text; what keeps its code in memory, and the addresses of `symbols`."""
+    import llvmlite.binding as llvm
+
+    engine = _engine()
+    tracker, addresses = _link(llvm.JITLibraryBuilder().add_ir(text).add_current_process(), symbols)
+    return (engine, tracker), addresses
+
+
+def _object(code: bytes, imports: Mapping[str, int]) -> Any:
+    """What is to be linked for an object: its code, the process, the symbols to import."""
     import llvmlite.binding as llvm
 
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for symbol, address in imports.items():
         library.import_symbol(symbol, address)
+    if thread_pool.SYMBOL.encode() in code:
+        library.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
+    return library
+
+
+def _link(library: Any, symbols: Sequence[str]) -> tuple[Any, dict[str, int]]:
     for symbol in symbols:
         library.export_symbol(symbol)
     with _lock:

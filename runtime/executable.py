@@ -17,7 +17,7 @@ from .dtypes import to_dtype
 from .errors import DamagedFileError, ExecutableFileError, IncompatibleFileError, TiraxError
 from .metadata import FunctionInfo, MetadataError
 from .module import Module
-from .ndarray import empty
+from .ndarray import ALIGNMENT, empty
 from .registry import PackedFunction
 from .slots import SLOT_KINDS, SlotSpec
 
@@ -47,8 +47,9 @@ class Executable:
     ):
         """`code` is an object as `abi.py` describes it, `slots` its own slots (`slots.py`), in the order of its table.
 
-        `constants` are copied (aligned, C-contiguous). `external` are packed functions that belong to this executable:
-        they are found before those that are registered, and are not saved. Raises `MetadataError` for a malformed slot.
+        `constants` that are not aligned, C-contiguous and immutable are copied. `external` are packed functions that
+        belong to this executable: they are found before those that are registered, and are not saved. Raises
+        `MetadataError` for a malformed slot.
         """
         self.code = code
         self.functions: Mapping[str, FunctionInfo] = {function.name: function for function in functions}
@@ -143,10 +144,21 @@ def _checked_slot(slot: Sequence[Any]) -> SlotSpec:
 
 
 def _frozen_copy(constant: np.ndarray) -> np.ndarray:
+    """An aligned array that nobody writes to: the constant itself where it is one, else a copy."""
+    if constant.flags.c_contiguous and not constant.ctypes.data % ALIGNMENT and _is_immutable(constant):
+        return constant
     copy = empty(constant.shape, constant.dtype)
     np.copyto(copy, constant)
     copy.flags.writeable = False
     return copy
+
+
+def _is_immutable(array: np.ndarray) -> bool:
+    """Whether an array is over memory that is read-only by nature, so that no other view of it can be written to."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner, bytes) or (isinstance(owner, memoryview) and owner.readonly)
 
 
 def _constant(data: Mapping[str, Any], blob: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Arguments of primitives as users write them: buffers by name, index maps and paddings as functions.
 
 An adapter turns them into what a trace holds: a buffer is `["write", 0]`, an index map is an `IndexMapAttr` over
-indices of the block's integer type, a padding is `["float32", 0.0]` or an index map with one integer result.
+indices of the block's integer type, a padding is `["float32", 0.0]`, an index map with one integer result, or the text
+of a lambda.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..ir.index_map import IndexMap, index_mapping
 from ..ir.prim_expr import PrimExpr
 from ..ir.tir_expr import Buffer
 from . import state as st
+from .pad_function import text_of
 from .registry import Adapter
 from .state import fail
 
@@ -117,9 +119,19 @@ def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
     block = schedule.get(arguments["block"])
     buffer = chosen(block, arguments["buffer"])
     buffer_type, dtype = cast(tir.BufferType, buffer.type), index_dtype(block)
-    mapping = typed_map(arguments["index_map"], dtype, buffer_type.rank)
+    mapping = typed_map(arguments["index_map"], dtype, buffer_type.rank, marked=True)
     padding = _padding(arguments["pad_value"], dtype_name(buffer_type.dtype), dtype, len(mapping.results))
     return {**arguments, "index_map": IndexMapAttr(mapping), "pad_value": padding}
+
+
+def separators_of(schedule: Schedule, arguments: Arguments) -> list[int]:
+    """Before which results of the function `index_map` the mark `IndexMap.AXIS_SEPARATOR` stands."""
+    given = arguments["index_map"]
+    if not _is_function(given):
+        return []
+    block = schedule.get(arguments["block"])
+    rank = cast(tir.BufferType, chosen(block, _buffer(block, arguments["buffer"])).type).rank
+    return IndexMap.from_func_with_separators(given, rank, index_dtype=dtype_name(index_dtype(block)))[1]
 
 
 def index_dtype(block: tir.BlockOp) -> IntegerType:
@@ -135,15 +147,27 @@ def given_map(block: tir.BlockOp, value: Any) -> IndexMapping:
     return _retyped(index_mapping(value), index_dtype(block))
 
 
-def typed_map(given: Any, dtype: IntegerType, rank: int) -> IndexMapping:
-    """What stands for an index map, over indices of `dtype`. Raises `TiraxError` where it is none."""
-    if callable(given) and not isinstance(given, IndexMap | IndexMapping | IndexMapAttr):
-        mapping = IndexMap.from_func(cast("Callable[..., Any]", given), rank, index_dtype=dtype_name(dtype)).mapping
+def _is_function(given: Any) -> bool:
+    return callable(given) and not isinstance(given, IndexMap | IndexMapping | IndexMapAttr)
+
+
+def typed_map(given: Any, dtype: IntegerType, rank: int, *, marked: bool = False) -> IndexMapping:
+    """What stands for an index map, over indices of `dtype`. Raises `TiraxError` where it is none.
+
+    `marked` where a function may have axis separators among its results: `separators_of` has them.
+    """
+    if _is_function(given):
+        made = _unmarked if marked else IndexMap.from_func
+        mapping = made(given, rank, index_dtype=dtype_name(dtype)).mapping
     else:
         mapping = _retyped(index_mapping(given), dtype)
     if len(mapping.params) != rank:
         raise TiraxError("the index map has another number of indices", expected=rank, found=len(mapping.params))
     return mapping
+
+
+def _unmarked(function: Callable[..., Any], rank: int, *, index_dtype: str) -> IndexMap:
+    return IndexMap.from_func_with_separators(function, rank, index_dtype=index_dtype)[0]
 
 
 def _retyped(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
@@ -166,30 +190,29 @@ def _retyped(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
     return IndexMapping(tuple(params.values()), tuple(map(visit, mapping.results)))
 
 
-def _padding(given: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | None:
-    """A padding: none, a constant of the elements' type, or an integer expression of the new indices."""
-    if given is None:
-        return None
+def _padding(given: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
+    """A padding: none, a constant of the elements' type, or an expression of the new indices: a text if no integer."""
+    if given is None or isinstance(given, str):
+        return given
     if not callable(given) and not isinstance(given, IndexMap):
         return _constant(given, element)
     if isinstance(given, IndexMap):
         return IndexMapAttr(typed_map(given, dtype, rank))
-    constants: list[list[Any]] = []
+    others: list[list[Any] | str] = []
 
     @functools.wraps(given)
-    def catching(*indices: PrimExpr) -> Any:
+    def catching(*indices: Any) -> Any:
         value = given(*indices)
         (value,) = value if isinstance(value, tuple | list) else (value,)
         known = value.constant if isinstance(value, PrimExpr) else value
         if isinstance(known, int | float):
-            constants.append(_constant(value, element))
-            return 0
-        if isinstance(value, PrimExpr) and not isinstance(value.type, IntegerType):
-            raise TiraxError("a padding is a constant, or an integer expression of the new indices", found=value.dtype)
-        return value
+            others.append(_constant(value, element))
+        elif isinstance(value, PrimExpr) and not isinstance(value.type, IntegerType):
+            others.append(text_of(indices, value))
+        return 0 if others else value
 
     mapping = IndexMap.from_func(catching, rank, index_dtype=dtype_name(dtype)).mapping
-    return constants[0] if constants else IndexMapAttr(mapping)
+    return others[0] if others else IndexMapAttr(mapping)
 
 
 def _constant(given: Any, element: str) -> list[Any]:

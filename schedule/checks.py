@@ -16,7 +16,7 @@ from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ..dialects.tir import IterKind
 from ..ir.affine import expr_of
-from ..ir.iter_map import IterMapLevel, NotAffineError, Ranges, detect_iter_map
+from ..ir.iter_map import IterMapLevel, IterMark, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map
 from ..ir.regions import Interval
 from . import state as st
 from .state import fail
@@ -96,6 +96,82 @@ def is_affine(block: tir.BlockOp, loops: Sequence[tir.ForOp] | None = None) -> b
     except NotAffineError:
         return False
     return True
+
+
+def why_repeated(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> str | None:
+    """Why two iterations of `loops`, which are around the block, may be the same one of it; None where they cannot."""
+    inside = [lp for lp in loops if st.constant_extent(lp) != 1]
+    every = [lp for lp in st.loops_above(block) if st.constant_extent(lp) != 1]
+    why = _why_not_injective(block, inside)
+    # Where no iteration comes twice in all of the loops, none does in some of them.
+    return why if why is None or _why_not_injective(block, every) is not None else None
+
+
+def _why_not_injective(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> str | None:
+    bindings, ranges = bindings_of(block), loop_ranges(loops)
+    try:
+        detect_iter_map(bindings, ranges, predicate_of(block), IterMapLevel.BIJECTIVE)
+    except NotAffineError as error:
+        return None if _is_injective(bindings, ranges) else error.message
+    return None
+
+
+def require_not_repeated(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> None:
+    """Refuse a reduction that takes a step twice in `loops`, which are around it: the step would count twice."""
+    why = why_repeated(block, loops) if IterKind.REDUCE in block.kinds else None
+    if why is not None:
+        fail(f"a step of the reduction may come several times: {why}", block, *loops[:1])
+
+
+def steps_of(block: tir.BlockOp) -> set[Var]:
+    """The variables that drive reductions of a block."""
+    pairs = zip(block.kinds, bindings_of(block), strict=True)
+    return {v for kind, e in pairs if kind is IterKind.REDUCE for v in e.free_vars()}
+
+
+def _is_injective(indices: Sequence[SymExpr], ranges: Ranges) -> bool:
+    """Whether the indices, which may leave gaps, tell the iterators: `i * 4 + j` with j below 3."""
+    try:
+        found = detect_iter_map(indices, ranges, level=IterMapLevel.NO_CHECK)
+    except NotAffineError:
+        return False
+    digits: dict[IterMark, list[IterSplit]] = {}
+    for total in found.indices:
+        for split in total.splits if _tells_its_splits(total) else ():
+            digits.setdefault(split.mark, []).append(split)
+    told: set[Var] = set()
+    todo = list(digits)
+    while todo:
+        mark = todo.pop()
+        if not _tell_the_mark(mark, digits[mark]):
+            continue
+        if isinstance(mark.source, Var):
+            told.add(mark.source)
+            continue
+        for split in mark.source.splits:
+            digits.setdefault(split.mark, []).append(split)
+            todo.append(split.mark)
+    return all(v in told for v, (_, extent) in ranges.items() if extent.constant != 1)
+
+
+def _tells_its_splits(total: IterSum) -> bool:
+    """Whether the value of a sum says that of each split: each counts in steps greater than all below come to."""
+    reached = 0
+    pairs = [(s.scale.constant, s.extent.constant) for s in total.splits]
+    for scale, extent in sorted((abs(a), b) for a, b in pairs if a is not None and b is not None):
+        if scale <= reached:
+            return False
+        reached += scale * (extent - 1)
+    return len(pairs) == 1 or all(a is not None and b is not None for a, b in pairs)
+
+
+def _tell_the_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
+    """Whether digits of an iterator say which value it has: there are no places between them."""
+    end, extent = 1, mark.extent.constant
+    for lower, size in sorted((s.lower.constant or 0, s.extent.constant or 0) for s in digits):
+        if 0 < lower <= end:
+            end = max(end, lower * size)
+    return extent is not None and end >= extent
 
 
 def require_affine(block: tir.BlockOp) -> None:

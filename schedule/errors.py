@@ -21,7 +21,12 @@ class ScheduleError(TiraxError):
         super().__init__(message, **details)  # pyright: ignore[reportArgumentType]
 
     def rendered(self, primitive: str, level: str = "detail") -> ScheduleError:
-        """The error as the user sees it: with the primitive's name and, where `level` is `detail`, with the IR."""
+        """The error as the user sees it: with the primitive's name and, where `level` is `detail`, with the IR.
+
+        Where it is `none`, there is the rule alone: for searches, which try something else.
+        """
+        if level == "none":
+            return ScheduleError(f"{primitive}: {self.message}", self.places)
         notes = [*self.notes, *(_shown(self.places) if level == "detail" else ())]
         details = {"expected": self.expected, "found": self.found, "hint": self.hint, "location": self.location}
         return ScheduleError(f"{primitive}: {self.message}", self.places, notes=notes, **details)

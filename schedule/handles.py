@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from ..dialects import sched
+from ..dialects import sched, tir
 
 
 class Location(Enum):
@@ -44,6 +45,21 @@ class LoopRV(RV):
 
 class ExprRV(RV):
     """A sampled integer."""
+
+
+@dataclass(frozen=True)
+class StmtSRef:
+    """A block, a loop or a function (which is its own root block) as it is now; `parent` is the one that it is in."""
+
+    stmt: Operation
+
+    @property
+    def parent(self) -> StmtSRef | None:
+        """The block, loop or function around it, None for a function."""
+        around = None if isinstance(self.stmt, tir.FuncOp) else self.stmt.parent_op()
+        while around is not None and not isinstance(around, tir.BlockOp | tir.ForOp | tir.FuncOp):
+            around = around.parent_op()
+        return None if around is None else StmtSRef(around)
 
 
 _CLASSES: dict[object, type[RV]] = {sched.BLOCK: BlockRV, sched.LOOP: LoopRV, sched.INT: ExprRV}

@@ -20,6 +20,7 @@ from ..transforms.tir.walk import erase_with_tree, remove_dead
 from . import checks
 from . import state as st
 from .accesses import Access, is_conditional, label, substitute_iters
+from .pad_function import PadFunction
 from .rewrite import Insert, Iter, before, copier, empty_block, iters_of, nested, new_loop, refresh_regions, remove
 from .state import State
 
@@ -29,7 +30,7 @@ class Padding:
     """Where new indices are padding (`inverse.padding`), and what stands there: a constant, or a function of them."""
 
     inverse: Inverse
-    value: int | float | IndexMapping
+    value: int | float | IndexMapping | PadFunction
 
     @property
     def params(self) -> tuple[Var, ...]:
@@ -44,6 +45,8 @@ class Padding:
         """What stands at an index."""
         if isinstance(self.value, IndexMapping):
             return Materializer(insert)(self.value.apply([expr_of(i) for i in indices])[0])
+        if isinstance(self.value, PadFunction):
+            return self.value.element(indices, insert)
         op = tir.ConstOp(self.value, buffer.dtype)
         insert(op)
         return op.result

@@ -14,10 +14,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..diagnostics import TiraxError
 from ..dialects.sched import INSTRUCTIONS, Spec
+from .parameters import Kinds, kinds_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Primitive:
     function: Callable[..., Any]
     signature: inspect.Signature
     """That of the method of `Schedule`: without the state, with `self`."""
+
+    @cached_property
+    def kinds(self) -> dict[str, Kinds]:
+        """What the inputs may stand for."""
+        return kinds_of(self.function, self.spec.inputs)
 
 
 PRIMITIVES: dict[str, Primitive] = {}
@@ -41,6 +48,23 @@ def adapted(adapter: Adapter) -> Callable[[Callable[..., Any]], Callable[..., An
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         setattr(function, "adapt", adapter)  # noqa: B010 (functions have no such attribute for the type checker)
+        return function
+
+    return decorate
+
+
+Follower = Callable[[Any, dict[str, Any]], Callable[[], object] | None]
+"""(schedule, arguments as the user gave them) -> what takes the steps that the call stands for, too; None for none."""
+
+
+def followed(follower: Follower) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a call of a primitive stand for further steps after it, which are instructions of their own.
+
+    `follower` is asked before the step is taken.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        setattr(function, "follow", follower)  # noqa: B010 (functions have no such attribute for the type checker)
         return function
 
     return decorate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,12 +15,14 @@ from ..ir.module import IRModule
 from ..ir.tir_expr import PrimFunc
 from ..ir.verify import verify_module
 from . import primitives as _primitives
-from .errors import ScheduleError, function_of
-from .handles import RV, BlockRV, ExprRV, Location, LoopRV, handle_on
+from .checkpoint import Checkpoint
+from .errors import ScheduleError
+from .handles import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, handle_on
+from .parameters import require_kinds
 from .random import Random
 from .registry import PRIMITIVES, Primitive
 from .state import State
-from .trace import Trace
+from .trace import Trace, mapped
 
 Target = Operation | int | Location
 """What a handle stands for."""
@@ -34,8 +35,9 @@ class Schedule:
 
     `mod` is a module or one tensor function (which becomes `main` of a module); it is copied. `seed` makes sampling
     repeat. `debug_mask="all"` verifies the whole module after each step. `error_render_level`: `detail` shows the IR in
-    errors, `fast` only the message. Without `restore` a step that is refused leaves the module half changed: for
-    schedules that are thrown away then, in a search, which is quicker.
+    errors, `fast` the message with what was expected and found, `none` only the rule. Without `restore` a step that is
+    refused leaves the module half changed: for schedules that are thrown away then, in a search, which is quicker. The
+    module is changed by steps only: what else was changed in it may be lost where a step is refused.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Schedule:
         self._check = debug_mask in ("all", -1, 1, 3)
         self._level = error_render_level
         self._restore = restore
+        self._checkpoint: Checkpoint | None = None
 
     if TYPE_CHECKING:
 
@@ -106,7 +109,7 @@ class Schedule:
 
     def copy(self) -> Schedule:
         """A schedule of its own in the same state; handles are good for both."""
-        out = Schedule(self._state.module, error_render_level=self._level)
+        out = Schedule(self._state.module, error_render_level=self._level, restore=self._restore)
         out._check = self._check
         out._state.working_on = self._state.working_on
         out._state.random = Random(self._state.random.fork())
@@ -114,17 +117,23 @@ class Schedule:
         out._trace = self._trace.copy()
         for mine, theirs in zip(self._trace.insts, out._trace.insts, strict=True):
             for a, b in zip(mine.outputs, theirs.outputs, strict=True):
-                target = self._values.get(a)
-                kept = twins.get(target) if isinstance(target, Operation) else target
-                if kept is not None:
-                    out._values[b] = kept
+                if a in self._values:
+                    target = self._values[a]
+                    out._values[b] = twins.get(target, target) if isinstance(target, Operation) else target
                 out._own[a] = b
         out._own.update({a: out._own[b] for a, b in self._own.items()})
         return out
 
-    def get(self, rv: RV) -> Any:
+    def get(self, rv: RV | StmtSRef) -> Any:
         """What a handle stands for: an operation, or the sampled integer. Raises `ScheduleError` where it is gone."""
-        return self._target(rv)
+        return rv.stmt if isinstance(rv, StmtSRef) else self._target(rv)
+
+    def get_sref(self, rv: RV) -> StmtSRef:
+        """The place of a block or a loop among the others. Raises `TiraxError` where the handle is of neither."""
+        found = self._target(rv)
+        if not isinstance(found, Operation):
+            raise TiraxError(f"{rv!r} is neither a block nor a loop", found=found)
+        return StmtSRef(found)
 
     def remove_rv(self, rv: RV) -> None:
         """Forget a handle."""
@@ -142,36 +151,39 @@ class Schedule:
         primitive = PRIMITIVES.get(name)
         if primitive is None:
             raise unknown_name("primitive", name, PRIMITIVES)
-        given = {k: self._resolved(v) for k, v in arguments.items()}
-        options = {"decision": decision} if primitive.spec.samples else {}
-        results = self._guarded(primitive, {**given, **options})
-        if primitive.spec.samples:
-            results, decision = results
-        outputs = [] if results is None else list(results) if primitive.spec.result.many else [results]
+        given = self._given(primitive, arguments)
+        if primitive.spec.only_names or not self._restore:
+            outputs, decision = self._run(primitive, given, decision)
+        else:
+            outputs, decision = self._guarded(primitive, given, decision)
         recorded = {k: self._recorded(v) for k, v in arguments.items()}
         inst = self._trace.append(name, recorded, len(outputs), decision)
         self._values.update(zip(inst.outputs, outputs, strict=True))
+        if self._checkpoint is not None:
+            self._checkpoint.steps.append(inst)
         return [handle_on(o) for o in inst.outputs]
 
-    def _guarded(self, primitive: Primitive, given: dict[str, Any]) -> Any:
+    def _guarded(self, primitive: Primitive, given: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
         """Run a primitive; where it refuses, everything is as it was before."""
-        if primitive.spec.only_names:
-            return self._run(primitive, given)
-        if not self._restore:
-            results = self._run(primitive, given)
-            self._follow(self._state.replaced)
-            return results
-        before = _Snapshot(given)
+        if self._checkpoint is None or not self._checkpoint.serves(given):
+            self._checkpoint = Checkpoint(given, self._values)
         try:
-            results = self._run(primitive, given)
-            if self._check:
-                verify_module(self._state.module)
-            self._follow(self._state.replaced)
-            return results
+            return self._run(primitive, given, decision)
         except Exception:
             self._state.replaced.clear()
-            self._values.update(before.restore(self._values))
+            self._put_back(self._checkpoint)
             raise
+
+    def _put_back(self, checkpoint: Checkpoint) -> None:
+        """Make everything as it was after the last step: as it was kept, and the steps since then done anew."""
+        random = self._state.random.state
+        self._checkpoint = None
+        self._values.update(checkpoint.restore())
+        for inst in checkpoint.steps:
+            args = {k: mapped(v, self._values) for k, v in inst.args.items()}
+            outputs, _ = self._perform(PRIMITIVES[inst.SPEC.name], args, inst.decision)
+            self._values.update(zip(inst.outputs, outputs, strict=True))
+        self._state.random.state = random
 
     def _follow(self, replaced: dict[Operation, Operation]) -> None:
         """Let handles on what was replaced stand for what took its place."""
@@ -181,11 +193,33 @@ class Schedule:
                     self._values[value] = replaced[target]
             replaced.clear()
 
-    def _run(self, primitive: Primitive, given: dict[str, Any]) -> Any:
+    def _run(self, primitive: Primitive, given: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
+        """What a primitive gives, and what it decided. The error with which it refuses shows the IR."""
         try:
-            return primitive.function(self._state, **given)
+            found = self._perform(primitive, given, decision)
         except ScheduleError as error:
             raise error.rendered(primitive.spec.name, self._level) from error
+        if self._check and not primitive.spec.only_names:
+            verify_module(self._state.module)
+        return found
+
+    def _perform(self, primitive: Primitive, given: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
+        spec = primitive.spec
+        options = {"decision": decision} if spec.samples else {}
+        results = primitive.function(self._state, **given, **options)
+        if spec.samples:
+            results, decision = results
+        self._follow(self._state.replaced)
+        return [] if results is None else list(results) if spec.result.many else [results], decision
+
+    def _given(self, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the arguments stand for. Raises `ScheduleError` where that is not what the primitive takes."""
+        given = {k: self._resolved(v) for k, v in arguments.items()}
+        try:
+            require_kinds(primitive.kinds, given)
+        except ScheduleError as error:
+            raise error.rendered(primitive.spec.name, self._level) from error
+        return given
 
     def _resolved(self, value: Any) -> Any:
         if isinstance(value, RV):
@@ -218,37 +252,6 @@ class Schedule:
         return f"Schedule(\n{self.mod.script()}\n)"
 
 
-class _Snapshot:
-    """The function that a primitive works on, kept so that it can be put back."""
-
-    def __init__(self, given: dict[str, Any]):
-        places = _operations(list(given.values()))
-        self.funcs = list(dict.fromkeys(f for f in map(function_of, places) if f is not None))
-        self.before = [list(f.walk()) for f in self.funcs]
-        self.copies = [f.clone() for f in self.funcs]
-
-    def restore(self, values: dict[SSAValue, Target]) -> dict[SSAValue, Target]:
-        """Put the functions back; gives the handles' new targets."""
-        twins: dict[Operation, Operation] = {}
-        for func, before, copy in zip(self.funcs, self.before, self.copies, strict=True):
-            twins.update(zip(before, copy.walk(), strict=True))
-            block = func.parent
-            assert block is not None
-            block.insert_op_before(copy, func)
-            func.detach()
-        return {k: twins[v] for k, v in values.items() if isinstance(v, Operation) and v in twins}
-
-
-def _operations(values: Sequence[Any]) -> list[Operation]:
-    found: list[Operation] = []
-    for v in values:
-        if isinstance(v, Operation):
-            found.append(v)
-        elif isinstance(v, list):
-            found += _operations(v)
-    return found
-
-
 def _module(mod: Any) -> ModuleOp:
     """A copy of what is to be scheduled."""
     if isinstance(mod, IRModule):
@@ -267,11 +270,16 @@ def _module(mod: Any) -> ModuleOp:
 
 def _method(primitive: Primitive) -> Any:
     spec = primitive.spec
+    follow = getattr(primitive.function, "follow", None)
 
     def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
-        arguments = _bound(self, primitive, args, kwargs)
+        given = _bound(self, primitive, args, kwargs)
+        arguments = _adapted(self, primitive, given)
         decision = arguments.pop("decision", None)
+        more = follow(self, given) if follow is not None else None
         outputs = self.step(spec.name, arguments, decision)
+        if more is not None:
+            more()
         if spec.result.many:
             return outputs
         return outputs[0] if outputs else None
@@ -297,13 +305,19 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
     del arguments["self"]
     if isinstance(arguments.get("block"), str):
         arguments["block"] = self.get_block(arguments["block"])
+    return arguments
+
+
+def _adapted(self: Schedule, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as they are recorded."""
     adapt = getattr(primitive.function, "adapt", None)
     if adapt is None:
-        return arguments
+        return dict(arguments)
+    self._given(primitive, arguments)
     try:
         return adapt(self, arguments)
     except ScheduleError as error:
-        raise error.rendered(spec.name, self._level) from error
+        raise error.rendered(primitive.spec.name, self._level) from error
 
 
 def _load_primitives() -> None:

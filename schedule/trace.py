@@ -111,7 +111,7 @@ class Trace:
         for inst in self.insts:
             if remove_postproc and isinstance(inst, _POSTPROC):
                 break
-            args = {k: _mapped(v, values) for k, v in inst.args.items()}
+            args = {k: mapped(v, values) for k, v in inst.args.items()}
             decision = inst.decision
             if decision_provider is not None and inst.SPEC.samples:
                 inputs = [args[k] for k in inst.SPEC.inputs if k in args]
@@ -195,13 +195,14 @@ class Trace:
         Trace.from_json(json_obj).apply_to_schedule(sch)
 
 
-def _mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
+def mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
+    """An argument of an instruction with what its values stand for in place of them."""
     if isinstance(value, SSAValue):
         return values[value]
     if isinstance(value, list):
-        return [_mapped(v, values) for v in value]
+        return [mapped(v, values) for v in value]
     if isinstance(value, dict):
-        return {k: _mapped(v, values) for k, v in value.items()}
+        return {k: mapped(v, values) for k, v in value.items()}
     return value
 
 
@@ -258,6 +259,8 @@ def _text(value: Argument, names: Mapping[SSAValue, str]) -> str:
         return f"[{', '.join(_text(v, names) for v in value)}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_string(k)}: {_text(v, names)}" for k, v in value.items()) + "}"
+    if isinstance(value, float):
+        return f"{value:.17g}"
     return _string(value) if isinstance(value, str) else str(value)
 
 
@@ -288,6 +291,8 @@ def _padding_text(value: Argument, args: Mapping[str, Argument]) -> str:
     """A padding as the function of the new indices that it is."""
     if isinstance(value, IndexMapAttr):
         return _index_map_text(value, args)
+    if isinstance(value, str):
+        return value
     dtype, number = value
     new = [f"indices_{k}" for k in range(len(args["index_map"].data.results))]
     return _lambda(new, f"(T.{dtype}({number}),)")

@@ -214,7 +214,7 @@ class _Builder:
         inner = Block(arg_types=[v.type for _, v, _ in iters])
         for arg, arg_name in zip(inner.args, names, strict=True):
             set_name(arg, arg_name)
-        mapping = self.buffers | {a.value: arg for a, arg in zip(axes, inner.args, strict=False)}
+        mapping = self.buffers | {a.ssa: arg for a, arg in zip(axes, inner.args, strict=False)}
         indices: list[SSAValue] = list(inner.args[: len(stage.axis)])
         targets = [self.buffers[t.buffer] for t in outputs]
         _fill(inner, body, targets, indices, mapping)

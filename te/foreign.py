@@ -16,7 +16,7 @@ from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.prim_expr import PrimExpr, convert
 from ..ir.substitute import substitute_symbols
-from ..ir.tir_expr import Buffer, PrimFunc
+from ..ir.tir_expr import Buffer, PrimFunc, Stmt
 from .statements import Statements, filled
 from .tensor import Tensor, shape_dims
 
@@ -25,14 +25,14 @@ Calls = PrimExpr | Sequence[PrimExpr]
 
 def call_packed(name: str, *args: Buffer | PrimExpr | float) -> PrimExpr:
     """A packed function by name, for `te.extern`; a buffer is passed as an array."""
-    values = [a.ssa if isinstance(a, Buffer) else convert(a).value for a in args]
+    values = [a.ssa if isinstance(a, Buffer) else convert(a).ssa for a in args]
     return PrimExpr(tir.CallPackedOp(name, values, i32).result)
 
 
 def extern(
     shape: Any,
     inputs: Sequence[Tensor],
-    fcompute: Callable[[list[Buffer], list[Buffer]], Calls | Callable[..., None]],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Calls | Stmt | Callable[..., None]],
     name: str = "extern",
     dtype: str | Sequence[str] | None = None,
     in_buffers: object = None,
@@ -42,10 +42,10 @@ def extern(
 ) -> Any:
     """TVM's `te.extern`: tensors of `shape` (or of a list of shapes) that `fcompute(ins, outs)` fills.
 
-    It gives the calls that do it (`te.call_packed("f", ins[0], outs[0])`), or a function `body(statements, *tensors)`
-    that writes the statements (`te.Statements`). The dtype is that of the inputs where none is given; `in_buffers` and
-    `out_buffers` are refused: buffers have the shapes of their tensors. Raises `TiraxError`, `DTypeError` where inputs
-    have different dtypes and none is given.
+    It gives the calls that do it (`te.call_packed("f", ins[0], outs[0])`), a statement (`tir.ir_builder`), or a
+    function `body(statements, *tensors)` that writes the statements (`te.Statements`). The dtype is that of the inputs
+    where none is given; `in_buffers` and `out_buffers` are refused: buffers have the shapes of their tensors. Raises
+    `TiraxError`, `DTypeError` where inputs have different dtypes and none is given.
     """
     if in_buffers is not None or out_buffers is not None:
         raise TiraxError("te.extern takes no buffers of its own", hint="leave out in_buffers and out_buffers")
@@ -55,6 +55,9 @@ def extern(
 
     def body(b: Statements, *outs: Tensor) -> None:
         made = fcompute([Buffer(t.buffer) for t in inputs], [Buffer(t.buffer) for t in outs])
+        if isinstance(made, Stmt):
+            b.add(made)
+            return
         if isinstance(made, PrimExpr):
             made = [made]
         if not callable(made):

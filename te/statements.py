@@ -22,6 +22,8 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..ir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
+from ..ir.tir_expr import Stmt
+from ..ir.tir_stmts import add_to
 from .tensor import Tensor
 
 Indices = tuple[PrimExpr, ...]
@@ -113,6 +115,10 @@ class Statements:
     def evaluate(self, call: PrimExpr) -> None:
         """A call, for its effect."""
         self._add(tir.EvaluateOp(self._place(call)))
+
+    def add(self, stmt: Stmt) -> None:
+        """A statement made by TVM's classes or by `tir.ir_builder`, over the buffers that stand for the tensors."""
+        add_to(self._block, stmt, dict(self._buffers))
 
     def inline(self, func: tir.FuncOp, tensors: Sequence[Tensor]) -> None:
         """The body of `func`, which is used up; its parameters are the buffers of `tensors`."""

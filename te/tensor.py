@@ -311,7 +311,7 @@ def _inputs(body: tuple[PrimExpr, ...] | Reduce) -> tuple[Tensor, ...]:
     roots = body if isinstance(body, tuple) else (*body.sources, *(body.init or ()))
     found: dict[Tensor, None] = {}
     seen: set[SSAValue] = set()
-    stack = [e.value for e in reversed(roots)]
+    stack = [e.ssa for e in reversed(roots)]
     while stack:
         value = stack.pop()
         if value in seen:

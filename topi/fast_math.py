@@ -87,7 +87,7 @@ def _exp(value: PrimExpr) -> PrimExpr:
     exponent = tx.floor(x * _number(_LOG2_E) + _number(0.5))
     r = x - exponent * _number(_LN2[0]) - exponent * _number(_LN2[1])
     bits = tx.cast(i32, exponent + _number(127.0)) << 23
-    power = PrimExpr(tir.ReinterpretOp(bits.value, f32).result)
+    power = PrimExpr(tir.ReinterpretOp(bits.ssa, f32).result)
     return power * (r * r * _polynomial(r, _EXP) + r + _number(1.0))
 
 

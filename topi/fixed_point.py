@@ -12,7 +12,7 @@ from ..te.tensor import Tensor, compute
 
 
 def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Tensor:
-    """x * multiplier * 2**(-31 - shift), rounded."""
+    """x * multiplier * 2**(shift - 31), rounded."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         numbers = (tx.const(n, i32) for n in (multiplier, 31, shift))

@@ -133,6 +133,7 @@ def layer_norm(
 ) -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta. Half precision sums in single."""
     axes = normalize_axes(axis, data.ndim)
+    listed = [normalize_axis(a, data.ndim) for a in ([axis] if isinstance(axis, int) else axis)]
     wide = f32 if data.type == f16 else data.type
     outer = [d for i, d in enumerate(data.dims) if i not in axes]
     count = from_sym(product(data.dims[a] for a in axes)).astype(wide)
@@ -152,7 +153,7 @@ def layer_norm(
 
     def element(i: Indices) -> PrimExpr:
         o = [v for n, v in enumerate(i) if n not in axes]
-        inner = [i[a] for a in axes]
+        inner = [i[a] for a in listed]
         deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
         out = ((value(i) - means(*o)) * deviation).astype(data.type)
         out = out if gamma is None else out * gamma(*inner)

@@ -69,12 +69,29 @@ def is_reduction(block: tir.BlockOp) -> bool:
     return checks.why_no_reduction(block) is None
 
 
+def is_tiled(block: tir.BlockOp) -> bool:
+    """Whether tiling was here already: at the block, or at one around it."""
+    around: Operation | None = block
+    while isinstance(around, tir.BlockOp):
+        if annotation(around, TILING_STRUCTURE) is not None:
+            return True
+        around = st.scope_of(around)
+    return False
+
+
 def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
     """Whether something that the block reads is read again at other places: tiling makes that cheap.
 
-    A reduction with one output, trivially bound, some of whose spatial iterators are not in the index of what it reads.
+    A reduction with one output, trivially bound, not tiled yet, some of whose spatial iterators are not in the index of
+    what it reads.
     """
-    if is_spatial(block) or len(block.writes) != 1 or not block.reads or not has_trivial_bindings(block):
+    if (
+        is_tiled(block)
+        or is_spatial(block)
+        or len(block.writes) != 1
+        or not block.reads
+        or not has_trivial_bindings(block)
+    ):
         return False
     written = block.writes[0].buffer
     pairs = zip(block.iter_vars, block.kinds, block.extents, strict=True)

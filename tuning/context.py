@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class TuneContext:
     """A module that is tuned for a target.
 
-    `space_generator` gives the design space, `search_strategy` chooses from it; either may be None where it is not
-    needed. `rand_state` -1 is drawn from the system. `num_threads` is how many threads tuning itself may use.
+    `space_generator` gives the design space, `search_strategy` chooses from it, each one itself or what its `create`
+    takes; either may be None where it is not needed. `rand_state` -1 is drawn from the system. `num_threads` is how
+    many threads tuning itself may use.
     """
 
     mod: IRModule | None = None
@@ -41,6 +42,7 @@ class TuneContext:
     def __post_init__(self) -> None:
         self.target = Target(self.target) if isinstance(self.target, str) else self.target or Target("llvm")
         self.random = Random(self.rand_state)
+        self.space_generator, self.search_strategy = _made(self.space_generator, self.search_strategy)
         for part in (self.space_generator, self.search_strategy):
             if part is not None:
                 part.initialize(self)
@@ -102,3 +104,14 @@ class TuneContext:
         if self.space_generator is None or self.mod is None:
             return []
         return self.space_generator.generate_design_space(self.mod)
+
+
+def _made(space: Any, strategy: Any) -> tuple[SpaceGenerator | None, SearchStrategy | None]:
+    """Parts that may have been given by name."""
+    from .search import SearchStrategy
+    from .space import SpaceGenerator
+
+    return (
+        None if space is None else SpaceGenerator.create(space),
+        None if strategy is None else SearchStrategy.create(strategy),
+    )

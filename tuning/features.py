@@ -3,7 +3,7 @@
 Each store with the loops around it gives a row: the structure of its loops, its arithmetic, and for the buffers that it
 touches how much memory they move between the levels of the hierarchy and how they are walked through. The rows of the
 stores that compute most, one after the other, and totals over all stores are the features of a candidate. Counts are
-taken as log2(1 + n).
+taken as log2(1 + n). The last feature (`ESTIMATE`) is what `estimate.efficiency` makes of all.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from ..ir.module import IRModule
 from ..schedule import state as st
 from . import analysis
 from .arg_info import entry_of
+from .estimate import efficiency
 from .movement import Move, Movement
 
 LINE = 64
 CAPACITIES = (1 << 11, 1 << 15, 1 << 20, 1 << 25)
 """What the levels of memory hold, in bytes: vector registers, the first and second cache, the last one."""
+ESTIMATE = -1
 STORES, BUFFERS = 3, 4
 """How many stores have a row of their own, and how many buffers a store."""
 _UNROLL = "pragma_auto_unroll_max_step"
@@ -52,7 +54,7 @@ _FREE = (tir.ConstOp, tir.YieldOp)
 
 
 @dataclass
-class _Access:
+class Access:
     """A buffer that a store touches: how its elements are reached by the loops, inside to outside."""
 
     buffer: SSAValue
@@ -97,17 +99,21 @@ class _Access:
 
 
 @dataclass
-class _Nest:
+class Nest:
     """A store, the loops around it (inside to outside), their extents, and what it touches."""
 
     loops: list[tir.ForOp]
     extents: list[int]
-    accesses: list[_Access]
+    accesses: list[Access]
     arithmetic: Counter[str]
 
     @property
     def iterations(self) -> float:
         return float(math.prod(self.extents))
+
+    def written_out(self) -> float:
+        """The iterations of the inner loops that are written out."""
+        return _unrolled(self, _max_steps(self))
 
     @property
     def work(self) -> float:
@@ -125,18 +131,20 @@ def features_of(mod: IRModule) -> np.ndarray:
     kept = [*rows[:STORES], *([[0.0] * width] * (STORES - len(rows)))]
     totals = np.sum(2.0 ** np.asarray(rows) - 1.0, axis=0) if rows else np.zeros(width)
     summed = [math.log2(1.0 + float(totals[k])) for k in _SUMMED]
-    return np.asarray([*(x for row in kept for x in row), *summed, float(len(rows))], dtype=np.float32)
+    moved = [row[-2 * len(CAPACITIES) + 1 : -len(CAPACITIES)] for row in rows]
+    estimate = efficiency(nests, [[2.0**lines - 1.0 for lines in row] for row in moved])
+    return np.asarray([*(x for row in kept for x in row), *summed, float(len(rows)), estimate], dtype=np.float32)
 
 
 def feature_count() -> int:
     """How many features there are."""
-    return _row_width() * STORES + len(_SUMMED) + 1
+    return _row_width() * STORES + len(_SUMMED) + 2
 
 
 # the loops and accesses of a store
 
 
-def _nest(store: tir.StoreOp, movement: Movement) -> _Nest:
+def _nest(store: tir.StoreOp, movement: Movement) -> Nest:
     loops: list[tir.ForOp] = []
     parent = store.parent_op()
     while parent is not None and not isinstance(parent, tir.FuncOp):
@@ -146,12 +154,12 @@ def _nest(store: tir.StoreOp, movement: Movement) -> _Nest:
     loads: list[tir.LoadOp] = []
     arithmetic: Counter[str] = Counter()
     _expression(store.value, arithmetic, loads)
-    accesses: dict[SSAValue, _Access] = {}
+    accesses: dict[SSAValue, Access] = {}
     for op in (store, *loads):
         buffer, indices = _whole(op.buffer, op.indices)
         if buffer not in accesses:
             accesses[buffer] = _access(buffer, indices, op is store, loops, movement)
-    return _Nest(loops, [st.constant_extent(lp) or 1 for lp in loops], list(accesses.values()), arithmetic)
+    return Nest(loops, [st.constant_extent(lp) or 1 for lp in loops], list(accesses.values()), arithmetic)
 
 
 def _expression(value: SSAValue, arithmetic: Counter[str], loads: list[tir.LoadOp]) -> None:
@@ -188,20 +196,20 @@ def _whole(buffer: SSAValue, given: Sequence[SSAValue]) -> tuple[SSAValue, list[
 
 def _access(
     buffer: SSAValue, indices: Sequence[_Index], is_store: bool, loops: list[tir.ForOp], movement: Movement
-) -> _Access:
+) -> Access:
     kind: Any = buffer.type
     assert isinstance(kind, BufferType)
     sizes = [d.constant or 1 for d in kind.dims]
     strides = [s.constant or 1 for s in kind.layout_strides()]
     moved = [(width, movement.of_sum(parts)) for width, parts in indices]
     dims = [(size, width, [m.get(lp) for lp in loops]) for size, (width, m) in zip(sizes, moved, strict=True)]
-    return _Access(buffer, is_store, dims, strides, max(1, bit_width(kind.dtype) // 8))
+    return Access(buffer, is_store, dims, strides, max(1, bit_width(kind.dtype) // 8))
 
 
 # a row
 
 
-def _row(nest: _Nest) -> list[float]:
+def _row(nest: Nest) -> list[float]:
     depths = [_fitting(nest, capacity) for capacity in CAPACITIES]
     accesses = sorted(nest.accesses, key=lambda a: (not a.is_store, -a.lines(len(nest.loops))))[:BUFFERS]
     traffic = [_traffic(nest, depth) for depth in depths]
@@ -217,7 +225,7 @@ def _log(value: float) -> float:
     return math.log2(1.0 + value)
 
 
-def _structure(nest: _Nest) -> list[float]:
+def _structure(nest: Nest) -> list[float]:
     """The loops: how many iterations of which kind, and what the innermost ones are like."""
     store = nest.accesses[0]
     by_kind: dict[ForKind, float] = {}
@@ -227,7 +235,7 @@ def _structure(nest: _Nest) -> list[float]:
     inner = reducing[0] if reducing else len(nest.loops)
     tile = float(math.prod(store.elements(inner))) if inner else 1.0
     lanes = by_kind.get(ForKind.VECTORIZED, 1.0)
-    steps = max((analysis.annotation(lp, _UNROLL) or 0 for lp in nest.loops), default=0)
+    steps = _max_steps(nest)
     serial = math.prod(nest.extents[:-1]) if nest.extents else 1
     innermost = next((extent for extent in nest.extents if extent > 1), 1)
     return [
@@ -244,13 +252,18 @@ def _structure(nest: _Nest) -> list[float]:
         _log(tile),
         _log(tile / max(1.0, lanes)),
         float(tile / max(1.0, lanes) > 28),
-        _log(_unrolled(nest, int(steps))),
+        _log(_unrolled(nest, steps)),
         _log(nest.iterations / min(lanes, 16.0)),
         _log(nest.iterations / innermost),
     ]
 
 
-def _unrolled(nest: _Nest, steps: int) -> float:
+def _max_steps(nest: Nest) -> int:
+    """How many steps may be written out."""
+    return max((int(analysis.annotation(lp, _UNROLL) or 0) for lp in nest.loops), default=0)
+
+
+def _unrolled(nest: Nest, steps: int) -> float:
     """The iterations of the inner loops that are written out."""
     count = 1.0
     for lp, extent in zip(nest.loops, nest.extents, strict=True):
@@ -263,14 +276,14 @@ def _unrolled(nest: _Nest, steps: int) -> float:
     return count
 
 
-def _arithmetic(nest: _Nest) -> list[float]:
+def _arithmetic(nest: Nest) -> list[float]:
     return [*(_log(nest.iterations * nest.arithmetic[kind]) for kind in _ARITHMETIC), _log(nest.work)]
 
 
 _WALK = 9 + len(CAPACITIES)
 
 
-def _walk(nest: _Nest, access: _Access, traffic: list[float]) -> list[float]:
+def _walk(nest: Nest, access: Access, traffic: list[float]) -> list[float]:
     """How the loops walk through a buffer."""
     every = len(nest.loops)
     unique = float(math.prod(access.elements(every)))
@@ -292,7 +305,7 @@ def _walk(nest: _Nest, access: _Access, traffic: list[float]) -> list[float]:
     ]
 
 
-def _fitting(nest: _Nest, capacity: int) -> int:
+def _fitting(nest: Nest, capacity: int) -> int:
     """How many of the inner loops touch no more than `capacity` bytes."""
     depth = 0
     while depth < len(nest.loops) and sum(a.lines(depth + 1) for a in nest.accesses) * LINE <= capacity:
@@ -300,7 +313,7 @@ def _fitting(nest: _Nest, capacity: int) -> int:
     return depth
 
 
-def _traffic(nest: _Nest, depth: int) -> dict[SSAValue, float]:
+def _traffic(nest: Nest, depth: int) -> dict[SSAValue, float]:
     """Lines moved into a level of memory that holds what `depth` inner loops touch, by buffer.
 
     What the next loop does not lead away from stays there.

@@ -1,4 +1,7 @@
-"""Tuning as passes: tune the tensor functions of a module, and apply what was found."""
+"""Tuning as passes: tune the tensor functions of a module, and apply what was found.
+
+Where no target is given it is the one that was entered (`with Target(…):`), or this machine.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..diagnostics import TiraxError
 from ..ir.module import IRModule
 from ..ir.transform import Pass
+from ..target import Target
 from .database import Database
 from .relax_integration import tune_relax
 from .tir_integration import apply_database, tunable_functions, tune_tir
@@ -24,7 +28,7 @@ class MetaScheduleTuneTIR(Pass):
     name: ClassVar[str] = "meta-schedule-tune-tir"
     work_dir: str = ""
     max_trials_global: int = 64
-    target: str = "llvm"
+    target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tune; the module is not changed."""
@@ -33,7 +37,7 @@ class MetaScheduleTuneTIR(Pass):
             return
         tune_tir(
             mod,
-            self.target,
+            _target(self.target),
             _work_dir(self.work_dir),
             self.max_trials_global,
             database=_database(),
@@ -53,14 +57,14 @@ class MetaScheduleTuneIRMod(Pass):
     max_trials_global: int = 64
     max_trials_per_task: int | None = None
     op_names: tuple[str, ...] = ()
-    target: str = "llvm"
+    target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tune; the module is not changed."""
         tune_relax(
             IRModule(op),
             self.params,
-            self.target,
+            _target(self.target),
             _work_dir(self.work_dir),
             self.max_trials_global,
             max_trials_per_task=self.max_trials_per_task,
@@ -80,20 +84,25 @@ class MetaScheduleApplyDatabase(Pass):
     name: ClassVar[str] = "meta-schedule-apply-database"
     work_dir: str | None = None
     enable_warning: bool = False
-    target: str = "llvm"
+    target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedule in place."""
-        database = Database.current() if self.work_dir is None else Database.create("sqlite", self.work_dir)
+        database = Database.current() if self.work_dir is None else Database.found_in(self.work_dir)
         if database is None:
             raise TiraxError("there is no database to apply", hint="give work_dir, or enter one: with database: …")
-        apply_database(IRModule(op), database, self.target, self.enable_warning)
+        apply_database(IRModule(op), database, _target(self.target), self.enable_warning)
 
 
 def _database() -> Database | str:
     """The database that was entered, or that of the folder."""
     entered = Database.current()
     return "sqlite" if entered is None else entered
+
+
+def _target(given: str | Target | None) -> Target:
+    """The target that is given, the one that was entered, or this machine."""
+    return Target(given) if isinstance(given, str) else given or Target.current() or Target.host()
 
 
 def _work_dir(given: str) -> str | None:

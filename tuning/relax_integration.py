@@ -24,7 +24,6 @@ from .context import TuneContext
 from .database import Database
 from .database.hashing import stable_hash
 from .runner import Runner
-from .space import SpaceGenerator
 from .task_scheduler import TaskScheduler
 from .tir_integration import apply_database, space_of, tunable_functions, workload_of
 from .tune import strategy_of, tune_tasks
@@ -112,7 +111,7 @@ def tune_relax(
     cost_model: Any = "default",
     measure_callbacks: Any = "default",
     task_scheduler: TaskScheduler | str = "gradient",
-    space: SpaceGenerator | str = "post-order-apply",
+    space: Any = "post-order-apply",
     strategy: Any = "evolutionary",
     seed: int | None = None,
     module_equality: str = "structural",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..diagnostics import unknown_name
+from ..diagnostics import UnsupportedError, unknown_name
 from .processes import Limits, answer_of, submit
 from .types import RunnerFuture, RunnerInput, RunnerResult
 from .worker import encode
@@ -47,9 +47,11 @@ class Runner:
 
     @staticmethod
     def create(kind: Runner | str = "local", **options: Any) -> Runner:
-        """A runner itself, or `local`. Raises `NameLookupError`."""
+        """A runner itself, or `local`. Raises `NameLookupError`, and `UnsupportedError` for `rpc`."""
         if isinstance(kind, Runner):
             return kind
+        if kind == "rpc":
+            raise UnsupportedError("a runner of kind 'rpc'", hint="LocalRunner(executor=…) measures on other machines")
         if kind != "local":
             raise unknown_name("runner", kind, ["local"])
         return LocalRunner(**options)

@@ -21,7 +21,7 @@ from .builder import SCHEDULED, Builder, mark_scheduled
 from .context import TuneContext
 from .database import Database
 from .runner import Runner
-from .space import PostOrderApply, SpaceGenerator
+from .space import SpaceGenerator
 from .task_scheduler import TaskScheduler
 from .tune import strategy_of, tune_tasks
 
@@ -59,13 +59,9 @@ def _is_tunable(func: tir.FuncOp) -> bool:
     return all(isinstance(t, tir.BufferType) and all(d.constant is not None for d in t.dims) for t in types)
 
 
-def space_of(given: SpaceGenerator | str) -> SpaceGenerator:
-    """A space generator for one task: a copy of `given`, or of kind `post-order-apply`. Raises `TiraxError`."""
-    if isinstance(given, SpaceGenerator):
-        return copy.copy(given)
-    if given != "post-order-apply":
-        raise TiraxError("unknown design space", expected="post-order-apply, or a space generator", found=given)
-    return PostOrderApply()
+def space_of(given: Any) -> SpaceGenerator:
+    """A space generator for one task: a copy of `given`, or what `SpaceGenerator.create` makes of it."""
+    return copy.copy(SpaceGenerator.create(given))
 
 
 def tune_tir(
@@ -82,7 +78,7 @@ def tune_tir(
     cost_model: Any = "default",
     measure_callbacks: Any = "default",
     task_scheduler: TaskScheduler | str = "gradient",
-    space: SpaceGenerator | str = "post-order-apply",
+    space: Any = "post-order-apply",
     strategy: Any = "evolutionary",
     num_tuning_cores: int | str = "physical",
     seed: int | None = None,

@@ -46,11 +46,12 @@ def tune_tasks(
 ) -> Database:
     """Tune tasks, with at most `max_trials_global` measurements; gives the database with what was found.
 
-    `work_dir` keeps the database, a log and the trials; a second run goes on from there. Without it the database is in
-    memory. `executor` runs builds and measurements (by default, processes of this machine).
+    `work_dir` keeps the database (`sqlite`, or `json` as TVM has it), a log and the trials; a second run goes on from
+    there. Without it the database is in memory. `executor` runs builds and measurements (by default, processes of this
+    machine).
     """
     folder = None if work_dir is None else Path(work_dir)
-    store = Database.create("memory" if folder is None and database == "sqlite" else database, folder)
+    store = Database.in_folder(folder, database)
     options: dict[str, Any] = {} if executor is None else {"executor": executor}
     scheduler = TaskScheduler.create(task_scheduler)
     callbacks = MeasureCallback.create(measure_callbacks)

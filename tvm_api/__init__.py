@@ -20,7 +20,7 @@ from ..runtime import (
 )
 
 if TYPE_CHECKING:
-    from . import error, ir, meta_schedule, nd, relax, runtime, script, target, te, testing, tir, topi, transform
+    from . import arith, error, ir, meta_schedule, nd, relax, runtime, script, target, te, testing, tir, topi, transform
     from .compilation import build, compile
 
 __tirax_script_dialect__ = "tvm"
@@ -28,6 +28,7 @@ __version__ = "0.20.0"
 
 _MODULES = frozenset(
     (
+        "arith",
         "error",
         "ir",
         "meta_schedule",
@@ -52,8 +53,6 @@ def __getattr__(name: str) -> Any:
         module = import_module(".compilation", __name__)
         globals().update(build=module.build, compile=module.compile)
         return globals()[name]
-    if name == "arith":
-        raise AttributeError("tvm.arith is not there yet; symbolic expressions are tirax.dialects.sym")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
@@ -65,6 +64,7 @@ __all__ = [
     "Device",
     "IRModule",
     "TVMError",
+    "arith",
     "build",
     "compile",
     "cpu",

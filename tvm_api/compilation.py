@@ -12,6 +12,7 @@ from ..ir.transform import Sequential
 from ..lowering.build import build as _build
 from ..lowering.pipelines import pipeline_passes
 from ..runtime import Executable, Module
+from ..target import Target
 
 _PIPELINES = {"default": "default-cpu", "default_build": "default-cpu", "zero": "optimize"}
 """TVM's names of pipelines -> ours."""
@@ -45,11 +46,12 @@ def build_relax(
 ) -> Executable:
     """Compile a module (or a function alone) to an executable; errors are those of `tirax.lowering.build`.
 
+    `target` is by default the one that was entered (`with Target(…):`), or this machine.
     `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode`
     and `system_lib` are accepted for TVM's sake.
     """
     chosen = relax_pipeline if pipeline is None else pipeline
-    return _build(_module(mod), target, params, _pipeline(chosen), exec_mode)
+    return _build(_module(mod), target or Target.current(), params, _pipeline(chosen), exec_mode)
 
 
 def compile(mod: Any, target: Any = None, **options: Any) -> Executable:

@@ -12,6 +12,7 @@ from ..runtime import (
     get_global_func,
     list_global_func_names,
     load_module,
+    num_threads,
     register_func,
     remove_global_func,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "list_global_func_names",
     "load_module",
     "ndarray",
+    "num_threads",
     "register_func",
     "remove_global_func",
 ]

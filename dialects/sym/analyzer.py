@@ -5,103 +5,228 @@ Symbolic shape variables are extents, so a named variable is at least 0 unless i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import gcd, inf
+from collections.abc import Generator
+from contextlib import contextmanager
+from math import inf
 
-from .expr import CONDITIONS, OPS, Const, Op, Product, Sum, SymExpr, Var, i1
+from .bounds import (
+    ANY,
+    BOUNDS,
+    COMPARISONS,
+    EVERYTHING,
+    NEGATED,
+    TRUTH,
+    Interval,
+    Number,
+    Residue,
+    residue_of_op,
+)
+from .expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, logical_not, offset_of, sum_of, terms_of
+from .relations import fact_bounds, sum_bounds, tightened
+from .rules import simplified
 
-Number = int | float
-"""An int, or an infinity."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The integers from `low` to `high`, both included; either may be infinite."""
-
-    low: Number
-    high: Number
-
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(self.low + other.low, self.high + other.high)
-
-    def scaled(self, factor: int) -> Interval:
-        """Every element times `factor`, which is not zero."""
-        ends = (self.low * factor, self.high * factor)
-        return Interval(min(ends), max(ends))
-
-    def __mul__(self, other: Interval) -> Interval:
-        ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(ends), max(ends))
-
-    def join(self, other: Interval) -> Interval:
-        """The least interval around both."""
-        return Interval(min(self.low, other.low), max(self.high, other.high))
+__all__ = ["ANY", "EVERYTHING", "TRUTH", "Analyzer", "Interval", "Number", "Residue"]
 
 
-EVERYTHING = Interval(-inf, inf)
-TRUTH = Interval(0, 1)
-
-
-def _times(a: Number, b: Number) -> Number:
-    return 0 if a == 0 or b == 0 else a * b
-
-
-def _floor(a: Number, b: Number) -> Number:
-    if a in (inf, -inf):
-        return a if b > 0 else -a
-    if b in (inf, -inf):
-        return 0 if (a >= 0) == (b > 0) or a == 0 else -1
-    return int(a) // int(b)
-
-
-@dataclass(frozen=True)
-class Residue:
-    """All values that are `base` modulo `step`; a step of 0 is the one value `base`."""
-
-    step: int
-    base: int
-
-    @staticmethod
-    def of(step: int, base: int) -> Residue:
-        return Residue(step, base % step if step else base)
-
-    def __add__(self, other: Residue) -> Residue:
-        return Residue.of(gcd(self.step, other.step), self.base + other.base)
-
-    def __mul__(self, other: Residue) -> Residue:
-        step = gcd(self.step * other.step, self.step * other.base, other.step * self.base)
-        return Residue.of(step, self.base * other.base)
-
-    def join(self, other: Residue) -> Residue:
-        """The least residue class around both."""
-        return Residue.of(gcd(self.step, other.step, self.base - other.base), self.base)
-
-
-ANY = Residue(1, 0)
+_CASES = 3
+"""How many selections a proof distinguishes the cases of."""
 
 
 class Analyzer:
-    """Bounds of variables, and what follows from them."""
+    """Bounds of variables, conditions that hold, and what follows from them.
+
+    What follows is remembered until more is said.
+    """
 
     def __init__(self) -> None:
         self._bounds: dict[Var, Interval] = {}
         self._residues: dict[Var, Residue] = {}
+        self._values: dict[Var, SymExpr] = {}
+        self._classes: list[tuple[SymExpr, Residue]] = []
+        self._truths: dict[SymExpr, bool] = {}
+        self.ends: dict[Var, tuple[SymExpr, SymExpr]] = {}
+        """Variables with their least and greatest values, where these are no constants."""
+        self.facts: list[SymExpr] = []
+        """Expressions that are not negative."""
+        self.depth = 0
+        """In how many scopes of conditions this is."""
+        self.seeking = False
+        self._plainly = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known_bounds: dict[SymExpr, Interval] = {}
+        self._plain_bounds: dict[SymExpr, Interval] = {}
+        self._known_residues: dict[SymExpr, Residue] = {}
+        self._simple: dict[SymExpr, SymExpr] = {}
 
     def copy(self) -> Analyzer:
         """Another analyzer that knows the same, and may learn more."""
         out = Analyzer()
-        out._bounds, out._residues = dict(self._bounds), dict(self._residues)
+        out._take(self)
         return out
+
+    def _take(self, other: Analyzer) -> None:
+        self._bounds, self._residues = dict(other._bounds), dict(other._residues)
+        self._values, self._classes = dict(other._values), list(other._classes)
+        self._truths, self.ends, self.facts = dict(other._truths), dict(other.ends), list(other.facts)
+        self._forget()
+
+    # Learning
 
     def bind(self, var: Var, low: Number, high: Number = inf, *, multiple_of: int = 1) -> None:
         """The variable is from `low` to `high`, both included, and a multiple of `multiple_of`."""
         self._bounds[var] = Interval(low, high)
+        self.ends.pop(var, None)
         if multiple_of != 1:
             self._residues[var] = Residue.of(multiple_of, 0)
+        self._forget()
+
+    def forget(self, var: Var) -> None:
+        """What was said of a variable no longer holds: another one takes its name."""
+        for known in (self._bounds, self._residues, self._values, self.ends):
+            known.pop(var, None)
+        self.facts = [e for e in self.facts if var not in e.free_vars()]
+        self._classes = [(e, of) for e, of in self._classes if var not in e.free_vars()]
+        self._truths = {e: holds for e, holds in self._truths.items() if var not in e.free_vars()}
+        self._forget()
+
+    def bind_residue(self, var: Var, residue: Residue) -> None:
+        """The variable is of a residue class."""
+        self._residues[var] = residue
+        self._forget()
+
+    def bind_range(self, var: Var, first: SymExpr, extent: SymExpr) -> None:
+        """The variable counts from `first` to below `first + extent`, whatever these are."""
+        last = first + extent - 1
+        self.bind(var, self.bounds(first).low, self.bounds(last).high)
+        if first.constant is None or last.constant is None:
+            self.ends[var] = (first, last)
+
+    def bind_value(self, var: Var, value: SymExpr) -> None:
+        """The variable is equal to `value`, which takes its place."""
+        resolved = self._resolved(value)
+        if var not in resolved.free_vars():
+            self._values = {v: e.substitute({var: resolved}) for v, e in self._values.items()} | {var: resolved}
+            self._forget()
+
+    def assume(self, condition: SymExpr) -> None:
+        """The condition holds from here on."""
+        condition = self._resolved(condition)
+        self._truths[condition] = True
+        self._truths[logical_not(condition)] = False
+        if isinstance(condition, Op):
+            self._assume(condition, holds=True)
+        self._forget()
+
+    def _assume(self, e: Op, holds: bool) -> None:
+        if e.kind == "not" and isinstance(e.args[0], Op):
+            self._assume(e.args[0], not holds)
+        elif e.kind == ("and" if holds else "or"):
+            for part in e.args:
+                self.assume(part if holds else logical_not(part))
+        elif e.kind in COMPARISONS:
+            kind = e.kind if holds else NEGATED[e.kind]
+            self._truths[OPS[kind](*e.args)] = True
+            self._truths[OPS[NEGATED[kind]](*e.args)] = False
+            self._compare(kind, *e.args)
+
+    def _compare(self, kind: str, a: SymExpr, b: SymExpr) -> None:
+        difference = a - b
+        if kind in ("gt", "ge"):
+            self._not_negative(difference - (kind == "gt"))
+        elif kind in ("lt", "le"):
+            self._not_negative(-difference - (kind == "lt"))
+        elif kind == "eq":
+            self._not_negative(difference)
+            self._not_negative(-difference)
+            self._equal(a, b)
+        else:
+            around = self.bounds(difference)
+            if around.low == 0:
+                self._not_negative(difference - 1)
+            if around.high == 0:
+                self._not_negative(-difference - 1)
+
+    def _equal(self, a: SymExpr, b: SymExpr) -> None:
+        for x, y in ((a, b), (b, a)):
+            if isinstance(x, Var) and x not in self._values and x not in y.free_vars():
+                self.bind_value(x, y)
+                return
+            step = x.args[1].constant if isinstance(x, Op) and x.kind == "floormod" else None
+            if isinstance(x, Op) and step and step > 0 and y.constant is not None:
+                self._classes.append((x.args[0], Residue.of(step, y.constant)))
+                if isinstance(x.args[0], Var):
+                    self._residues[x.args[0]] = self.residue(x.args[0]).meet(Residue.of(step, y.constant))
+
+    def _not_negative(self, e: SymExpr) -> None:
+        e = tightened(e)
+        terms = terms_of(e)
+        if len(terms) == 1 and isinstance(terms[0][0], Var):
+            var, factor = terms[0]
+            limit = -offset_of(e) * factor
+            found = Interval(limit, inf) if factor > 0 else Interval(-inf, limit)
+            assert isinstance(var, Var)
+            self._bounds[var] = self.bounds(var).meet(found)
+        elif terms:
+            self.facts.append(e)
+        self._forget()
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """What is learnt inside is forgotten afterwards."""
+        before = Analyzer()
+        before._take(self)
+        memos = (self._known_bounds, self._plain_bounds, self._known_residues, self._simple)
+        try:
+            yield
+        finally:
+            self._take(before)
+            self._known_bounds, self._plain_bounds, self._known_residues, self._simple = memos
+
+    @contextmanager
+    def constraint_scope(self, condition: SymExpr) -> Generator[None]:
+        """The condition holds inside."""
+        self.depth += 1
+        try:
+            with self.scope():
+                self.assume(condition)
+                yield
+        finally:
+            self.depth -= 1
+
+    def _resolved(self, e: SymExpr) -> SymExpr:
+        """The expression with the values of variables in their places."""
+        if not self._values or not any(v in self._values for v in e.free_vars()):
+            return e
+        try:
+            return e.substitute(self._values)
+        except ZeroDivisionError:  # it has no value: anything may be said of it
+            return e
+
+    # Bounds and residues
 
     def bounds(self, e: SymExpr) -> Interval:
         """An interval that holds every value of `e`."""
+        memo = self._known_bounds if self.facts and not self._plainly else self._plain_bounds
+        found = memo.get(e)
+        if found is None:
+            given = self._resolved(e)
+            found = self._bounds_of(given)
+            if memo is self._known_bounds and not isinstance(given, Const):
+                found = found.meet(self._fact_bounds(given))
+            memo[e] = found
+        return found
+
+    def _fact_bounds(self, e: SymExpr) -> Interval:
+        """What facts say of `e`; of what is in them, facts say nothing meanwhile: the proof has an end."""
+        self._plainly = True
+        try:
+            return fact_bounds(self, e)
+        finally:
+            self._plainly = False
+
+    def _bounds_of(self, e: SymExpr) -> Interval:
         if isinstance(e, Const):
             return Interval(e.value, e.value)
         if isinstance(e, Var):
@@ -112,20 +237,24 @@ class Analyzer:
                 out = out * self.bounds(atom)
             return out
         if isinstance(e, Sum):
-            out = Interval(e.offset, e.offset)
-            for term, c in e.terms:
-                out = out + self.bounds(term).scaled(c)
-            return out
-        return self._op_bounds(e) if isinstance(e, Op) else EVERYTHING
-
-    def _op_bounds(self, e: Op) -> Interval:
-        if e.kind in CONDITIONS:
-            return TRUTH
-        rule = _BOUNDS.get(e.kind)
-        return EVERYTHING if rule is None else rule(*(self.bounds(a) for a in e.args))
+            return sum_bounds(self, e)
+        if not isinstance(e, Op):
+            return EVERYTHING
+        out = BOUNDS[e.kind](*(self.bounds(a) for a in e.args))
+        return out if e.kind in COMPARISONS else self.residue(e).within(out)
 
     def residue(self, e: SymExpr) -> Residue:
         """A residue class that holds every value of `e`."""
+        found = self._known_residues.get(e)
+        if found is None:
+            given = self._resolved(e)
+            found = self._residue(given)
+            for x, of in self._classes:
+                found = found.meet(self._from_class(given, x, of))
+            self._known_residues[e] = found
+        return found
+
+    def _residue(self, e: SymExpr) -> Residue:
         if isinstance(e, Const):
             return Residue(0, e.value)
         if isinstance(e, Var):
@@ -140,116 +269,95 @@ class Analyzer:
             for term, c in e.terms:
                 out = out + self.residue(term) * Residue(0, c)
             return out
-        if isinstance(e, Op) and e.kind in ("min", "max", "select"):
-            return self.residue(e.args[-2]).join(self.residue(e.args[-1]))
+        if isinstance(e, Op):
+            return residue_of_op(e.kind, [self.residue(a) for a in e.args], e.args[-1].constant)
         return ANY
 
+    def _from_class(self, e: SymExpr, x: SymExpr, of: Residue) -> Residue:
+        """What the class of `x` says of `e`, a multiple of it and something else."""
+        (term, factor), mine = terms_of(x)[0], dict(terms_of(e))
+        times, rest = divmod(mine.get(term, 0), factor)
+        if rest or not times:
+            return ANY
+        other = sum_of([(e, 1), (x, -times)], 0, e.dtype)
+        return self._residue(other) + of * Residue(0, times) if len(terms_of(other)) < len(mine) else ANY
+
+    # Simplification and proofs
+
     def simplify(self, e: SymExpr) -> SymExpr:
-        """An equal expression, smaller where bounds and residues allow."""
-        if isinstance(e, Product | Sum):
-            parts = [self.simplify(c) for c in e.children()]
-            if isinstance(e, Product):
-                out = parts[0]
-                for p in parts[1:]:
-                    out = out * p
-                return out
-            total: SymExpr = Const(e.offset, e.dtype)
-            for p, (_, c) in zip(parts, e.terms, strict=True):
-                total = p * c + total if isinstance(total, Const) and not total.value else total + p * c
-            return total
-        if not isinstance(e, Op):
-            return e
-        e2 = OPS[e.kind](*(self.simplify(a) for a in e.args))
-        return self._simplify_op(e2) if isinstance(e2, Op) else e2
+        """An equal expression, smaller where bounds, residues and conditions that hold allow."""
+        found = self._simple.get(e)
+        if found is None:
+            found = simplified(self, self._resolved(e))
+            self._simple[e] = self._simple[found] = found
+        return found
 
-    def _simplify_op(self, e: Op) -> SymExpr:
-        if e.kind in _COMPARISONS:
-            known = self._decide(e)
-            return e if known is None else Const(int(known), i1)
-        if e.kind in ("floordiv", "floormod"):
-            return self._simplify_division(e)
-        if e.kind in ("min", "max"):
-            a, b = e.args
-            difference = self.bounds(a - b)
-            if difference.high <= 0:
-                return a if e.kind == "min" else b
-            if difference.low >= 0:
-                return b if e.kind == "min" else a
-        return e
+    def truth(self, e: SymExpr) -> bool | None:
+        """Whether a condition was said to hold or not to hold."""
+        return self._truths.get(e) if self._truths else None
 
-    def _simplify_division(self, e: Op) -> SymExpr:
-        x, d = e.args
-        dividend, divisor = self.bounds(x), self.bounds(d)
-        if divisor.low > 0 and dividend.low >= 0 and self.bounds(x - d).high < 0:
-            # 0 <= x < d: x // d -> 0, x % d -> x
-            return Const(0, e.dtype) if e.kind == "floordiv" else x
-        step = d.constant
-        residue = self.residue(x)
-        if e.kind == "floormod" and step and step > 0 and residue.step % step == 0:
-            return Const(residue.base % step, e.dtype)
-        return e
-
-    def _decide(self, e: Op) -> bool | None:
+    def decide(self, e: Op) -> bool | None:
+        """Whether a comparison always holds or never does; None where it is not known."""
+        known = self.truth(e)
+        if known is not None:
+            return known
         difference = e.args[0] - e.args[1]
         interval = self.bounds(difference)
-        if e.kind in ("eq", "ne"):
+        always, never = COMPARISONS[e.kind](interval)
+        if not always and not never and e.kind in ("eq", "ne"):
             residue = self.residue(difference)
-            never = interval.low > 0 or interval.high < 0 or (residue.step != 0 and residue.base % residue.step != 0)
-            always = interval.low == interval.high == 0
-            return (e.kind == "ne") if never else (e.kind == "eq") if always else None
-        always, never = _COMPARISONS[e.kind](interval)
+            if residue.step and residue.base % residue.step:
+                return e.kind == "ne"
         return True if always else False if never else None
 
     def can_prove(self, condition: SymExpr) -> bool:
         """Whether the condition holds for certain."""
-        if isinstance(condition, Op) and condition.kind == "and":
+        if not isinstance(condition, Op):
+            return bool(self.simplify(condition).constant) or bool(self.truth(condition))
+        if condition.kind == "and":
             return all(self.can_prove(a) for a in condition.args)
-        return bool(self.simplify(condition).constant)
+        if condition.kind == "or":
+            return self._can_prove_either(*condition.args)
+        if condition.kind in COMPARISONS and self.decide(condition):
+            return True
+        return bool(self.simplify(condition).constant) or self._by_difference(condition) or self._by_cases(condition)
+
+    def _can_prove_either(self, a: SymExpr, b: SymExpr) -> bool:
+        if self.can_prove(a) or self.can_prove(b):
+            return True
+        with self.constraint_scope(logical_not(a)):
+            return self.can_prove(b)
+
+    def _by_difference(self, condition: Op) -> bool:
+        """A comparison by the difference of its sides, simplified."""
+        if condition.kind not in COMPARISONS:
+            return False
+        difference = self.simplify(condition.args[0] - condition.args[1])
+        if condition.kind == "ne":
+            return bool(self.simplify(condition).constant)
+        return COMPARISONS[condition.kind](self.bounds(difference))[0]
+
+    def _by_cases(self, condition: Op) -> bool:
+        """A comparison with a selection in it: where its condition holds, and where it does not."""
+        terms = [t for a in condition.args for t, _ in terms_of(a)] if condition.kind in COMPARISONS else []
+        choice = next((t for t in terms if isinstance(t, Op) and t.kind == "select"), None)
+        if choice is None or self.depth >= _CASES:
+            return False
+        for case, value in ((choice.args[0], choice.args[1]), (logical_not(choice.args[0]), choice.args[2])):
+            a, b = (
+                sum_of([(value if t == choice else t, c) for t, c in terms_of(e)], offset_of(e), e.dtype)
+                for e in condition.args
+            )
+            with self.constraint_scope(case):
+                if not self.can_prove(OPS[condition.kind](a, b)):
+                    return False
+        return True
 
     def can_prove_equal(self, a: SymExpr, b: SymExpr) -> bool:
         """Whether two expressions are equal for certain."""
-        return (a - b).constant == 0 or self.simplify(a - b).constant == 0
-
-
-def _floordiv_bounds(a: Interval, b: Interval) -> Interval:
-    if b.low <= 0 <= b.high:
-        return EVERYTHING
-    ends = [_floor(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Interval(min(ends), max(ends))
-
-
-def _floormod_bounds(a: Interval, b: Interval) -> Interval:
-    if b.low <= 0:
-        return EVERYTHING
-    return Interval(0, min(b.high - 1, a.high) if a.low >= 0 else b.high - 1)
-
-
-def _min_bounds(a: Interval, b: Interval) -> Interval:
-    return Interval(min(a.low, b.low), min(a.high, b.high))
-
-
-def _max_bounds(a: Interval, b: Interval) -> Interval:
-    return Interval(max(a.low, b.low), max(a.high, b.high))
-
-
-def _select_bounds(_condition: Interval, a: Interval, b: Interval) -> Interval:
-    return a.join(b)
-
-
-_BOUNDS: dict[str, Callable[..., Interval]] = {
-    "floordiv": _floordiv_bounds,
-    "floormod": _floormod_bounds,
-    "min": _min_bounds,
-    "max": _max_bounds,
-    "select": _select_bounds,
-}
-
-_COMPARISONS: dict[str, Callable[[Interval], tuple[bool, bool]]] = {
-    "eq": lambda i: (i.low == i.high == 0, i.low > 0 or i.high < 0),
-    "ne": lambda i: (i.low > 0 or i.high < 0, i.low == i.high == 0),
-    "lt": lambda i: (i.high < 0, i.low >= 0),
-    "le": lambda i: (i.high <= 0, i.low > 0),
-    "gt": lambda i: (i.low > 0, i.high <= 0),
-    "ge": lambda i: (i.low >= 0, i.high < 0),
-}
-"""Comparison of a difference with 0 -> (always, never)."""
+        if a.dtype == i1 and b.dtype == i1:
+            return self.simplify(a) == self.simplify(b)
+        difference = a - b
+        if difference.constant == 0 or self.simplify(difference).constant == 0:
+            return True
+        return bool(self.facts or self.ends) and self.bounds(difference) == Interval(0, 0)

@@ -48,10 +48,10 @@ class SymExpr:
         return add(other, self)
 
     def __sub__(self, other: ExprLike) -> SymExpr:
-        return add(self, mul(_like(other, self), -1))
+        return _difference(self, _like(other, self))
 
     def __rsub__(self, other: ExprLike) -> SymExpr:
-        return add(other, mul(self, -1))
+        return _difference(_like(other, self), self)
 
     def __neg__(self) -> SymExpr:
         return mul(self, -1)
@@ -86,11 +86,14 @@ class SymExpr:
         """The variables in order of first occurrence, each once."""
         found: dict[Var, None] = {}
         stack: list[SymExpr] = [self]
+        seen: set[int] = set()  # parts may be shared
         while stack:
             e = stack.pop()
             if isinstance(e, Var):
                 found[e] = None
-            stack.extend(reversed(e.children()))
+            elif id(e) not in seen:
+                seen.add(id(e))
+                stack.extend(reversed(e.children()))
         return list(found)
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
@@ -289,7 +292,13 @@ def as_expr(value: ExprLike | str, dtype: IntegerType = i64) -> SymExpr:
 def add(a: ExprLike, b: ExprLike) -> SymExpr:
     """a + b."""
     x, y = _like(a, b), _like(b, a)
+    if x.dtype is y.dtype and (x.constant == 0 or y.constant == 0):
+        return x if y.constant == 0 else y
     return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
+
+
+def _difference(a: SymExpr, b: SymExpr) -> SymExpr:
+    return _sum([(a, 1), (b, -1)], 0, _widest((a, b)))
 
 
 def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
@@ -314,6 +323,23 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
         if c == 1:
             return term
     return Sum(tuple(kept.items()), offset, dtype)
+
+
+def sum_of(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
+    """The sum of expressions times factors, and an offset; of `dtype`, or wider where an expression is."""
+    return _sum(parts, offset, dtype)
+
+
+def terms_of(e: SymExpr) -> tuple[tuple[SymExpr, int], ...]:
+    """The terms of a sum with their factors, without the offset; an atom or a product is one term."""
+    if isinstance(e, Sum):
+        return e.terms
+    return () if isinstance(e, Const) else ((e, 1),)
+
+
+def offset_of(e: SymExpr) -> int:
+    """The constant of a sum."""
+    return e.offset if isinstance(e, Sum) else e.value if isinstance(e, Const) else 0
 
 
 def _join_div_mod(terms: dict[SymExpr, int]) -> dict[SymExpr, int]:
@@ -344,6 +370,8 @@ def mul(a: ExprLike, b: ExprLike) -> SymExpr:
     if x.constant is not None:
         x, y = y, x
     dtype = _widest((x, y))
+    if y.constant == 1 and x.dtype is dtype:
+        return x
     if y.constant is not None:
         return _sum([(x, y.constant)], 0, dtype) if y.constant else Const(0, dtype)
     left = x.terms if isinstance(x, Sum) else ((x, 1),)

@@ -11,14 +11,17 @@ from .buffers import AllocateOp, AllocBufferOp, AllocConstOp, DeclBufferOp, Matc
 from .control_flow import *  # noqa: F403
 from .control_flow import ForOp, IfOp, WhileOp
 from .expressions import *  # noqa: F403
-from .expressions import EXPRESSION_OPS
+from .expressions import BASIC_EXPRESSION_OPS
 from .function import *  # noqa: F403
 from .function import FuncOp, ReturnOp
+from .reductions import *  # noqa: F403
+from .reductions import ReduceOp
 from .statements import *  # noqa: F403
 from .statements import AssertOp, AttrOp, EvaluateOp, LetOp, StoreOp
 from .types import *  # noqa: F403
 from .types import BufferType, HandleType
 
+EXPRESSION_OPS: list[type[Operation]] = [*BASIC_EXPRESSION_OPS, ReduceOp]
 STATEMENT_OPS: list[type[Operation]] = [
     FuncOp,
     ReturnOp,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -48,10 +48,23 @@ class _BufferDef(IRDLOperation):
 
 @irdl_op_definition
 class AllocBufferOp(_BufferDef):
-    """`%Y = tir.alloc_buffer : !tir.buffer<…>`: a buffer that lives as long as the enclosing block (or function)."""
+    """`%Y = tir.alloc_buffer : !tir.buffer<…>`: a buffer that lives as long as the enclosing block (or function).
+
+    One that is `padded`, `tir.alloc_buffer {tirax.padded} : …`, is larger on purpose than what is accessed of it.
+    """
 
     name = "tir.alloc_buffer"
+    PADDED: ClassVar[str] = "tirax.padded"
     traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, buffer_type: BufferType, *, padded: bool = False):
+        super().__init__(buffer_type)
+        if padded:
+            self.attributes[self.PADDED] = UnitAttr()
+
+    @property
+    def padded(self) -> bool:
+        return self.PADDED in self.attributes
 
 
 @irdl_op_definition

@@ -339,8 +339,9 @@ class YieldOp(IRDLOperation):
 
 def _yield_parents() -> tuple[type[Operation], ...]:
     from .control_flow import WhileOp
+    from .reductions import ReduceOp
 
-    return (IfThenElseOp, LetInOp, WhileOp)
+    return (IfThenElseOp, LetInOp, ReduceOp, WhileOp)
 
 
 @irdl_op_definition
@@ -706,7 +707,7 @@ class BufferDataOp(IRDLOperation):
         return cls(parse_value(parser))
 
 
-EXPRESSION_OPS: list[type[Operation]] = [
+BASIC_EXPRESSION_OPS: list[type[Operation]] = [
     ConstOp,
     *BINARY.values(),
     NotOp,

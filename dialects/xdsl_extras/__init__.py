@@ -1,10 +1,11 @@
 """Operations that xDSL's upstream dialects lack, kept apart and ready to go upstream.
 
-`arith_extras` and `llvm_extras` have the names and the meaning of MLIR's operations; only the prefix differs, because
-xDSL's own `arith` and `llvm` refuse vectors there, or do not have the operation.
+`arith_extras`, `func_extras` and `llvm_extras` have the names and the meaning of MLIR's operations; only the prefix
+differs, because xDSL's own dialects refuse vectors there, or do not have the operation.
 """
 
 from .arith_extras import ArithExtras
+from .func_extras import FuncExtras
 from .llvm_extras import LLVMExtras
 
-__all__ = ["ArithExtras", "LLVMExtras"]
+__all__ = ["ArithExtras", "FuncExtras", "LLVMExtras"]

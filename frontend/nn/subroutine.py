@@ -16,7 +16,7 @@ from ...dialects.sym.expr import Var as SymVar
 from ...ir.expr import Expr, GlobalVar, ShapeExpr, Tuple, Var
 from ...ir.relax_ops import call_value, to_expr
 from ...ir.struct_info import ShapeStructInfo, StructInfo, type_of
-from ...lowering.memory.variables import bound_vars
+from ...ir.symbolic import definable_vars
 from ..block_builder import BlockBuilder
 from .tensor import Object, Parameter, Tensor, wrap_nested
 
@@ -82,7 +82,7 @@ def _undetermined(values: Sequence[Expr], plain: Mapping[str, Any]) -> list[SymV
                 raise TiraxError(f"the argument {name} of a subroutine has tensors in it", hint="pass them one by one")
             if isinstance(part, SymExpr):
                 used |= dict.fromkeys(part.free_vars())
-    determined = bound_vars(types)
+    determined = definable_vars(types)
     return [v for v in used if v not in determined]
 
 

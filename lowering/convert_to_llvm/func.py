@@ -6,6 +6,7 @@
   `llvm.align`, `llvm.nocapture`, `llvm.readonly`, `llvm.nonnull`, `llvm.dereferenceable`, …) are kept.
 - `target_cpu`, `target_features`, `passthrough`, `no_inline` among the function's attributes become properties of
   `llvm.func`. All functions are `nounwind`.
+- `func_extras.constant` is the function's address.
 - `builtin.unrealized_conversion_cast` between types that are the same after conversion (index and i64, memref and
   `!llvm.ptr`) vanishes.
 """
@@ -26,9 +27,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects.xdsl_extras import func_extras
 from ...dialects.xdsl_extras.type_guards import is_memref
 from .core import Lowerer, Rules, make_call
-from .types import convert_type, function_type, result_type
+from .types import PTR, convert_type, function_type, result_type
 
 Values = Sequence[SSAValue]
 _FUNCTION_PROPERTIES = ("target_cpu", "target_features", "tune_cpu", "passthrough", "no_inline", "frame_pointer")
@@ -106,4 +108,13 @@ def _cast(op: UnrealizedConversionCastOp, at: Lowerer) -> Values:
     return tuple(op.operands)
 
 
-RULES: Rules = {func.ReturnOp: _return, func.CallOp: _call, UnrealizedConversionCastOp: _cast}
+def _constant(op: func_extras.ConstantOp, at: Lowerer) -> Values:
+    return (at.value(llvm.AddressOfOp.create(result_types=(PTR,), properties={"global_name": op.value})),)
+
+
+RULES: Rules = {
+    func.ReturnOp: _return,
+    func.CallOp: _call,
+    func_extras.ConstantOp: _constant,
+    UnrealizedConversionCastOp: _cast,
+}

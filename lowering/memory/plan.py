@@ -8,17 +8,18 @@
 
 A tensor escapes, and keeps memory of its own, where anything but a kernel or the condition of an `if` uses it or a
 `host.view` of it: what is returned, put into a tuple, or handed to Python may be kept. So does one of a size that only
-a match_cast within the function determines. The others are given storage in the order in which they are made: the
-smallest free one that is large enough for certain, or else the largest one, which grows, or else a new one.
-Sizes are comparable where they are constants, or constant multiples of the same symbolic product; others must be equal.
-Storage is free again after the last use of its tensor, in the linear order of ops: there are no loops.
+a match_cast within the function determines. The others are given places in the order in which they are made: the
+smallest free part that is large enough, or the end of a heap, which grows. There is a heap for constant sizes, one for
+each symbolic product that others are multiples of the alignment of, and one for each other size. Where there are not
+very many, and it takes less memory, places are chosen again, those of the largest tensors first.
+A place is free again after the last use of its tensor, in the linear order of ops: there are no loops.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -29,26 +30,122 @@ from ...dialects.dtypes import byte_size
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, Sum, SymExpr, Var, floordiv, product
+from ...ir.symbolic import definable_vars
 from ...ir.transform import Pass
-from .variables import bound_vars
 
 ALIGNMENT = 64
 _ONE = Const(1)
+_MOST_SETTLED = 512
 
 
 @dataclass(eq=False)
-class Storage:
-    """A part of the arena: `unit * count` bytes, of which `offset` is known in the end."""
+class Place:
+    """A part of a heap, `count` units from the unit `begin` on, for the ops from `first` to `last`."""
 
-    number: int
-    unit: SymExpr
+    heap: Heap
+    begin: int
     count: int
-    offset: SymExpr = Const(0)
+    first: int = 0
+    last: int = 0
 
     @property
-    def size(self) -> SymExpr:
-        """The bytes, rounded up to the alignment."""
-        return floordiv(self.unit * self.count + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+    def end(self) -> int:
+        """The unit behind it."""
+        return self.begin + self.count
+
+    def lives_with(self, other: Place) -> bool:
+        """Whether there are ops at which both are needed."""
+        return self.first <= other.last and other.first <= self.last
+
+    @property
+    def offset(self) -> SymExpr:
+        """The byte of the arena at which it begins, once the heaps have places."""
+        return self.heap.offset + self.heap.unit * self.begin
+
+
+@dataclass(eq=False)
+class Heap:
+    """A part of the arena for tensors whose sizes are multiples of `unit` bytes: which units of it are free."""
+
+    unit: SymExpr
+    offset: SymExpr = Const(0)
+    end: int = 0
+    places: list[Place] = field(default_factory=list[Place])
+    _by_size: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    _ends: dict[int, int] = field(default_factory=dict[int, int])
+    _sizes: dict[int, int] = field(default_factory=dict[int, int])
+
+    def take(self, count: int) -> Place:
+        """The smallest free part that is large enough, or the end, which moves."""
+        at = bisect_left(self._by_size, (count, -1))
+        if at < len(self._by_size):
+            size, begin = self._by_size[at]
+            self._remove(begin)
+            if size > count:
+                self._add(begin + count, size - count)
+        else:
+            begin = self._ends.get(self.end, self.end)
+            if begin < self.end:
+                self._remove(begin)
+            self.end = begin + count
+        self.places.append(Place(self, begin, count))
+        return self.places[-1]
+
+    def give(self, place: Place) -> None:
+        """The place is free from here on, one with what is free on both sides of it."""
+        begin, end = place.begin, place.end
+        if begin in self._ends:
+            begin = self._ends[begin]
+            self._remove(begin)
+        if end in self._sizes:
+            size = self._sizes[end]
+            self._remove(end)
+            end += size
+        self._add(begin, end - begin)
+
+    def settle(self) -> None:
+        """Choose all places anew, the largest first, where that takes less: its time is quadratic in their number."""
+        if len(self.places) > _MOST_SETTLED:
+            return
+        settled: list[tuple[Place, int]] = []
+        for place in sorted(self.places, key=lambda p: -p.count):
+            taken = sorted((begin, begin + p.count) for p, begin in settled if p.lives_with(place))
+            settled.append((place, _lowest_gap(taken, place.count)))
+        end = max((begin + p.count for p, begin in settled), default=0)
+        if end < self.end:
+            self.end = end
+            for place, begin in settled:
+                place.begin = begin
+
+    def _add(self, begin: int, size: int) -> None:
+        if size:
+            insort(self._by_size, (size, begin))
+            self._sizes[begin], self._ends[begin + size] = size, begin
+
+    def _remove(self, begin: int) -> None:
+        size = self._sizes.pop(begin)
+        del self._ends[begin + size]
+        del self._by_size[bisect_left(self._by_size, (size, begin))]
+
+
+def _lowest_gap(taken: list[tuple[int, int]], count: int) -> int:
+    """The first unit from which `count` are free, for parts that are taken, in order."""
+    free = 0
+    for begin, end in taken:
+        if begin - free >= count:
+            return free
+        free = max(free, end)
+    return free
+
+
+def _units(size: SymExpr) -> tuple[SymExpr, int]:
+    """A size as a number of units that are multiples of the alignment, rounded up."""
+    unit, count = measure(size)
+    if unit == _ONE:
+        return Const(ALIGNMENT), -(-count // ALIGNMENT)
+    if count % ALIGNMENT == 0:
+        return unit * ALIGNMENT, count // ALIGNMENT
+    return floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT, 1
 
 
 def tensor_bytes(t: relax.TensorType) -> SymExpr:
@@ -71,35 +168,27 @@ def measure(size: SymExpr) -> tuple[SymExpr, int]:
     return size, 1
 
 
-class _Free:
-    """Free storage by unit, sorted by count."""
+class _Heaps:
+    """The heaps by unit."""
 
     def __init__(self) -> None:
-        self._by_unit: dict[SymExpr, list[tuple[int, int, Storage]]] = {}
-        self._made: list[Storage] = []
+        self._by_unit: dict[SymExpr, Heap] = {}
 
-    def take(self, unit: SymExpr, count: int) -> Storage:
-        """Free storage of at least that size, or new one."""
-        entries = self._by_unit.get(unit)
-        if not entries:
-            storage = Storage(len(self._made), unit, count)
-            self._made.append(storage)
-            return storage
-        index = bisect_left(entries, (count, -1))
-        storage = entries.pop(min(index, len(entries) - 1))[2]
-        storage.count = max(storage.count, count)
-        return storage
-
-    def give(self, storage: Storage) -> None:
-        """The storage is free from here on."""
-        insort(self._by_unit.setdefault(storage.unit, []), (storage.count, storage.number, storage))
+    def take(self, size: SymExpr) -> Place:
+        """A place of at least that size."""
+        unit, count = _units(size)
+        heap = self._by_unit.get(unit)
+        if heap is None:
+            heap = self._by_unit[unit] = Heap(unit)
+        return heap.take(count)
 
     def place(self) -> SymExpr:
-        """Give all storage its offset, constant sizes first; the size of the arena."""
+        """Give all heaps their offsets, that of constant sizes first; the size of the arena."""
         end: SymExpr = Const(0)
-        for storage in sorted(self._made, key=lambda s: s.unit.constant is None):
-            storage.offset = end
-            end = end + storage.size
+        for heap in sorted(self._by_unit.values(), key=lambda h: h.unit.constant is None):
+            heap.settle()
+            heap.offset = end
+            end = end + heap.unit * heap.end
         return end
 
 
@@ -110,6 +199,19 @@ def _linear(root: Operation) -> Iterator[Operation]:
             yield op
             if op.regions:
                 yield from _linear(op)
+
+
+def linear_ops(function: relax.FuncOp) -> list[Operation]:
+    """The ops of a function in the order in which lifetimes are told."""
+    return list(_linear(function))
+
+
+def last_uses(ops: list[Operation], tensors: Container[SSAValue]) -> dict[SSAValue, int]:
+    """The place in `ops` where each of the tensors, or what lies in its memory, is used last."""
+    found: dict[SSAValue, int] = {}
+    for i, op in enumerate(ops):
+        found.update((root, i) for v in op.operands if (root := _root(v)) in tensors)
+    return found
 
 
 def escapes(value: SSAValue) -> bool:
@@ -138,37 +240,37 @@ def _fits(op: host.TensorOp, known: set[Var]) -> bool:
 
 def plan_function(function: relax.FuncOp) -> None:
     """Plan the memory of one function, in place; a plan that was there is made anew."""
-    ops = list(_linear(function))
+    ops = linear_ops(function)
     for old in [op for op in ops if isinstance(op, host.ArenaOp)]:
         old.detach()
         old.erase()
-    known = bound_vars(p.type for p in function.params)
+    known = set(definable_vars(p.type for p in function.params))
     planned: dict[SSAValue, host.TensorOp] = {
         op.result: op for op in ops if isinstance(op, host.TensorOp) and _fits(op, known)
     }
-    last_use = {_root(v): i for i, op in enumerate(ops) for v in op.operands if _root(v) in planned}
-    storages = _assign(ops, planned, last_use)
-    size = storages[0].place()
+    heaps, places = _assign(ops, planned, last_uses(ops, planned))
+    size = heaps.place()
     for op in ops:
         if isinstance(op, host.TensorOp):
-            op.offset = None if op.result not in planned else SymAttr(storages[1][op.result].offset)
+            op.offset = SymAttr(places[op.result].offset) if op.result in planned else None
     if planned:
         function.body.block.insert_ops_before([host.ArenaOp(size)], ops[0])
 
 
 def _assign(
     ops: list[Operation], planned: dict[SSAValue, host.TensorOp], last_use: dict[SSAValue, int]
-) -> tuple[_Free, dict[SSAValue, Storage]]:
-    free = _Free()
-    storage_of: dict[SSAValue, Storage] = {}
+) -> tuple[_Heaps, dict[SSAValue, Place]]:
+    heaps = _Heaps()
+    places: dict[SSAValue, Place] = {}
     ending: dict[int, list[SSAValue]] = {}
     for i, op in enumerate(ops):
         if isinstance(op, host.TensorOp) and op.result in planned:
-            storage_of[op.result] = free.take(*measure(tensor_bytes(op.tensor_type)))
-            ending.setdefault(last_use.get(op.result, i), []).append(op.result)
+            place = places[op.result] = heaps.take(tensor_bytes(op.tensor_type))
+            place.first, place.last = i, last_use.get(op.result, i)
+            ending.setdefault(place.last, []).append(op.result)
         for value in ending.pop(i, ()):
-            free.give(storage_of[value])
-    return free, storage_of
+            places[value].heap.give(places[value])
+    return heaps, places
 
 
 @dataclass(frozen=True)

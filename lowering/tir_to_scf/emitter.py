@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     VectorType,
     i1,
+    i64,
 )
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -241,6 +243,11 @@ class Emitter:
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A vector with `value` in each lane."""
         return self.pure(vector.BroadcastOp, (value,), vector_type(value.type, lanes))
+
+    def shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """A vector of lanes of `a`, and of `b` behind it, by their numbers."""
+        mask = DenseArrayBase.from_list(i64, lanes)
+        return self.pure(vector.ShuffleOp, (a, b), vector_type(element_type(a.type), len(lanes)), {"mask": mask})
 
     # memory: one index, of type index
 

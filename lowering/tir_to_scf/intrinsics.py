@@ -174,9 +174,11 @@ def _nextafter(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 
 def _multiply_shift(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """round(x * y * 2^-(q + s)) of 32 bit integers, computed in 64 bits."""
+    """round(x * y * 2^(s - q)) of 32 bit integers, computed in 64 bits."""
     x, y, q, s = (emit.convert(arith.ExtSIOp, extras.ExtSIOp, a, i64) for a in args)
-    return _rounded_shift(emit, x, y, emit.binary(arith.AddiOp, q, s))
+    zero = emit.constant(0, x.type)
+    x = emit.binary(arith.ShLIOp, x, emit.binary(arith.MaxSIOp, s, zero))
+    return _rounded_shift(emit, x, y, emit.binary(arith.SubiOp, q, emit.binary(arith.MinSIOp, s, zero)))
 
 
 def _rounded_shift(emit: Emitter, x: SSAValue, y: SSAValue, right: SSAValue) -> SSAValue:

@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from .emitter import Emitter, element_of, vector_type
-from .values import Values
+from .plan import STRIDES
+from .values import Lanes, Values
 
 
 class Memory:
@@ -31,15 +32,61 @@ class Memory:
         if isinstance(index.type, VectorType):
             return self._load_explicit(buffer, index)
         lanes = self.values.lanes
-        at = self.values.index(index)
-        if lanes is None or lanes.plan.slope(index) == 0:
-            return self.emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
+        slope = 0 if lanes is None else lanes.plan.slope(index)
+        if lanes is None or slope == 0:
+            return self.emit.load(memref.LoadOp, (buffer, self.values.index(index)), element_of(buffer))
         self.vector_accesses += 1
+        if slope in STRIDES:
+            return self._load_strided(buffer, self.values.index(index), slope, lanes)
+        if slope != 1:
+            return self._gather(buffer, index, slope, lanes.count)
+        at = self.values.index(index)
         wanted = vector_type(element_of(buffer), lanes.count)
         if lanes.mask is None or self._may_overrun(buffer, at, lanes.count):
             return self.emit.load(vector.LoadOp, (buffer, at), wanted)
         zero = self.emit.constant(0, wanted)
         return self.emit.load(vector.MaskedLoadOp, (buffer, at, lanes.mask, zero), wanted)
+
+    def _load_strided(self, buffer: SSAValue, at: SSAValue, step: int, lanes: Lanes) -> SSAValue:
+        """Every `step`-th element, picked out of vectors that reach from the first to the last one and no further."""
+        emit, count = self.emit, lanes.count
+        starts = sorted({min(j * count, (step - 1) * (count - 1)) for j in range(step)})
+        owner = [max(j for j, start in enumerate(starts) if start <= step * i) for i in range(count)]
+        result: SSAValue | None = None
+        for j, start in enumerate(starts):
+            here = emit.add(at, emit.index(start))
+            part = self._load_lanes(buffer, here, {step * i - start: i for i in range(count) if owner[i] == j}, lanes)
+            picked = [step * i - start if owner[i] == j else -1 for i in range(count)]
+            if result is None:
+                result = emit.shuffle(part, part, [max(p, 0) for p in picked])
+            else:
+                result = emit.shuffle(result, part, [i if p < 0 else count + p for i, p in enumerate(picked)])
+        assert result is not None
+        return result
+
+    def _load_lanes(self, buffer: SSAValue, at: SSAValue, wanted: dict[int, int], lanes: Lanes) -> SSAValue:
+        """A vector from `at` of which the elements `wanted` are used, by the lanes that they are for."""
+        emit, count = self.emit, lanes.count
+        kind = vector_type(element_of(buffer), count)
+        if lanes.mask is None:
+            return emit.load(vector.LoadOp, (buffer, at), kind)
+        none = emit.constant(0, lanes.mask.type)
+        mask = emit.shuffle(lanes.mask, none, [wanted.get(p, count) for p in range(count)])
+        return emit.load(vector.MaskedLoadOp, (buffer, at, mask, emit.constant(0, kind)), kind)
+
+    def _gather(self, buffer: SSAValue, index: SSAValue, slope: int | None, count: int) -> SSAValue:
+        """Lane by lane: at constant steps from the first, or at places that are computed as a vector."""
+        emit = self.emit
+        if slope is None:
+            places = self._lane_indices(index, count)
+        else:
+            first = self.values.index(index)
+            places = [emit.add(first, emit.index(slope * lane)) for lane in range(count)]
+        out = emit.constant(0, vector_type(element_of(buffer), count))
+        for lane, at in enumerate(places):
+            element = emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
+            out = emit.append(vector.InsertOp(element, out, [lane])).results[0]
+        return out
 
     def store(self, op: tir.StoreOp) -> None:
         """A store; into private memory all lanes are written, those that do not run as they were."""

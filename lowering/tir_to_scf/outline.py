@@ -2,11 +2,13 @@
 runs it.
 
     scf.parallel (%i) = (%a) to (%b) {S(%i, captured)}
-      -> context[…] = captured;  call @f_parallel_0(context, %a, %b)
+      -> context[…] = captured;  call @tirax_parallel_for(@f_parallel_0, context, %a, %b, grain, cores)
 
 `@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in
 each 64-bit slot (a buffer as its address), and calls `@f_parallel_0_body(captured…, %begin, %end)`, which has the
-loop; so the buffers keep what is known of their aliasing. For now the whole range is run by one direct call.
+loop; so the buffers keep what is known of their aliasing. `runtime.thread_pool` says what `tirax_parallel_for` does;
+the grain is how many iterations are worth waking a thread for, by an estimate of their work (`work`), `cores` the
+target's `-num-cores`, 0 where it does not say.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, llvm, memref, scf
+from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FunctionType,
@@ -31,11 +33,20 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.dtypes import bit_width, is_float
+from ...dialects.xdsl_extras import func_extras
 from ...ir.transform import Pass
+from ...target import Target
 from .emitter import INDEX
 from .signature import POINTER
+from .work import WorkEstimate
 
 CONTEXT = MemRefType(i64, [DYNAMIC_INDEX])
+RANGE_FUNCTION = FunctionType.from_lists([CONTEXT, i64, i64], [])
+"""What a parallel loop is outlined to: (context, begin, end)."""
+PARALLEL_FOR = "tirax_parallel_for"
+_PARALLEL_FOR_TYPES = [RANGE_FUNCTION, CONTEXT, i64, i64, i64, i64]
+_WORK_WORTH_A_THREAD = 16384
+"""In operations: some microseconds, several times what it costs to wake a thread that spins."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +54,20 @@ class OutlineParallel(Pass):
     """Outline `scf.parallel` of one dimension without results; inner ones stay in the body, and run in order."""
 
     name = "outline-parallel"
+    target: str = "llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]:
+        module = op.body.block
+        limit = Target(self.target).core_limit
+        found = False
+        for function in [f for f in module.ops if isinstance(f, func.FuncOp)]:
             loops = [inner for inner in function.walk() if isinstance(inner, scf.ParallelOp)]
             outer = [loop for loop in loops if not _inside_parallel(loop)]
             for number, loop in enumerate(outer):
-                _outline(op.body.block, function, loop, f"{function.sym_name.data}_parallel_{number}")
+                _outline(module, function, loop, f"{function.sym_name.data}_parallel_{number}", limit)
+            found = found or bool(outer)
+        if found:
+            module.add_op(func.FuncOp.external(PARALLEL_FOR, _PARALLEL_FOR_TYPES, []))
 
 
 def _inside_parallel(loop: scf.ParallelOp) -> bool:
@@ -61,41 +79,51 @@ def _inside_parallel(loop: scf.ParallelOp) -> bool:
     return False
 
 
-def _captured(loop: scf.ParallelOp) -> tuple[list[arith.ConstantOp], list[SSAValue]]:
-    """What the body uses from outside: constants, and other values."""
+Copied = arith.ConstantOp | vector.BroadcastOp
+"""What the body of a loop does again instead of being given it."""
+
+
+def _captured(loop: scf.ParallelOp) -> tuple[list[Copied], list[SSAValue]]:
+    """What the body uses from outside: what it copies, in order, and other values."""
     inside: set[SSAValue] = set()
     for op in loop.walk():
         inside.update(op.results)
         inside.update(a for r in op.regions for b in r.blocks for a in b.args)
-    constants: dict[arith.ConstantOp, None] = {}
+    copied: dict[Copied, None] = {}
     values: dict[SSAValue, None] = {}
+
+    def capture(value: SSAValue) -> None:
+        if isinstance(value.owner, vector.BroadcastOp):
+            capture(value.owner.source)
+        if isinstance(value.owner, Copied):
+            copied[value.owner] = None
+        else:
+            values[value] = None
+
     for op in loop.body.walk():
         for operand in op.operands:
-            if operand in inside:
-                continue
-            if isinstance(operand.owner, arith.ConstantOp):
-                constants[operand.owner] = None
-            else:
-                values[operand] = None
-    return list(constants), list(values)
+            if operand not in inside:
+                capture(operand)
+    return list(copied), list(values)
 
 
-def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str) -> None:
+def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str, limit: int) -> None:
     if len(loop.lowerBound) != 1 or loop.results:
         raise UnsupportedError("scf.parallel with several dimensions or results", expected="one loop")
-    constants, values = _captured(loop)
-    body = _body_function(kernel, loop, f"{name}_body", constants, values)
+    copied, values = _captured(loop)
+    body = _body_function(kernel, loop, f"{name}_body", copied, values)
     thunk = _thunk(name, f"{name}_body", values)
     module.insert_ops_before([body, thunk], kernel)
     parent = cast(Block, loop.parent)
-    for op in _call(name, loop, values):
+    grain = _grain(loop)
+    for op in _call(name, loop, values, grain, limit):
         parent.insert_op_before(op, loop)
     loop.detach()
     loop.erase()
 
 
 def _body_function(
-    kernel: func.FuncOp, loop: scf.ParallelOp, name: str, constants: list[arith.ConstantOp], values: list[SSAValue]
+    kernel: func.FuncOp, loop: scf.ParallelOp, name: str, copied: list[Copied], values: list[SSAValue]
 ) -> func.FuncOp:
     """The loop from `begin` to `end`, with the captured values as parameters."""
     types = [*(v.type for v in values), INDEX, INDEX]
@@ -103,10 +131,10 @@ def _body_function(
     mapping: dict[SSAValue, SSAValue] = dict(zip(values, entry.args, strict=False))
     for value, arg in zip(values, entry.args, strict=False):
         arg.name_hint = value.name_hint
-    for constant in constants:
-        copy = constant.clone()
+    for op in copied:
+        copy = op.clone(mapping)
         entry.add_op(copy)
-        mapping[constant.result] = copy.result
+        mapping[op.results[0]] = copy.results[0]
     old = loop.body.block
     body = Block(arg_types=old.arg_types)
     body.args[0].name_hint = old.args[0].name_hint
@@ -135,8 +163,7 @@ def _thunk(name: str, callee: str, values: list[SSAValue]) -> func.FuncOp:
     for bound in entry.args[1:]:
         args.append(_add(entry, arith.IndexCastOp(bound, INDEX)))
     entry.add_ops([func.CallOp(callee, args, []), func.ReturnOp()])
-    signature = FunctionType.from_lists(list(entry.arg_types), [])
-    return func.FuncOp(name, signature, Region(entry), StringAttr("private"))
+    return func.FuncOp(name, RANGE_FUNCTION, Region(entry), StringAttr("private"))
 
 
 def _add(block: Block, op: Operation) -> SSAValue:
@@ -178,7 +205,17 @@ def _to_word(ops: list[Operation], value: SSAValue) -> SSAValue:
     return bits if width == 64 else add(arith.ExtUIOp(bits, i64))
 
 
-def _call(name: str, loop: scf.ParallelOp, values: list[SSAValue]) -> list[Operation]:
+def _grain(loop: scf.ParallelOp) -> SSAValue:
+    """How many iterations are worth a thread, as an index value before the loop."""
+    estimate = WorkEstimate(loop)
+    work = estimate.of_iteration()
+    if isinstance(work, int):
+        return estimate.value(_WORK_WORTH_A_THREAD // max(1, work) + 1)
+    iterations = estimate.binary(arith.DivUIOp, _WORK_WORTH_A_THREAD, estimate.binary(arith.AddiOp, work, 1))
+    return estimate.binary(arith.AddiOp, iterations, 1)
+
+
+def _call(name: str, loop: scf.ParallelOp, values: list[SSAValue], grain: SSAValue, limit: int) -> list[Operation]:
     """Fill the context and run the whole range."""
     context = memref.AllocaOp.get(i64, 8, [max(1, len(values))])
     ops: list[Operation] = [context]
@@ -186,10 +223,11 @@ def _call(name: str, loop: scf.ParallelOp, values: list[SSAValue]) -> list[Opera
         word = _to_word(ops, value)
         index = arith.ConstantOp.from_int_and_width(slot, INDEX)
         ops += [index, memref.StoreOp.get(word, context, [index])]
-    bounds: list[SSAValue] = []
-    for bound in (loop.lowerBound[0], loop.upperBound[0]):
-        ops.append(cast_op := arith.IndexCastOp(bound, i64))
-        bounds.append(cast_op.result)
-    ops.append(whole := memref.CastOp.get(context, CONTEXT))
-    ops.append(func.CallOp(name, [whole.results[0], *bounds], []))
-    return ops
+    numbers: list[SSAValue] = []
+    for number in (loop.lowerBound[0], loop.upperBound[0], grain):
+        ops.append(cast_op := arith.IndexCastOp(number, i64))
+        numbers.append(cast_op.result)
+    body, whole = func_extras.ConstantOp(name, RANGE_FUNCTION), memref.CastOp.get(context, CONTEXT)
+    cores = arith.ConstantOp.from_int_and_width(limit, i64)
+    arguments = [body.result, whole.results[0], *numbers, cores.result]
+    return [*ops, body, whole, cores, func.CallOp(PARALLEL_FOR, arguments, [])]

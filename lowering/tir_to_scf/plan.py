@@ -1,10 +1,11 @@
 """Which loops can become vectors, and of how many lanes.
 
 In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop becomes vectors where
-every access is of one place (uniform) or of neighbouring places (its index grows by one with the loop variable),
-every store is of neighbouring places, and nothing varying decides how often something runs; where a varying condition
-decides whether something runs there are no uniform loads (which would run though no lane does). Any other loop stays
-a loop of scalars, which means the same.
+every store is of neighbouring places (its index grows by one with the loop variable), and nothing varying decides how
+often something runs; where a varying condition decides whether something runs there are no uniform loads (which would
+run though no lane does). Loads of neighbouring places are loads of vectors; of every second, third or fourth place,
+loads and shuffles; of other places the lanes are loaded one by one (`gathers`), where no varying condition decides
+whether they are. Any other loop stays a loop of scalars, which means the same.
 """
 
 from __future__ import annotations
@@ -29,15 +30,23 @@ _ONCE = _PURE | {tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.
 """What may be done once for all lanes where it does not vary; calls with effects may not."""
 
 
+STRIDES = (2, 3, 4)
+"""Steps between lanes at which a vector is picked out of so many loaded ones."""
+
+
 @dataclass
 class VectorPlan:
-    """What was found out about a loop: the values that vary, and the widest elements in memory, in bits."""
+    """What was found out about a loop: the values that vary, and the widest elements in memory, in bits.
+
+    Where it `gathers`, only full vectors can run: lanes that do not run may not be loaded.
+    """
 
     lane: SSAValue
     varying: set[SSAValue] = field(default_factory=lambda: set[SSAValue]())
     widest: int = 8
     memo: dict[SSAValue, SymExpr] = field(default_factory=lambda: dict[SSAValue, SymExpr]())
     masked: bool = False
+    gathers: bool = False
     slopes: dict[SSAValue, int | None] = field(default_factory=lambda: dict[SSAValue, "int | None"]())
 
     def slope(self, index: SSAValue) -> int | None:
@@ -113,11 +122,15 @@ def _access(op: Operation, buffer: SSAValue, index: SSAValue, plan: VectorPlan, 
     if not varies:
         return not plan.masked
     slope = plan.slope(index)
-    if isinstance(op, tir.LoadOp) and slope == 1:
+    if slope == 0:
+        return not plan.masked
+    if isinstance(op, tir.LoadOp):
         plan.varying.add(op.result)
-    if slope == 1:
-        plan.widest = max(plan.widest, memory_bits(cast(BufferType, buffer.type).dtype))
-    return slope == 1 or (slope == 0 and not plan.masked)
+    plan.widest = max(plan.widest, memory_bits(cast(BufferType, buffer.type).dtype))
+    if slope == 1 or slope in STRIDES:
+        return True
+    plan.gathers = True
+    return not plan.masked
 
 
 def memory_bits(dtype: Attribute) -> int:

@@ -2,12 +2,13 @@
 
 Loops are `scf.for` on index; unrolled ones are written out; vectorized ones become vectors by the plan of `plan.py`,
 with a mask for the lanes of the last vector that do not run; parallel ones `scf.parallel`, which `outline-parallel`
-makes functions of. After an assertion that did not hold nothing more runs.
+makes functions of. After an assertion that did not hold nothing more runs; so a parallel loop with an assertion or a
+call of a packed function in it runs in order: the first iteration that fails is the one that is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith, func, llvm, memref, scf
@@ -27,6 +28,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     f64,
     i1,
+    i8,
     i32,
     i64,
 )
@@ -168,7 +170,7 @@ class Statements:
         count = self.emit.known.get(extent)
         if op.kind is ForKind.UNROLLED and count is not None and count <= _UNROLL_LIMIT:
             self._unrolled(op, first, count)
-        elif op.kind is ForKind.PARALLEL and self.values.lanes is None and self.status is None:
+        elif op.kind is ForKind.PARALLEL and self.values.lanes is None and not self._may_fail(op):
             self._parallel(op, first, extent)
         else:
             self._serial(op, first, extent)
@@ -240,8 +242,15 @@ class Statements:
             name = name_of(op.loop_var)
             self._loop(first, end, width, name, lambda at: self._vector(op, plan, at, width))
         rest = count - full * width
-        if rest:
+        if rest and plan.gathers:
+            self._scalars(op, first, self.emit.add(first, self.emit.index(full * width)), extent)
+        elif rest:
             self._rest(op, plan, self.emit.add(first, self.emit.index(full * width)), rest)
+
+    def _scalars(self, op: tir.ForOp, first: SSAValue, rest: SSAValue, extent: SSAValue) -> None:
+        """The lanes from `rest` on one by one."""
+        end = self.emit.add(first, extent)
+        self._loop(rest, end, 1, name_of(op.loop_var), lambda at: self._iteration(op, at, first))
 
     def _rest(self, op: tir.ForOp, plan: VectorPlan, at: SSAValue, rest: int) -> None:
         """The last `rest` lanes: a shorter vector, masked where that is no power of two."""
@@ -255,6 +264,9 @@ class Statements:
         rest = emit.binary(arith.RemUIOp, extent, emit.index(width))
         middle = emit.add(first, emit.sub(extent, rest))
         self._loop(first, middle, width, name_of(op.loop_var), lambda at: self._vector(op, plan, at, width))
+        if plan.gathers:
+            self._scalars(op, first, middle, extent)
+            return
         some = emit.compare("sgt", rest, emit.index(0))
         self._scf_if(some, lambda: self._vector(op, plan, middle, width, rest))
 
@@ -327,7 +339,7 @@ class Statements:
         with self.emit.inside(before), self.values.scope():
             self.block(op.cond_region.block)
             cond = self.values.value(op.cond)
-            if self.status is not None:
+            if self.status is not None and self._may_fail(op):
                 state = self.emit.append(memref.LoadOp.get(self.status, [self.emit.index(0)])).results[0]
                 cond = self.emit.binary(arith.AndIOp, cond, self.emit.compare("eq", state, self.emit.constant(0, i32)))
             before.add_op(scf.ConditionOp(cond))
@@ -369,20 +381,23 @@ class Statements:
         self.values.bind(result, buffer)
 
     def alloc_const(self, op: tir.AllocConstOp) -> None:
-        t = op.result.type
-        element, array = scalar_type(t.dtype), op.value.data
-        if element == i1:
-            raise UnsupportedError("a constant buffer of bools in a kernel")
+        """A constant of the module; bools, a byte each, are read as what their bytes are."""
+        t, array = op.result.type, op.value.data
+        bools = scalar_type(t.dtype) == i1
+        element = i8 if bools else scalar_type(t.dtype)
         type = MemRefType(element, [array.numpy().size])
         name = f"{self.function_name}_constant_{len(self.globals)}"
-        value = DenseIntOrFPElementsAttr(TensorType(cast(Any, element), type.get_shape()), BytesAttr(array.raw))
+        value = DenseIntOrFPElementsAttr(TensorType(cast(Any, element), type.get_shape()), BytesAttr(bytes(array.raw)))
         self.globals.append(
             memref.GlobalOp.get(
                 StringAttr(name), type, value, sym_visibility=StringAttr("private"), constant=UnitAttr(),
                 alignment=IntegerAttr(64, i64),
             )
         )  # fmt: skip
-        self.values.bind(op.result, self.emit.append(memref.GetGlobalOp(name, type)).results[0])
+        found = self.emit.append(memref.GetGlobalOp(name, type)).results[0]
+        if bools:
+            found = self.emit.append(UnrealizedConversionCastOp.get([self._pointer(found)], [memref_of(i1)])).results[0]
+        self.values.bind(op.result, found)
 
     def buffer_data(self, op: tir.BufferDataOp) -> None:
         """A pointer is kept as the memref that it points into, until a call needs a pointer."""
@@ -517,6 +532,45 @@ class Statements:
             result = self.values.value(cast(tir.YieldOp, op.body.block.last_op).value)
         self.values.bind(op.result, result)
 
+    def reduce(self, op: tir.ReduceOp) -> None:
+        """A loop for each axis, through which the results go."""
+        start = [self.values.value(v) for v in op.start]
+        self.values.bind(op.result, self._reduced(op, 0, start)[op.value_index.data])
+
+    def _reduced(self, op: tir.ReduceOp, axis: int, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """What `results` become in the loops from `axis` on."""
+        if axis == len(op.extents):
+            return self._reduced_point(op, results)
+        first, extent = self.bound(op.mins[axis]), self.bound(op.extents[axis])
+        known = self.emit.known.get(first)
+        block = Block(arg_types=[first.type, *(r.type for r in results)])
+        with self.emit.inside(block), self.values.scope():
+            for value in op.axis_values(axis):
+                self.values.bind_index(value, block.args[0], nonnegative=known is not None and known >= 0)
+            after = self._reduced(op, axis + 1, block.args[1:])
+            block.add_op(scf.YieldOp(*after))
+        end = self.emit.add(first, extent)
+        loop = scf.ForOp(first, end, self.emit.index(1), results, Region(block))
+        return self.emit.append(loop).results
+
+    def _reduced_point(self, op: tir.ReduceOp, results: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        block = Block()
+        with self.emit.inside(block), self.values.scope():
+            new = [self._region_value(region) for region in op.sources]
+            for region in op.combine:
+                for value, lowered in zip(region.block.args, (*results, *new), strict=True):
+                    self.values.bind(value, lowered)
+            block.add_op(scf.YieldOp(*[self._region_value(region) for region in op.combine]))
+        otherwise = Block([scf.YieldOp(*results)])
+        cond = self._region_value(op.condition)
+        branch = scf.IfOp(cond, [r.type for r in results], Region(block), Region(otherwise))
+        return self.emit.append(branch).results
+
+    def _region_value(self, region: Region) -> SSAValue:
+        """The value of a region of expressions, each of which is read once."""
+        self.block(region.block)
+        return self.values.value(cast(tir.YieldOp, region.block.last_op).value)
+
     def call_llvm(self, op: tir.CallLLVMEffectOp) -> None:
         """An intrinsic of LLVM for its effect; what it gives is 0 where LLVM's gives nothing."""
         name = op.func.data
@@ -569,6 +623,7 @@ _RULES: dict[type[Operation], Callable[[Statements, Any], None]] = {
     tir.CallPackedOp: Statements.call_packed,
     tir.CallLLVMEffectOp: Statements.call_llvm,
     tir.LetInOp: Statements.let_in,
+    tir.ReduceOp: Statements.reduce,
     tir.YieldOp: lambda statements, op: None,
     tir.ReturnOp: lambda statements, op: None,
 }

@@ -337,7 +337,10 @@ def _broadcast(values: Values, op: tir.BroadcastOp) -> SSAValue:
 def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
     lanes = [i.data for i in op.lanes]
     element = scalar_type(scalar_of(op.result.type))
-    return pick_lanes(values.emit, [values.value(v) for v in op.vectors], lanes, element)
+    vectors = [values.value(v) for v in op.vectors]
+    if len(lanes) > 1 and len(vectors) <= 2 and all(map(is_vector, vectors)) and len({v.type for v in vectors}) == 1:
+        return values.emit.shuffle(vectors[0], vectors[-1], lanes)
+    return pick_lanes(values.emit, vectors, lanes, element)
 
 
 def _ramp(values: Values, op: tir.RampOp) -> SSAValue:

@@ -1,34 +1,43 @@
 """`default-schedule`: what makes a tir function fast without tuning, on one thread.
 
 The function is read as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers of
-reductions become their epilogues (`epilogue`); then the first rule of `RULES` that fits writes the loops of a stage.
-What no rule fits, and what is not a stage, stays as it is.
+reductions become their epilogues (`epilogue`), neighbouring iterators one (`merge`); then the first rule of `RULES`
+that fits writes the loops of a stage. What no rule fits, and what is not a stage, stays as it is. At last nests over
+the same rows are joined (`fuse`).
 
 Floating-point sums along contiguous memory (`lanes`) are taken in another order than tir's, as every BLAS does; those
-of `tiles` keep their order. Multiplications and additions may be contracted.
+of `tiles`, `panels` and `streams` keep their order. Multiplications and additions may be contracted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from ...dialects import tir
+from ...dialects.sym.expr import Const
 from ...ir.transform import Pass
 from ...target import Target
 from ...transforms.tir.walk import erase_with_tree, functions, remove_dead
 from .epilogue import Finish, find_finish
+from .fuse import fuse_rows
 from .inline import erase_if_unread, inline_stages
 from .lanes import emit_lanes, plan_lanes
-from .pointwise import emit_pointwise
+from .merge import merged
+from .panels import FEWEST_ROWS, emit_panels, plan_panels
+from .pointwise import emit_pointwise, plan_pointwise
 from .rewrite import Loops
 from .split import split_reductions
 from .stages import analyse
-from .tiles import Machine, emit_tiles, plan_tiles
+from .streams import emit_streams, plan_streams
+from .tiles import STEPS, Machine, emit_tiles, plan_tiles
+from .transpose import emit_transpose, plan_transpose
 
 
 @dataclass(frozen=True)
@@ -44,33 +53,38 @@ class DefaultSchedule(Pass):
         for func in functions(op):
             if func.func_attrs is None or "tir.is_scheduled" not in func.func_attrs.data:
                 _schedule(func, machine)
+                fuse_rows(func)
                 remove_dead(func)
 
 
-def _tiles(loops: Loops, finish: Finish, machine: Machine) -> bool:
-    plan = plan_tiles(finish, machine)
-    if plan is not None:
-        emit_tiles(loops, plan)
-    return plan is not None
+@dataclass(frozen=True)
+class Rule:
+    """How a kind of stage is written: `plan` says whether it fits (else None), `emit` appends the loops of a plan."""
+
+    name: str
+    plan: Callable[[Finish, Machine], Any]
+    emit: Callable[[Loops, Any], None]
+
+    def __call__(self, loops: Loops, finish: Finish, machine: Machine) -> bool:
+        """Append the loops of a stage, and say whether it fits."""
+        plan = self.plan(finish, machine)
+        if plan is not None:
+            self.emit(loops, plan)
+        return plan is not None
 
 
-def _lanes(loops: Loops, finish: Finish, machine: Machine) -> bool:
-    plan = plan_lanes(finish, machine)
-    if plan is not None:
-        emit_lanes(loops, plan)
-    return plan is not None
-
-
-def _pointwise(loops: Loops, finish: Finish, machine: Machine) -> bool:
-    stage = finish.stage
-    if stage.reduce or stage.init is not None:
-        return False
-    emit_pointwise(loops, stage)
-    return True
-
-
-RULES: tuple[Callable[[Loops, Finish, Machine], bool], ...] = (_tiles, _lanes, _pointwise)
-"""Each writes the loops of a stage and says whether it fits; the first that does is taken."""
+RULES = (
+    Rule("panels", plan_panels, emit_panels),
+    Rule("streams", plan_streams, emit_streams),
+    Rule("tiles", plan_tiles, emit_tiles),
+    Rule("lanes", partial(plan_lanes, fewest=8), emit_lanes),
+    Rule("strided tiles", partial(plan_tiles, allowed=STEPS), emit_tiles),
+    Rule("gathering tiles", partial(plan_tiles, allowed=None), emit_tiles),
+    Rule("short lanes", plan_lanes, emit_lanes),
+    Rule("transpose", plan_transpose, emit_transpose),
+    Rule("pointwise", plan_pointwise, emit_pointwise),
+)
+"""The first one that fits writes the loops of a stage."""
 
 
 def _schedule(func: tir.FuncOp, machine: Machine) -> None:
@@ -105,12 +119,33 @@ def _emit(body: Block, finish: Finish, machine: Machine) -> bool:
     """Write the loops of a stage before its last operation; whether a rule fits."""
     block = Block()
     loops = Loops(block)
-    if not any(rule(loops, finish, machine) for rule in RULES):
+    if not _apply(loops, merged(finish), machine):
         return False
     anchor = finish.last.root
     for op in list(block.ops):
         op.detach()
         body.insert_op_before(op, anchor)
+    return True
+
+
+def _apply(loops: Loops, finish: Finish, machine: Machine) -> bool:
+    """Write the loops of a stage by the first rule that fits.
+
+    Few rows do not pay for a panel: where it is not known how many there are both ways are written.
+    """
+    plan = plan_panels(finish, machine)
+    others = RULES[1:]
+    if plan is None:
+        return any(rule(loops, finish, machine) for rule in others)
+    few = Block()
+    with loops.inside(few):
+        both = plan.all_rows.constant is None and any(rule(loops, finish, machine) for rule in others)
+    if not both:
+        emit_panels(loops, plan)
+        return True
+    dtype = plan.row.dtype
+    count, limit = loops.value(plan.all_rows, dtype), loops.value(Const(FEWEST_ROWS, dtype), dtype)
+    loops.branch(loops.op(tir.GeOp(count, limit)), lambda: emit_panels(loops, plan), few)
     return True
 
 

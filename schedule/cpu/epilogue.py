@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
@@ -10,7 +10,7 @@ from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine import expr_of
 from .inline import dimension_iters, is_intermediate, loads_of, unchanged_after, written_elsewhere
-from .rewrite import Cloner, Loops
+from .rewrite import Cloner, Loops, Where
 from .stages import Iter, Stage, constant_slope, tree
 
 
@@ -32,6 +32,8 @@ class Finish:
 
     def iter_of(self, it: Iter) -> Iter:
         """The iterator of the storing stage for one of the reduction."""
+        if it.parts:
+            return replace(it, var=self.iter_of(it.parts[1]).var, parts=tuple(self.iter_of(p) for p in it.parts))
         return next((e for r, e in self.iters if r is it), it)
 
     def _single_values(self) -> list[Iter]:
@@ -39,11 +41,9 @@ class Finish:
         known = {e for _, e in self.iters}
         return [] if self.epilogue is None else [it for it in self.epilogue.iters if it not in known]
 
-    def store(self, loops: Loops, where: dict[Iter, SSAValue], value: SSAValue, guard: Guard | None = None) -> None:
+    def store(self, loops: Loops, where: Where, value: SSAValue, guard: Guard | None = None) -> None:
         """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
-        cloner = loops.cloner()
-        for it, at in where.items():
-            cloner.replace(self.iter_of(it).var, at)
+        cloner = loops.cloner({self.iter_of(it): at for it, at in where.items()})
         for it in self._single_values():
             cloner.replace(it.var, cloner.constant(0, it.dtype))
         last = self.last

@@ -11,7 +11,7 @@ from ...dialects.sym.expr import Var
 from ...ir.affine import expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .rewrite import Cloner
-from .stages import Iter, Stage
+from .stages import Iter, Stage, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
 _MAX_COPIES = 3
@@ -82,8 +82,12 @@ def _readers(stage: Stage, later: list[Stage]) -> list[tuple[Stage, tir.LoadOp]]
 
 def _pays(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
+    if _is_copy(stage):
+        return True
     heavy = any(type(op) in _HEAVY for op in stage.block.body.walk())
     if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
+        return False
+    if _pads_rows(stage) and any(reader.reduce for reader, _ in readers):
         return False
     for reader, load in readers:
         names = {v.name for i in load.indices for v in expr_of(i).free_vars()}
@@ -91,6 +95,22 @@ def _pays(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
     return True
+
+
+def _is_copy(stage: Stage) -> bool:
+    """Whether elements are those of another buffer at the same place."""
+    load = stage.store.value.owner
+    if not isinstance(load, tir.LoadOp):
+        return False
+    return [expr_of(i) for i in load.indices] == [expr_of(i) for i in stage.store.indices]
+
+
+def _pads_rows(stage: Stage) -> bool:
+    """Whether a choice is made anew along the last dimension: in a window it were made for each vector again."""
+    dims = dimension_iters(stage)
+    last = dims[-1] if dims else None
+    choices = [op for op in stage.block.body.walk() if isinstance(op, tir.IfThenElseOp)]
+    return last is not None and any(last.var in o.operands for c in choices for o in tree(c.cond))
 
 
 def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:

@@ -23,9 +23,9 @@ from ...dialects.dtypes import is_float, is_unsigned
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish, hoist_uniform
-from .rewrite import Cloner, Loops
+from .rewrite import Loops, Where
 from .stages import Iter, Stage, Update, constant_slope, update_of
-from .tiles import Machine, Where, element_bits, outer_loops, sum_of
+from .tiles import Machine, element_bits
 
 _CHAINS = 4
 """So many vectors are summed side by side where there is one element only: an addition waits for the one before it."""
@@ -57,14 +57,14 @@ class LanePlan:
         return self.lanes * self.chains
 
 
-def plan_lanes(finish: Finish, machine: Machine) -> LanePlan | None:
-    """The plan for a reduction, None where this rule does not fit."""
+def plan_lanes(finish: Finish, machine: Machine, fewest: int = 1) -> LanePlan | None:
+    """The plan for a reduction of at least `fewest` neighbours, None where this rule does not fit."""
     stage = finish.stage
     update = update_of(stage)
     if update is None or type(update.combiner) not in _REDUCTIONS or stage.init is None:
         return None
     lane = next((it for it in reversed(stage.reduce) if _contiguous(stage, update, it)), None)
-    if lane is None:
+    if lane is None or (lane.extent.constant or fewest) < fewest:
         return None
     tile = _tile(stage, lane, machine)
     chains = _CHAINS if all(size == 1 for _, size in tile) else 1
@@ -93,7 +93,7 @@ def emit_lanes(loops: Loops, plan: LanePlan) -> None:
     """The loops of a plan."""
     tiled = [it for it, _ in plan.tile]
     outer = [it for it in plan.stage.spatial if it not in tiled]
-    outer_loops(loops, outer, {}, lambda where: _tiles(loops, plan, list(plan.tile), where, []))
+    loops.nest(outer, {}, lambda where: _tiles(loops, plan, list(plan.tile), where, []))
 
 
 def _tiles(
@@ -136,10 +136,10 @@ class _Tile:
         plan, loops = self.plan, self.loops
         sizes = [size for _, size, _ in self.tile]
         acc_type = BufferType.of([*sizes, plan.width], self._dtype(), scope="local")
-        acc = loops.op(tir.AllocBufferOp(acc_type))
+        acc = loops.op(tir.AllocBufferOp(acc_type, padded=True))
         self._elements(lambda where, at: self._fill(at, acc))
         others = [it for it in plan.stage.reduce if it is not plan.lane]
-        outer_loops(loops, others, {}, lambda ks: self._along(acc, ks))
+        loops.nest(others, {}, lambda ks: self._along(acc, ks))
         self._elements(lambda where, at: self._end(where, at, acc))
 
     def _dtype(self) -> Attribute:
@@ -155,7 +155,7 @@ class _Tile:
             (it, size, first), *rest = left
             self.loops.loop(
                 size,
-                lambda v: nest(rest, {**where, it: sum_of(self.loops, first, v)}, [*at, v]),
+                lambda v: nest(rest, {**where, it: self.loops.sum(first, v)}, [*at, v]),
                 dtype=it.dtype,
                 kind=ForKind.UNROLLED,
             )
@@ -175,7 +175,7 @@ class _Tile:
             if isinstance(plan.update.combiner, tir.AddOp):
                 value = loops.op(tir.ConstOp(0, self._dtype()))
             else:
-                value = self._cloner({}, loops)(init.value)
+                value = loops.cloner()(init.value)
             loops.insert(tir.StoreOp(value, acc, [*at, c]))
 
         self._lanes(plan.width, lane)
@@ -201,18 +201,12 @@ class _Tile:
         elif rest.constant:
             step(rest.constant, done, False)(loops.value(Const(0, lane.dtype), lane.dtype))
 
-    def _cloner(self, where: Where, loops: Loops) -> Cloner:
-        cloner = loops.cloner()
-        for it, value in where.items():
-            cloner.replace(it.var, value)
-        return cloner
-
     def _step(self, where: Where, at: list[SSAValue], acc: SSAValue, first: SSAValue, width: int, masked: bool) -> None:
         plan, loops = self.plan, self.loops
 
         def element(c: SSAValue) -> None:
-            k = sum_of(loops, first, c)
-            cloner = self._cloner({**where, plan.lane: k}, loops)
+            k = loops.sum(first, c)
+            cloner = loops.cloner({**where, plan.lane: k})
             old = tir.LoadOp(acc, [*at, c])
             cloner.replace(plan.update.old.result, old.result)
 
@@ -243,7 +237,7 @@ class _Tile:
             part = loops.op(tir.LoadOp(acc, [*at, index]))
             total = part if total is None else loops.op(combine(total, part))
         assert total is not None and plan.stage.init is not None
-        start = self._cloner(where, loops)(plan.stage.init.value)
+        start = loops.cloner(where)(plan.stage.init.value)
         if plan.lanes > 1:
             total = self._across(total, dtype)
         plan.finish.store(loops, where, loops.op(combine(start, total)))

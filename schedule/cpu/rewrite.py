@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects import tir
-from ...dialects.names import set_name
-from ...dialects.sym.expr import Const, SymExpr, as_expr
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
 from ...dialects.tir import ForKind
 from ...ir.affine import Materializer
+from .stages import Iter
 
 Insert = Callable[[Operation], object]
+Where = dict[Iter, SSAValue]
+"""The values of iterators at some place of the loops that are built."""
 
 
 class Cloner:
@@ -106,19 +110,54 @@ class Loops:
         if count.constant == 1 and kind is not ForKind.VECTORIZED:
             body(self.value(Const(0, dtype), dtype))
             return
+        end = self.value(count, dtype) if any(v.value is not None for v in count.free_vars()) else count
         block = Block(arg_types=[dtype])
         set_name(block.args[0], name)
         with self.inside(block):
             body(block.args[0])
-        self.insert(tir.ForOp(Const(0, dtype), count, Region(block), kind))
+        self.insert(tir.ForOp(Const(0, dtype), end, Region(block), kind))
 
-    def branch(self, cond: SSAValue, body: Callable[[], object]) -> None:
-        """`if cond`."""
+    def branch(self, cond: SSAValue, body: Callable[[], object], other: Block | None = None) -> None:
+        """`if cond`, and else `other`, which was built before."""
         block = Block()
         with self.inside(block):
             body()
-        self.insert(tir.IfOp(cond, Region(block)))
+        self.insert(tir.IfOp(cond, Region(block), None if other is None else Region(other)))
 
-    def cloner(self) -> Cloner:
-        """Copies of expressions, appended here."""
-        return Cloner(lambda op: self.insert(op))
+    def nest(self, iters: Sequence[Iter], where: Where, body: Callable[[Where], object]) -> None:
+        """Serial loops over `iters`; `body` is given `where` with their values."""
+        if not iters:
+            body(where)
+            return
+        first, rest = iters[0], iters[1:]
+        self.loop(
+            first.extent,
+            lambda v: self.nest(rest, {**where, first: v}, body),
+            dtype=first.dtype,
+            name=name_of(first.var),
+        )
+
+    def sum(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a + b, of one integer type."""
+        dtype = cast(IntegerType, a.type)
+        return self.value(add(Var(a, dtype), Var(b, cast(IntegerType, b.type))), dtype)
+
+    def cloner(self, where: Where | None = None) -> Cloner:
+        """Copies of expressions, appended here, with the values of iterators for their variables."""
+        cloner = Cloner(lambda op: self.insert(op))
+        for it, value in self.parts(where or {}).items():
+            cloner.replace(it.var, value)
+        return cloner
+
+    def parts(self, where: Where) -> Where:
+        """`where` with the values of the parts in the place of iterators that are two."""
+        found: Where = {}
+        for it, value in where.items():
+            if it.parts:
+                outer, inner = it.parts
+                place = Var(value, it.dtype)
+                found[outer] = self.value(floordiv(place, inner.extent), it.dtype)
+                found[inner] = self.value(floormod(place, inner.extent), it.dtype)
+            else:
+                found[it] = value
+        return found

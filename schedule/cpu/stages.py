@@ -28,11 +28,16 @@ _EXPRESSIONS = frozenset[type[Operation]]((
 
 @dataclass(frozen=True)
 class Iter:
-    """An iterator of a block: its variable and how many values it has, from 0."""
+    """An iterator of a block: its variable and how many values it has, from 0.
+
+    With `parts`, (outer, inner), it is two iterators as one: `outer` is its value // inner.extent, `inner` the rest;
+    `var` is then that of `inner`, by which accesses move.
+    """
 
     var: SSAValue
     extent: SymExpr
     reduce: bool
+    parts: tuple[Iter, ...] = ()
 
     @property
     def dtype(self) -> IntegerType:
@@ -70,6 +75,11 @@ class Stage:
     def loads(self) -> list[tir.LoadOp]:
         """Every load of the body (not of the init region)."""
         return [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp) and not _in_init(op, self.block)]
+
+    @property
+    def accesses(self) -> list[tir.LoadOp | tir.StoreOp]:
+        """Every load and store, those of the init region too."""
+        return [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp | tir.StoreOp)]
 
     def inputs(self) -> set[SSAValue]:
         """The buffers that are read, other than the one that is written."""

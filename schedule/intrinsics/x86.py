@@ -1,4 +1,4 @@
-"""Intrinsics of x86: dot products of the AVX-512 extensions VNNI and BF16."""
+"""Intrinsics of x86: dot products of AVX-512, and of its extensions VNNI and BF16."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from ..tensor_intrin import TensorIntrin
 from .source import from_script
 
 VNNI_DOT_16x4 = "dot_16x4_vnni"
+AVX512_DOT_16x4 = "dot_16x4_avx512"
 BF16_DOT_16x2 = "dot_16x2_bf16"
 
 
-def vnni_dot_16x4() -> TensorIntrin:
-    """C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; needs `avx512vnni`.
-
-    The rows of B lie behind each other.
-    """
-    desc = """\
+_INT8_DOT = """\
 @T.prim_func
 def desc(
     A: T.Buffer((4,), "uint8", offset_factor=1),
@@ -31,6 +27,14 @@ def desc(
                 vi, vk = T.axis.remap("SR", [i, k])
                 C[vi] = C[vi] + T.Cast("int32", A[vk]) * T.Cast("int32", B[vi, vk])
 """
+"""C[16] += B[16, 4] @ A[4] of bytes."""
+
+
+def vnni_dot_16x4() -> TensorIntrin:
+    """C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; needs `avx512vnni`.
+
+    The rows of B lie behind each other.
+    """
     impl = """\
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
@@ -48,7 +52,44 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
             T.reinterpret("int32x16", B[0, 0:64]),
         )
 """
-    return from_script(desc, impl)
+    return from_script(_INT8_DOT, impl)
+
+
+def avx512_dot_16x4() -> TensorIntrin:
+    """As `vnni_dot_16x4`, with what every AVX-512 has (`avx512bw`): products of bytes as 16-bit numbers, exactly.
+
+    Of each pair of bytes the even and the odd ones are taken apart, so that no sum is saturated.
+    """
+    impl = """\
+@T.prim_func
+def impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (4,), "uint8", strides=[1], offset_factor=1)
+    B = T.match_buffer(b, (16, 4), "int8", strides=[4, 1], offset_factor=1)
+    C = T.match_buffer(c, (16,), "int32", strides=[1], offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:16], A[0:4], B[0:16, 0:4])
+        T.writes(C[0:16])
+        x = T.reinterpret("int16x32", T.Broadcast(T.reinterpret("int32", A[0:4]), 16))
+        y = T.reinterpret("int16x32", B[0, 0:64])
+        low = T.Broadcast(T.int16(255), 32)
+        bits = T.Broadcast(T.int16(8), 32)
+        C[0:16] = (
+            C[0:16]
+            + T.call_llvm_pure_intrin(
+                "int32x16",
+                "llvm.x86.avx512.pmaddw.d.512",
+                T.bitwise_and(x, low),
+                T.shift_right(T.shift_left(y, bits), bits),
+            )
+            + T.call_llvm_pure_intrin(
+                "int32x16",
+                "llvm.x86.avx512.pmaddw.d.512",
+                T.bitwise_and(T.shift_right(x, bits), low),
+                T.shift_right(y, bits),
+            )
+        )
+"""
+    return from_script(_INT8_DOT, impl)
 
 
 def bf16_dot_16x2() -> TensorIntrin:
@@ -88,5 +129,9 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
     return from_script(desc, impl)
 
 
-INTRINSICS: dict[str, Callable[[], TensorIntrin]] = {VNNI_DOT_16x4: vnni_dot_16x4, BF16_DOT_16x2: bf16_dot_16x2}
+INTRINSICS: dict[str, Callable[[], TensorIntrin]] = {
+    VNNI_DOT_16x4: vnni_dot_16x4,
+    AVX512_DOT_16x4: avx512_dot_16x4,
+    BF16_DOT_16x2: bf16_dot_16x2,
+}
 """Name -> what makes the intrinsic."""

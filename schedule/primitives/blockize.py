@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -16,6 +16,7 @@ from ...dialects.tir import IterKind
 from ...ir.affine import Materializer, expr_of
 from ...ir.iter_map import NotAffineError
 from ...ir.regions import infer_regions
+from ...ir.subspace import Division, divide
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
@@ -36,7 +37,6 @@ from ..rewrite import (
     set_predicate,
 )
 from ..state import State, fail
-from ..subspace import Division, divide
 
 
 @primitive
@@ -54,8 +54,6 @@ def blockize(state: State, target: tir.ForOp | Sequence[tir.BlockOp], preserve_u
     """
     if isinstance(target, tir.ForOp):
         return _of_loop(state, target, preserve_unit_iters)
-    if isinstance(target, Operation):
-        fail("what is made a block is a loop or a list of blocks", target)
     return _of_blocks(state, list(target), preserve_unit_iters)
 
 
@@ -264,9 +262,7 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
         moved.body.block.add_op(copies[0])
     body: Block = nested(copies) if copies else moved.body.block
     rows = part.rows_of_init(mapping, body.add_op)
-    dropped = [lp.loop_var for lp in part.inside if lp not in needed]
-    copy = copier(body.add_op, mapping)
-    kept = joined([copy(c) for c in part.inner_conditions if not depends_on(c, dropped)], body.add_op)
+    kept = _init_condition(part, needed, mapping, body.add_op)
     made = empty_block(f"{st.name_of_block(block)}_init", [it for _, it, _ in rows], [n for _, _, n in rows], kept)
     own = dict(zip([var for var, _, _ in rows], made.iter_vars, strict=True))
     inner = [own.get(v) for v, d in zip(block.iter_vars, part.divisions, strict=True) if not d.inner.is_unit]
@@ -276,6 +272,22 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
     body.add_op(made)
     refresh_regions(made)
     return made
+
+
+def _init_condition(
+    part: _Part, needed: Sequence[tir.ForOp], mapping: Mapping[SSAValue, SSAValue], insert: Insert
+) -> SSAValue | None:
+    """What of the predicate is of the loops of the init; those that run once are at their only value."""
+    units = {st.loop_expr(lp): st.min_of(lp) for lp in part.inside if lp not in needed and st.constant_extent(lp) == 1}
+    others = [lp.loop_var for lp in part.inside if lp not in needed and st.loop_expr(lp) not in units]
+    copy, build = copier(insert, mapping), Materializer(insert)
+    moved = {**units, **{cast(Var, expr_of(a)): expr_of(b) for a, b in mapping.items()}}
+    once = [cast(SSAValue, v.value) for v in units]
+    kept = [c for c in part.inner_conditions if not depends_on(c, others)]
+    for condition in part.inner_conditions:
+        if condition not in kept and depends_on(condition, mapping):
+            fail("a part of the predicate is of reductions and of the loops of the init", part.block)
+    return joined([build(expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in kept], insert)
 
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:

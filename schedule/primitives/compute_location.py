@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -10,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Sum, SymExpr, Var, product
+from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, product, terms_of
 from ...ir.affine import Materializer, expr_of
 from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.regions import Interval, accessed, accessed_by
@@ -67,8 +68,9 @@ def reverse_compute_at(
 
     `index` as in `compute_at`. Refused where the block is neither complete nor a reduction, where not all of its
     producers are under the loop, where the loop is around the block already, where a consumer stands before the loop,
-    where the block is a reduction and the loop one of a producer's reduction, and where it cannot be said which
-    iterations read what an iteration of the loop provides. Locations as in `compute_at`.
+    where the block is a reduction and the loop one of a producer's reduction, or its steps would come several times,
+    and where it cannot be said which iterations read what an iteration of the loop provides. Locations as in
+    `compute_at`.
     """
     if isinstance(loop, Location):
         return reverse_compute_inline(state, block) if loop is Location.INLINE else None
@@ -76,7 +78,8 @@ def reverse_compute_at(
     checks.require_complete_or_reduction(block)
     producers = st.producers(block)
     _require_under(producers, loop, "producer")
-    if checks.why_not_complete(block) is not None:
+    reduces = checks.why_not_complete(block) is not None
+    if reduces:
         _check_provided(producers, loop)
     if not producers:
         _check_unused_before(block, loop)
@@ -88,7 +91,9 @@ def reverse_compute_at(
     top = [*st.loops_above(loop), loop][0]
     _, everything = accessed_by([top])
     _check_covered(block, [(r.starts, everything[r.buffer]) for r in block.reads if r.buffer in writes])
-    return _move(block, loop, place, _domains(block, given, lenient=False), preserve_unit_loops)
+    _move(block, loop, place, _domains(block, given, lenient=False), preserve_unit_loops)
+    if reduces:
+        _check_steps(block)
 
 
 def _check_place(block: tir.BlockOp, loop: tir.ForOp) -> None:
@@ -96,6 +101,17 @@ def _check_place(block: tir.BlockOp, loop: tir.ForOp) -> None:
         fail("the block and the loop are not in one scope", block, loop)
     if loop in st.loops_above(block):
         fail("the loop is around the block already", block, loop)
+    _check_own_values(block)
+
+
+def _check_own_values(block: tir.BlockOp) -> None:
+    """Refuse a block, as `loop_partition` makes them, that uses loops around it otherwise than by its iterators."""
+    above = st.loops_above(block)
+    for op in block.body.walk() if above else ():
+        for value in op.operands:
+            owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+            if owner is not None and above[0].is_ancestor(owner) and not block.is_ancestor(owner):
+                fail("the block uses a loop around it otherwise than by its iterators", block)
 
 
 def _require_under(blocks: Sequence[tir.BlockOp], loop: tir.ForOp, what: str) -> None:
@@ -137,6 +153,13 @@ def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
             variables = {v.value for v in expr_of(binding).free_vars()}
             if kind is not tir.IterKind.SPATIAL and any(lp.loop_var in variables for lp in outside):
                 fail("a producer is not done when an iteration of the loop ends", producer, loop)
+
+
+def _check_steps(block: tir.BlockOp) -> None:
+    """A loop that repeats the block stands outside of those that drive its reductions."""
+    above, steps = st.loops_above(block), checks.steps_of(block)
+    first = next((k for k, lp in enumerate(above) if st.loop_expr(lp) in steps), len(above))
+    checks.require_not_repeated(block, above[first:])
 
 
 def _position(
@@ -306,8 +329,34 @@ def _move(
 
 
 def _known_sizes(domains: dict[SSAValue, Domain]) -> dict[SSAValue, Domain]:
-    """The domains whose size is known before the loop; of the others all is computed."""
-    return {v: d for v, d in domains.items() if all(x.value is None for x in d[1].free_vars())}
+    """The domains whose size is known before the loop, or has a bound; of the others all is computed."""
+    bounded = {v: (first, _bound(extent)) for v, (first, extent) in domains.items()}
+    return {v: d for v, d in bounded.items() if all(x.value is None for x in d[1].free_vars())}
+
+
+def _bound(size: SymExpr) -> SymExpr:
+    """What a size is at most: `(x + 15) // 20 - x // 20` is at most 1."""
+    quotients = [(t, c) for t, c in terms_of(size) if isinstance(t, Op) and t.kind == "floordiv"]
+    for last, first in itertools.permutations(quotients, 2):
+        (a, divisor), (b, other) = last[0].args, first[0].args
+        distance, by = (a - b).constant, divisor.constant
+        if distance and distance > 0 and by and divisor == other and last[1] == -first[1] > 0:
+            most = -(-distance // by) * last[1]
+            return _bound(size - last[0] * last[1] - first[0] * first[1] + most)
+    return size
+
+
+def _with_remainders(e: SymExpr) -> SymExpr:
+    """`x * k - x // c * c * k -> x % c * k`"""
+    factors = dict(terms_of(e))
+    for term, factor in factors.items():
+        if not (isinstance(term, Op) and term.kind == "floordiv" and term.args[1].constant):
+            continue
+        x, divisor = term.args
+        k = factors.get(x, 0)
+        if k and factor == -k * cast(int, divisor.constant):
+            return _with_remainders(e - x * k - term * factor + floormod(x, divisor) * k)
+    return e
 
 
 def _check_predicate(block: tir.BlockOp) -> None:
@@ -349,7 +398,7 @@ def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain
         return whole
     if extent.constant == 1 and whole[1].constant == 1:
         return whole
-    return first, extent
+    return _with_remainders(first), extent
 
 
 def _typed(e: SymExpr, like: SymExpr) -> SymExpr:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sched import encode
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine import expr_of
+from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..state import BlockLike, State, fail
@@ -24,7 +25,7 @@ def parallel(state: State, loop: tir.ForOp) -> None:
     for i in range(n)  ->  for i in parallel(n)
 
     Refused where an iterator of a block below that depends on the loop is no spatial one: a reduction's steps would
-    meet in one element.
+    meet in one element; also where the loop repeats a reduction into a buffer that is not its own.
     """
     _set_kind(loop, ForKind.PARALLEL)
 
@@ -78,6 +79,22 @@ def _check_parallel(loop: tir.ForOp) -> None:
         for kind, binding in zip(block.kinds, block.bindings, strict=True):
             if kind is not tir.IterKind.SPATIAL and variable in expr_of(binding, memo).free_vars():
                 fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
+        if any(_is_used_outside(buffer, loop) for buffer in st.buffers_written(block)):
+            around = st.loops_above(block)
+            checks.require_not_repeated(block, around[around.index(loop) :])
+
+
+def _is_used_outside(buffer: SSAValue, loop: tir.ForOp) -> bool:
+    """Whether a buffer is no allocation, or other statements than those of `loop` use it."""
+    return not isinstance(buffer.owner, tir.AllocBufferOp) or not all(
+        loop.is_ancestor(u.operation) or _is_around(u.operation, loop) for u in buffer.uses
+    )
+
+
+def _is_around(op: Operation, loop: tir.ForOp) -> bool:
+    """Whether `op` says what a block around the loop reads or writes."""
+    parent = op.parent_op()
+    return isinstance(op, tir.RegionOp) and parent is not None and parent.is_ancestor(loop)
 
 
 Noted = tir.ForOp | tir.BlockOp | tir.FuncOp
@@ -94,7 +111,11 @@ def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> 
     known = {} if block_or_loop.annotations is None else dict(block_or_loop.annotations.data)
     if ann_key in known:
         return
-    block_or_loop.properties["annotations"] = DictionaryAttr({**known, ann_key: encode(ann_val, [])})
+    try:
+        value = encode(ann_val, [])
+    except TypeError:
+        fail("a remark is a string, a number, a list or a dictionary", block_or_loop, found=type(ann_val).__name__)
+    block_or_loop.properties["annotations"] = DictionaryAttr({**known, ann_key: value})
 
 
 @primitive

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerType
@@ -26,21 +27,30 @@ from ..accesses import (
     set_type,
     substitute_iters,
 )
-from ..arguments import chosen, given_map, with_buffer, with_index_map, with_layout
+from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
+from ..pad_function import PadFunction
 from ..padding import Padding, fill, replace_writer
-from ..registry import adapted, primitive
+from ..registry import adapted, followed, primitive
 from ..rewrite import Iter, before, empty_block, new_loop, remove
 from ..state import State, fail
 
 
+def _separated(schedule: Any, arguments: dict[str, Any]) -> Callable[[], object] | None:
+    """Separates the axes where the function that is given as index map says `AXIS_SEPARATOR`."""
+    separators = separators_of(schedule, arguments)
+    step: Callable[..., object] = schedule.set_axis_separator
+    return partial(step, arguments["block"], arguments["buffer"], separators) if separators else None
+
+
 @primitive
 @adapted(with_layout)
+@followed(_separated)
 def transform_layout(
     state: State,
     block: tir.BlockOp,
     buffer: Sequence[Any],
     index_map: IndexMapAttr,
-    pad_value: Sequence[Any] | IndexMapAttr | None = None,
+    pad_value: Sequence[Any] | IndexMapAttr | str | None = None,
     assume_injective_transform: bool = False,
 ) -> None:
     """Store a buffer that `block` reads or writes in another order, wherever it is accessed.
@@ -52,7 +62,8 @@ def transform_layout(
     to run over the new shape where it runs over the whole buffer in order, else a block after it fills them; of a
     buffer that nothing writes it is assumed. Refused where the map gives two elements one place, or pads without
     `pad_value` (neither is looked at with `assume_injective_transform`), and where the buffer is a window of another
-    one or is used by more than accesses of elements. A parameter's shape changes with it.
+    one or is used by more than accesses of elements. A parameter's shape changes with it. `IndexMap.AXIS_SEPARATOR`
+    among the results of `index_map` is a step `set_axis_separator` that follows.
     """
     target = chosen(block, buffer)
     mapping, old = given_map(block, index_map), cast(BufferType, target.type)
@@ -84,7 +95,7 @@ def _shape(block: tir.BlockOp, mapping: IndexMapping, dims: Sequence[SymExpr]) -
 
 
 def _padding(
-    block: tir.BlockOp, inverse: Inverse, buffer: BufferType, value: Sequence[Any] | IndexMapAttr | None
+    block: tir.BlockOp, inverse: Inverse, buffer: BufferType, value: Sequence[Any] | IndexMapAttr | str | None
 ) -> Padding | None:
     """What is padding and what it holds; None where nothing is."""
     if inverse.padding.constant == 0:
@@ -93,6 +104,9 @@ def _padding(
         fail("the index map pads the buffer", block, found=f"padding where {inverse.padding}", hint="give pad_value")
     if isinstance(value, IndexMapAttr):
         function, found = given_map(block, value), dtype_name(value.data.results[0].dtype)
+    elif isinstance(value, str):
+        function = PadFunction(value, index_dtype(block))
+        found = dtype_name(function.type)
     else:
         found, function = value
     if found != dtype_name(buffer.dtype):

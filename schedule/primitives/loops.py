@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr, floordiv, floormod, product
+from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, product
 from ...ir.affine import Materializer
 from ...transforms.tir.walk import remove_dead
 from .. import checks
@@ -204,7 +204,8 @@ def reorder(state: State, loops: list[tir.ForOp]) -> None:
 
     Refused where the loops are not on one chain, where the extent of a loop would be needed before it is known, where a
     block below has an iterator that is neither spatial nor a reduction, and where a reduction would not begin with its
-    init: where a loop that drives it drives other iterators, too.
+    init: where a loop that drives it drives other iterators, too; nor may a loop that repeats a reduction come to stand
+    inside of one that drives it: its steps would count several times.
     """
     if len(set(loops)) != len(loops):
         fail("a loop is given twice", *loops)
@@ -219,6 +220,7 @@ def reorder(state: State, loops: list[tir.ForOp]) -> None:
     _check_extents(order)
     for block in st.blocks_below(chain[-1]):
         _check_init_first(block, chain, order)
+        _check_steps(block, chain, order)
     _rebuild(chain, order)
 
 
@@ -256,6 +258,20 @@ def _check_init_first(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Seq
     mixed = [lp for lp in before_ if lp.loop_var in driven[False]]
     if mixed and before_ != after:
         fail("a loop drives reductions and other iterators: the init would come too late", block, *mixed)
+
+
+def _check_steps(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
+    """Refuse an order in which a loop that repeats a reduction would come to stand inside of one that drives it."""
+    steps = checks.steps_of(block)
+    outside, inside = (_from_first(nest, steps) for nest in (chain, order))
+    if not set(inside) <= set(outside):
+        above = st.loops_above(block)
+        checks.require_not_repeated(block, [*inside, *above[above.index(chain[-1]) + 1 :]])
+
+
+def _from_first(loops: Sequence[tir.ForOp], steps: set[Var]) -> Sequence[tir.ForOp]:
+    """The loops from the first on whose variable is one of `steps`."""
+    return loops[next((k for k, lp in enumerate(loops) if st.loop_expr(lp) in steps), len(loops)) :]
 
 
 def _check_extents(order: Sequence[tir.ForOp]) -> None:

@@ -10,7 +10,6 @@ from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import IterKind
 from ...ir.affine import Materializer, expr_of
-from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
@@ -63,11 +62,9 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
 
 def _check_once(block: tir.BlockOp, loops: list[tir.ForOp]) -> None:
     """Refuse where two iterations of `loops` may be one of the block."""
-    ranges = checks.loop_ranges([lp for lp in loops if st.constant_extent(lp) != 1])
-    try:
-        detect_iter_map(checks.bindings_of(block), ranges, level=IterMapLevel.BIJECTIVE)
-    except NotAffineError as error:
-        fail(f"an iteration of the block may come several times in the loop: {error.message}", block, *loops[:1])
+    why = checks.why_repeated(block, loops)
+    if why is not None:
+        fail(f"an iteration of the block may come several times in the loop: {why}", block, *loops[:1])
 
 
 def _drives(block: tir.BlockOp, loop: tir.ForOp, *, reduction: bool) -> bool:

@@ -92,7 +92,7 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     axis = factor_axis + rank if factor_axis < 0 else factor_axis
     if not 0 <= axis < rank:
         fail("factor_axis is out of range", loop, expected=f"{-rank} to {rank - 1}", found=factor_axis)
-    partial = [_allocate(buffer, loop, axis) for buffer in reversed(found.buffers)][::-1]
+    partial = [_allocate(buffer, loop, axis) for buffer in found.buffers]
     place = before(loops[0])
     made = _partial(found, loop, loops, partial, axis, place)
     state.replaced[block] = _combined(found, loop, loops, partial, axis, place)
@@ -292,9 +292,8 @@ def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
     op = tir.AllocBufferOp(BufferType.of(dims, old.dtype, scope=old.scope.data))
     set_name(op.results[0], f"{name_of(buffer)}_rf")
     body = st.body_of(st.scope_of(loop))
-    first = body.first_op
-    assert first is not None
-    body.insert_op_before(op, first)
+    following = next(o for o in body.ops if not isinstance(o, tir.AllocBufferOp))
+    body.insert_op_before(op, following)
     return op.results[0]
 
 

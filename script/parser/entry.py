@@ -36,8 +36,9 @@ def parse_source(text: str, filename: str = "<string>", extra_vars: Mapping[str,
     register_source(filename, text)
     source = Source(filename)
     tree = parse_text(text, source)
-    names: dict[str, Any] = {**header_names(text), "metadata": _NO_METADATA, **(extra_vars or {})}
-    environment = Environment(extra_vars or {}, names)
+    given = extra_vars or {}
+    names: dict[str, Any] = {**header_names(text), "metadata": _NO_METADATA}
+    environment = Environment(given, {n: v for n, v in names.items() if n not in given})
     return _guarded(source, tree, lambda: _parse_tree(source, environment, tree))
 
 

@@ -45,11 +45,17 @@ def const(p: RelaxParser, site: CallSite) -> SSAValue:
     return p.emit(constant_of(p, site, value, p.dtype(dtype, site.node)), site.node)
 
 
+_NAMED_FLOATS = ("inf", "-inf", "nan")
+"""What the printer writes for floats that Python has no literal for."""
+
+
 def constant_of(p: RelaxParser, site: CallSite, value: Any, dtype: Attribute | None) -> relax.ConstantOp:
     """The constant of a number, nested lists of numbers, or an array."""
     import numpy as np
 
     value = plain_value(value)
+    if isinstance(value, str) and value in _NAMED_FLOATS and dtype is not None and is_float(dtype):
+        value = float(value)
     if (
         not (is_constant(value) or isinstance(value, np.ndarray | np.generic))
         or value is None

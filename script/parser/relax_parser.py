@@ -29,6 +29,7 @@ from ...dialects.relax import (
 )
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var, logical_not
+from ...ir.struct_info_analysis import match_type
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
@@ -347,7 +348,7 @@ class RelaxParser(StructInfoEvaluator):
             raise site.error("wrong number of arguments", expected=len(t.params), found=len(args))
         mapping: dict[Var, SymExpr] = {}
         for param, arg in zip(t.params, args, strict=True):
-            _unify(param, arg.type, mapping)
+            match_type(param, arg.type, mapping)
         # The callee's variables are not the caller's of the same name.
         unbound = {v: Var(f"{v.name} of the callee") for v in free_symbolic_vars(t.params) if v not in mapping}
         for i, (param, arg) in enumerate(zip(t.params, args, strict=True)):
@@ -650,19 +651,6 @@ def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -
         op.detach()
         op.erase()
     return [(name, value) for (name, _), value in zip(outputs, inner, strict=True)]
-
-
-def _unify(param: Attribute, arg: Attribute, mapping: dict[Var, SymExpr]) -> None:
-    """Bind the variables that are whole dimensions of `param` to the dimensions of `arg`."""
-    if isinstance(param, TupleType) and isinstance(arg, TupleType):
-        for p, a in zip(param.types, arg.types, strict=False):
-            _unify(p, a, mapping)
-    if isinstance(param, TensorType | ShapeType) and isinstance(arg, TensorType | ShapeType):
-        for p, a in zip(param.dims or (), arg.dims or (), strict=False):
-            if isinstance(p, Var):
-                mapping.setdefault(p, a)
-    if isinstance(param, PrimType) and isinstance(arg, PrimType) and isinstance(param.expr, Var) and arg.expr:
-        mapping.setdefault(param.expr, arg.expr)
 
 
 def _may_be(wanted: Attribute, given: Attribute) -> bool:

@@ -10,9 +10,14 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerType, i1
+
 from ...diagnostics import suggestion
+from ...dialects import tir
+from ...ir.prim_expr import PrimExpr
+from ...ir.struct_info import dim_of
 from .source import ScriptError, Source
-from .values import Builtin, Ref
+from .values import Builtin, Imm, Ref
 
 MARK = "__tirax_script_dialect__"
 """The attribute that says of a module or object which script dialect it is."""
@@ -71,7 +76,17 @@ def script_value(value: Any) -> Any:
     for name in ("range", "len", "int", "float", "bool", "min", "max", "abs", "tuple", "list"):
         if value is getattr(builtins, name):
             return Builtin(name)
+    if isinstance(value, PrimExpr):
+        return _captured_scalar(value)
     return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+
+
+def _captured_scalar(value: PrimExpr) -> Any:
+    """A constant, or an integer over symbolic variables, that Python computed outside of the script."""
+    owner = value.ssa.owner
+    if isinstance(owner, tir.ConstOp) and not (isinstance(value.type, IntegerType) and value.type != i1):
+        return Imm(owner.py_value, value.type)
+    return dim_of(value) if isinstance(value.type, IntegerType) else value
 
 
 class Scope:

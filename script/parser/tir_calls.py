@@ -17,6 +17,7 @@ from ...dialects.sym.expr import SymExpr, i32
 from ...dialects.tir.types import HANDLE
 from .folding import as_sym, fold_symbolic
 from .tir_expr import TirEvaluator, convert, element, promote
+from .tir_reduce import comm_reducer, reduce
 from .tir_unsupported import unsupported
 from .values import Access, CallSite, FreshVar, Imm, MetaVar, Ref, describe
 
@@ -66,6 +67,18 @@ def _operator(kind: str) -> Builder:
         a, b = site.bind("a b")
         symbolic = fold_symbolic(kind, a, b) if isinstance(a, SymExpr) or isinstance(b, SymExpr) else None
         return p.binary(kind, a, b, site.node) if symbolic is None else symbolic
+
+    return build
+
+
+def _node(kind: str) -> Builder:
+    """An operator as a node: `T.Add(a, 0)` is computed as it is written, where `a + 0` is `a`."""
+
+    def build(p: TirCalls, site: CallSite) -> Any:
+        a, b = site.bind("a b")
+        if isinstance(a, SymExpr) or isinstance(b, SymExpr):
+            return p.binary(kind, a, b, site.node)
+        return p.operator(kind, a, b, site.node)
 
     return build
 
@@ -388,7 +401,7 @@ _INTRINSIC_BINARY = [
     "bitwise_or",
     "bitwise_xor",
 ]
-_OPERATOR_NAMES = {
+_NODES = {
     "Add": "add",
     "Sub": "sub",
     "Mul": "mul",
@@ -406,6 +419,8 @@ _OPERATOR_NAMES = {
     "GE": "ge",
     "And": "and",
     "Or": "or",
+}
+_OPERATOR_NAMES = {
     "min": "min",
     "max": "max",
     "floordiv": "floordiv",
@@ -424,6 +439,7 @@ CALLS: dict[str, Builder] = {
     **{name: _unary(name, i1) for name in ("isnan", "isinf", "isfinite")},
     **{name: _binary(name) for name in _INTRINSIC_BINARY},
     **{name: _operator(kind) for name, kind in _OPERATOR_NAMES.items()},
+    **{name: _node(kind) for name, kind in _NODES.items()},
     "fma": _fma,
     "any": _reduce("or"),
     "all": _reduce("and"),
@@ -572,7 +588,13 @@ class TirCalls(TirEvaluator):
             self.block = outer
         return self.emit(tir.LetInOp(value, Region(body)), node)
 
-    special = {("tir", "if_then_else"): if_then_else, ("tir", "Let"): let}
+    special = {
+        ("tir", "if_then_else"): if_then_else,
+        ("tir", "Let"): let,
+        ("tir", "reduce"): reduce,
+        ("tir", "Reduce"): reduce,
+        ("tir", "comm_reducer"): comm_reducer,
+    }
 
 
 def dtype_by_name(name: str) -> Attribute | None:

@@ -170,6 +170,11 @@ class TirEvaluator(Evaluator):
         kept = self._identity(kind, a, b, node)
         return self._operator(kind, a, b, node) if kept is None else kept
 
+    def operator(self, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
+        """`a` and `b` under an operator, which is not folded."""
+        self._check_operands(kind, (a, b), node)
+        return self._operator(kind, a, b, node)
+
     def _check_operands(self, kind: str, operands: Sequence[Any], node: ast.AST) -> None:
         for value in operands:
             is_buffer = isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType)

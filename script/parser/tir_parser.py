@@ -28,6 +28,7 @@ from .tir_calls import dtype_by_name
 from .tir_expr import element, lanes
 from .tir_frames import BlockFrame, Bound, Loop, check_plain_parameters, erase_unused, without_symbol
 from .tir_functions import TirFunctions, TirModule
+from .tir_reduce import CommReducer
 from .tir_unsupported import unsupported
 from .values import Access, Builtin, CallSite, FreshVar, MetaVar, ModuleRef, Ref, describe
 
@@ -220,7 +221,7 @@ class TirParser(TirFunctions):
                 set_name(value, name)
             return value
         plain = is_constant(value) and not isinstance(value, int | float)
-        if plain or isinstance(value, ModuleRef | Ref | tuple | list | dict):
+        if plain or isinstance(value, ModuleRef | Ref | CommReducer | tuple | list | dict):
             return value
         let = self.emit(tir.LetOp(self.expr(value, node)), node)
         set_name(let, name)
@@ -484,22 +485,31 @@ class TirParser(TirFunctions):
         name, *_ = self.call_site(node, Ref("tir", "block")).bind("name= no_realize=")
         if name is not None and not isinstance(name, str):
             raise self.error(node, "the name of a block is a string", found=describe(name))
-        if name == "root" and self.block is self.entry and not self.blocks:
-            self.blocks.append(BlockFrame(self.block, root=True))
-            yield
-            self.blocks.pop()
-            return
-        frame = BlockFrame(self.block)
+        root = name == "root" and self.block is self.entry and not self.blocks
+        frame = BlockFrame(self.block, root=root)
         body = Block()
         self.blocks.append(frame)
         with self.into(body):
             yield
         self.blocks.pop()
+        if root:
+            self._end_root(frame, body, node)
+            return
         op = tir.BlockOp(
             name or "", frame.iters, Region(body), predicate=frame.predicate, annotations=frame.annotations
         )
         self.emit(op, node)
         infer_regions(op, reads="reads" not in frame.given, writes="writes" not in frame.given)
+
+    def _end_root(self, frame: BlockFrame, body: Block, node: ast.Call) -> None:
+        """The root block is implicit unless it has annotations."""
+        if frame.annotations is not None:
+            self.emit(tir.BlockOp("root", [], Region(body), annotations=frame.annotations), node)
+            return
+        for op in list(body.ops):
+            op.detach()
+            if not isinstance(op, tir.RegionOp):
+                self.block.add_op(op)
 
     @contextmanager
     def _init(self, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
@@ -546,10 +556,12 @@ class TirParser(TirFunctions):
         with self.scope.frame():
             if target is not None:
                 self.assign(target, self.expr(value, node), node)
-            elif isinstance(var, Var) and isinstance(var.name, str):
+            elif isinstance(var, Var | FreshVar):
+                given = [n for n in (*node.args, *(k.value for k in node.keywords)) if isinstance(n, ast.Name)]
+                name = next(n.id for n in given if self.scope.lookup(n.id) is var)
                 let = self.emit(tir.LetOp(self.cast(value, var.dtype, node)), node)
-                set_name(let, var.name)
-                self.scope.define(var.name, let)
+                set_name(let, name)
+                self.scope.define(name, let)
             else:
                 raise self.error(node, "the variable is missing", expected="with T.LetStmt(value) as x:")
             yield
@@ -581,9 +593,9 @@ class TirParser(TirFunctions):
         "allocate_const": _buffer_context,
     }
 
-    def frame(self, node: ast.AST, what: str) -> BlockFrame:
-        """The innermost block, for something that stands in blocks only."""
-        if not self.blocks or self.blocks[-1].root:
+    def frame(self, node: ast.AST, what: str, *, root: bool = False) -> BlockFrame:
+        """The innermost block, for something that stands in blocks only; may it be the `root` block?"""
+        if not self.blocks or (self.blocks[-1].root and not root):
             raise self.error(node, f"{what} stands in a block only", hint='write it below: with T.block("name"):')
         return self.blocks[-1]
 
@@ -681,9 +693,7 @@ class TirParser(TirFunctions):
 
     def _regions(self, site: CallSite) -> None:
         kind = site.name.rpartition(".")[2]
-        if self.blocks and self.blocks[-1].root:
-            return
-        frame = self.frame(site.node, site.name)
+        frame = self.frame(site.node, site.name, root=True)
         frame.given.add(kind)
         cls = tir.ReadsOp if kind == "reads" else tir.WritesOp
         args = site.args
@@ -698,7 +708,7 @@ class TirParser(TirFunctions):
         self.attrs = attribute_dict(self.source, site.node, site.bind("attrs")[0])
 
     def _block_attr(self, site: CallSite) -> None:
-        frame = self.frame(site.node, site.name)
+        frame = self.frame(site.node, site.name, root=True)
         found = attribute_dict(self.source, site.node, site.bind("attrs")[0])
         old = {} if frame.annotations is None else frame.annotations.data
         frame.annotations = DictionaryAttr({**old, **found.data})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from xdsl.ir import Operation
 
 from ...dialects import relax, tir
 from ...dialects.relax import TensorDataAttr
+
+_REFERENCE = re.compile(r'(\bmetadata\["relax\.expr\.Constant"\]\[)(\d+)\]')
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,22 @@ class Document:
         """A name of the Relax language: `R.Tensor`."""
         self.used.add("relax")
         return f"{self.config.relax_prefix}.{name}"
+
+    def number_constants(self) -> None:
+        """Number the constants as the text mentions them, which is not always the order in which the IR has them.
+
+        So a program that is read from its text has the same text.
+        """
+        if not self.constants:
+            return
+        found: dict[int, int] = {}
+
+        def numbered(match: re.Match[str]) -> str:
+            return f"{match[1]}{found.setdefault(int(match[2]), len(found))}]"
+
+        self.lines = [_REFERENCE.sub(numbered, line) for line in self.lines]
+        values = list(self.constants)
+        self.constants = {values[old]: new for old, new in found.items()}
 
     def metadata(self, value: TensorDataAttr) -> str:
         """The reference to a constant that is no literal; equal constants are kept once."""

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const
 from .document import Document, Expr, Level, atom, infix, prefix
 from .literals import string, tir_float
 from .symbolic import CALLS, INFIX, SymbolicPrinter, call, symbolic
@@ -31,6 +32,10 @@ class ExpressionPrinter(SymbolicPrinter, Protocol):
 
     def declare(self, value: SSAValue, fallback: str) -> str:
         """Give a value a name, declared as a variable of its type on a line of its own."""
+        ...
+
+    def name(self, value: SSAValue, text: str) -> None:
+        """Let a value be called `text`, which is defined already or by what is around."""
         ...
 
     def expression_block(self, block: Block) -> Expr:
@@ -117,6 +122,37 @@ def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
     return atom(f"{p.doc.tir('Let')}({body.text}, where={{{name}: {value.text}}})")
 
 
+def _reduce(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
+    """`T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`; axes are declared before."""
+    identity = ", ".join(p.value(v).text for v in op.identity)
+    init = ", ".join(p.value(v).text for v in op.init)
+    axes: list[str] = []
+    for i, (least, extent) in enumerate(zip(op.mins, op.extents, strict=True)):
+        first, *others = op.axis_values(i)
+        name = p.declare(first, "k")
+        for other in others:
+            p.name(other, name)
+        low = least if least.constant is None else Const(least.constant, extent.dtype)
+        range_ = call(p.doc.tir("Range"), symbolic(p, low), symbolic(p, low + extent))
+        axes.append(call(p.doc.tir("iter_var"), atom(name), range_, atom('"CommReduce"'), atom('""')).text)
+    sources = ", ".join(p.expression_block(r.block).text for r in op.sources)
+    condition = p.expression_block(op.condition.block).text
+    combiner = call(p.doc.tir("comm_reducer"), _reducer(p, op), atom(f"[{identity}]"))
+    parts = f"source=[{sources}], init=[{init}], axis=[{', '.join(axes)}], condition={condition}"
+    return atom(f"{p.doc.tir('reduce')}({combiner.text}, {parts}, value_index={op.value_index.data})")
+
+
+def _reducer(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
+    """`lambda x, y: x + y`; of tuples `lambda x_0, x_1, y_0, y_1: (…)`."""
+    count = len(op.identity)
+    names = ["x", "y"] if count == 1 else [f"{v}_{i}" for v in "xy" for i in range(count)]
+    for region in op.combine:
+        for value, name in zip(region.block.args, names, strict=True):
+            p.name(value, name)
+    results = ", ".join(p.expression_block(r.block).text for r in op.combine)
+    return atom(f"lambda {', '.join(names)}: {results if count == 1 else f'({results})'}")
+
+
 def _shuffle(p: ExpressionPrinter, op: tir.ShuffleOp) -> Expr:
     vectors = ", ".join(p.value(v).text for v in op.vectors)
     lanes = ", ".join(str(i.data) for i in op.lanes)
@@ -195,6 +231,7 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.SelectOp: _select,
     tir.IfThenElseOp: _if_then_else,
     tir.LetInOp: _let_in,
+    tir.ReduceOp: _reduce,
     tir.ShuffleOp: _shuffle,
     tir.LoadOp: _load,
     tir.RampOp: _ramp,
@@ -217,7 +254,7 @@ CALL_LIKE = (tir.CallExpr, tir.IfThenElseOp, tir.ReinterpretOp)
 
 
 def access(p: ExpressionPrinter, buffer: SSAValue, indices: Sequence[SSAValue]) -> Expr:
-    """`A[i, j]`; `A[i:i + 4]` where an index is a ramp; `A[()]` of rank 0."""
+    """`A[i, j]`; `A[i:i + 4]` where an index is a ramp that rises; `A[()]` of rank 0."""
     items = [_index(p, i) for i in indices]
     return atom(f"{p.value(buffer).text}[{', '.join(items) or '()'}]")
 
@@ -228,7 +265,7 @@ def _index(p: ExpressionPrinter, index: SSAValue) -> str:
         return p.value(index).text
     lanes = ramp.result.type.get_shape()[0]
     stride = constant_of(ramp.stride)
-    if stride is None:
+    if stride is None or stride < 1:
         return p.value(index).text
     end = interval_end(p, ramp.base, lanes * int(stride))
     text = f"{p.value(ramp.base).text}:{end}"

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...diagnostics import DTypeError, UnsupportedError
-from ...dialects.dtypes import dtype_name
+from ...dialects.dtypes import DTYPES, dtype_name
 from ...dialects.relax import TensorDataAttr
 from .document import Document, Expr, atom
 
@@ -41,6 +41,7 @@ def floating(value: float) -> str:
     return text if "." in text or "e" in text else text + ".0"
 
 
+_DTYPES = frozenset(DTYPES.values())
 _PACKED = {"float32": ("f", 6), "float16": ("e", 3)}
 """dtype -> how `struct` packs it, and the digits that every number of it keeps."""
 
@@ -101,6 +102,13 @@ def attribute(doc: Document, attr: Attribute, tir: bool) -> str:
         return string(dtype_name(attr))
     except DTypeError as error:
         raise UnsupportedError(f"an attribute of kind {attr.name} has no form in TVMScript", found=attr) from error
+
+
+def has_form(attr: Attribute) -> bool:
+    """Whether `attribute` can print it: what only the runtime knows, compiled functions say, it cannot."""
+    if isinstance(attr, ArrayAttr | DictionaryAttr):
+        return all(map(has_form, attr.data.values() if isinstance(attr, DictionaryAttr) else attr))
+    return type(attr) in _ATTRIBUTES or attr in _DTYPES
 
 
 def dictionary(doc: Document, entries: Mapping[str, Attribute], tir: bool) -> str:

@@ -13,6 +13,7 @@ from ...dialects import relax, tir
 from ..metadata import encode_metadata
 from .document import Document, PrinterConfig
 from .expressions import EXPRESSIONS
+from .literals import dictionary, has_form
 from .relax import INLINE, RelaxPrinter
 from .tir import TIRPrinter
 
@@ -38,6 +39,7 @@ def print_script(op: Operation, *, obj_to_underline: Sequence[Operation] = (), *
         _module(doc, op)
     else:
         _function(doc, op)
+    doc.number_constants()
     lines = [*_header(doc), "", *doc.lines]
     if doc.constants and not config.show_meta:
         lines += ["", _OMITTED]
@@ -60,6 +62,9 @@ def _module(doc: Document, module: ModuleOp) -> None:
     doc.line("@" + doc.ir("ir_module"))
     doc.line(f"class {doc.config.module_name}:")
     with doc.indented():
+        attrs = {k: v for k, v in module.attributes.items() if has_form(v)}
+        if attrs:
+            doc.line(f"{doc.ir('module_attrs')}({dictionary(doc, attrs, tir=False)})")
         for i, func in enumerate(functions):
             if i:
                 doc.line()

@@ -14,6 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
+from ...ir.tir_stmts import has_root_block
 from .document import Document, Expr, Level, atom, infix
 from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
 from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int
@@ -118,6 +119,10 @@ class TIRPrinter:
         self._values[value] = atom(name)
         return name
 
+    def name(self, value: SSAValue, text: str) -> None:
+        """Let a value be called `text`."""
+        self._values[value] = atom(text)
+
     def declare(self, value: SSAValue, fallback: str) -> str:
         """Give a value a name, declared on a line of its own."""
         name, dtype = self._define(value, fallback), self._dtype(value.type)
@@ -127,7 +132,7 @@ class TIRPrinter:
     def _root(self, func: tir.FuncOp) -> None:
         """The body; what belongs to the block around it, which has no text but a remark, comes first."""
         ops = list(func.body.block.ops)
-        if _has_root_block(ops):
+        if has_root_block(ops):
             self.doc.line(f'# with {self.doc.tir("block")}("root"):')
         self._statements([op for op in ops if isinstance(op, tir.AllocBufferOp)])
         self._statements([op for op in ops if not isinstance(op, tir.AllocBufferOp)])
@@ -400,16 +405,6 @@ def _is_simple(t: tir.BufferType) -> bool:
     """Whether a parameter prints as `T.Buffer(…)`: nothing about it is symbolic or unusual."""
     plain = tir.BufferType.of(t.dims, t.dtype)
     return t == plain and all(d.constant is not None for d in t.dims)
-
-
-def _has_root_block(ops: list[Operation]) -> bool:
-    """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
-    if any(isinstance(op, tir.AllocBufferOp) for op in ops):
-        return True
-    statements = [op for op in ops if type(op) not in EXPRESSIONS]
-    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
-        return False
-    return any(isinstance(inner, tir.BlockOp) for op in statements for inner in op.walk())
 
 
 def _is_loop(binding: SSAValue, min_: SymExpr, extent: SymExpr) -> bool:

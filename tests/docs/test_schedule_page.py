@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "schedule.md"
 
 def test_the_examples_of_the_page(tmp_path):
     blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     path = tmp_path / "schedule_page.py"
     path.write_text("\n".join(blocks))
     spec = importlib.util.spec_from_file_location("schedule_page", path)

@@ -14,6 +14,7 @@ from tirax.interpreter import (
     random_inputs,
     symbolic_sizes,
 )
+from tirax.runtime import array, register_func
 
 MATMUL = """
 tir.func @mm(%A: !tir.buffer<[n, 4], f32>, %B: !tir.buffer<[4, 6], f32>, %C: !tir.buffer<[n, 6], f32>) {
@@ -191,6 +192,15 @@ def test_packed_functions(parse):
     np.testing.assert_array_equal(interpret(parse(RELAX), "packed", [x], packed), -2 * x)
     with pytest.raises(NameLookupError, match="did you mean 'double'"):
         interpret(parse(RELAX.replace('"double"', '"duoble"')), "packed", [x], packed)
+
+
+def test_registered_functions_get_arrays_of_the_runtime(parse):
+    names = {"double": lambda x, out: out.copyfrom(2 * x.numpy()), "negate": lambda x: array(-x.numpy())}
+    for name, function in names.items():
+        register_func(f"test_interpreter.{name}", function, override=True)
+    module = parse(RELAX.replace('"double"', '"test_interpreter.double"').replace('"negate"', '"test_interpreter.negate"'))
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(interpret(module, "packed", [x]), -2 * x)
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,9 @@ def test_a_tensor_function(module):
     assert func.handle_names == ["a", "var_B", "s"] and s.name == "s"
     assert func.private and "global_symbol" not in func.attrs and func.ret_type == ""
     assert [p.dtype for p in func.struct_info.params[:2]] == ["float16", "float32"]
-    (loop,) = func.body
+    loop = func.body.block.body
     (block,) = loop.children
-    assert (loop.kind, block.kind) == ("tir.for", "tir.block")
+    assert (loop.op.name, block.op.name) == ("tir.for", "tir.block")
 
 
 def test_a_buffer():

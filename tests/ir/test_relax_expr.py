@@ -17,6 +17,7 @@ from tirax.ir.analysis import (
     well_formed,
 )
 from tirax.ir.equality import structural_equal
+from tirax.ir.prim_expr import const
 from tirax.ir.relax_ops import call_dps_packed, call_operator, call_packed, call_tir
 from tirax.script import parse_source
 
@@ -194,6 +195,9 @@ def test_constants():
 def test_leaves_and_tuples():
     shape = rx.ShapeExpr([1, "n"])
     assert shape == [1, shape[1]] and shape.struct_info == rx.ShapeStructInfo((1, "n"))
+    given = rx.PrimValue(const(1.5, "float16"))
+    assert given.value == 1.5 and given.struct_info == rx.PrimStructInfo("float16")
+    assert rx.PrimValue(const(3, "int64")).value == 3
     assert rx.PrimValue(1.5).value == 1.5 and rx.PrimValue("n").struct_info == rx.PrimStructInfo(value="n")
     assert rx.StringImm("a").value == "a" and rx.DataTypeImm("int8").value == "int8"
     x = rx.Var("x", tensor(4))

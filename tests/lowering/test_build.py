@@ -81,7 +81,7 @@ def test_the_way_down_is_deterministic():
 def test_timings():
     with Timings() as outer, Timings() as inner:
         build(module())
-    assert list(inner.stages)[:2] == ["copy", "normalize"] and "object" in inner.stages
+    assert list(inner.stages)[:2] == ["copy", "normalize"] and "executable" in inner.stages
     assert list(outer.stages) == list(inner.stages)
     assert inner.total == sum(inner.stages.values()) and "convert-tir-to-scf" in str(inner)
     count = len(inner.stages)

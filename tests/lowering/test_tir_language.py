@@ -200,8 +200,10 @@ def test_fixed_point_product():
         for i in T.vectorized(16):
             B[i] = T.q_multiply_shift(A[i], 1395864320, 31, 2)
         """
-    wanted = np.floor(NUMBERS.astype("float64") * 1395864320 / 2**33 + 0.5)
-    check_meaning(parsed(text, head), (NUMBERS, np.zeros(16, "int32")), wanted)
+    for shift in (2, 0, -2):  # to the left where it is positive
+        wanted = np.floor(NUMBERS.astype("float64") * 1395864320 / 2 ** (31 - shift) + 0.5)
+        shifted = text.replace("31, 2)", f"31, {shift})")
+        check_meaning(parsed(shifted, head), (NUMBERS, np.zeros(16, "int32")), wanted)
     per_axis = "T.q_multiply_shift_per_axis(A[i], 1395864320, 3, 2, 31, T.bool(True), T.bool(False))"
     wanted = np.floor(NUMBERS.astype("float64") * 8 * 1395864320 / 2**31 + 0.5)
     module = parsed(text.replace("T.q_multiply_shift(A[i], 1395864320, 31, 2)", per_axis), head)

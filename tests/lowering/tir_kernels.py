@@ -14,6 +14,7 @@ from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object, emit_assembly
 from tirax.lowering.pipeline_tir import lower_tir
 from tirax.lowering.tir_to_scf import kernel_signature
+from tirax.runtime import thread_pool
 
 _SCALARS = {"f32": ctypes.c_float, "f64": ctypes.c_double, "i1": ctypes.c_bool, "i8": ctypes.c_int8,
             "i32": ctypes.c_int32, "i64": ctypes.c_int64}  # fmt: skip
@@ -48,6 +49,7 @@ class Kernel:
             binding.initialize_native_asmprinter()
             _jit.append(binding.create_lljit_compiler())
         builder = binding.JITLibraryBuilder().add_object_img(compile_object(self.text)).add_current_process()
+        builder.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
         builder.export_symbol(self.signature.name)
         self._library = builder.link(_jit[0], f"kernel{next(_numbers)}")
         result = self.signature.return_type

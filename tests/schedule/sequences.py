@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tirax.dialects import tir
+from tirax.dialects.dtypes import is_float
 from tirax.dialects.sched import INSTRUCTIONS
 from tirax.interpreter import assert_same_meaning
+from tirax.ir.index_map import IndexMap
 from tirax.ir.module import IRModule
 from tirax.ir.verify import verify_module
 from tirax.lowering.build import build
@@ -108,6 +110,12 @@ def _one_loop(s: Scene) -> dict[str, Any]:
     return {"loop": s.loop()}
 
 
+def _unrolled(s: Scene) -> dict[str, Any]:
+    """A loop of constant length, if one is found: others are not compiled then."""
+    loop = next((lp for lp in (s.loop() for _ in range(4)) if s.extent(lp) is not None), ("none", 0))
+    return {"loop": loop}
+
+
 def _one_block(s: Scene) -> dict[str, Any]:
     return {"block": s.block()}
 
@@ -178,6 +186,103 @@ def _tiled(s: Scene) -> dict[str, Any]:
     return {"loop": s.loop(), "n": s.rng.randint(2, 4), "max_innermost_factor": s.rng.choice((4, 16))}
 
 
+def _merged(s: Scene) -> dict[str, Any]:
+    first, second = s.loop(), s.loop()
+    return {"loops": [first, (second[0], first[1])]}
+
+
+def _partitioned(s: Scene) -> dict[str, Any]:
+    loop = s.loop()
+    size = s.rng.randint(1, 3)
+    return {"loop": loop, "factors": s.rng.choice(([size, None], [None, size], [size, size, None])), **_UNITS}
+
+
+_UNITS = {"preserve_unit_iters": True}
+
+
+def _layout(s: Scene, extents: list[int | None]) -> IndexMap:
+    """A layout: each index split or not, all shuffled, two of them perhaps fused."""
+    pieces: list[tuple[int, int | None, int | None]] = []
+    for k, extent in enumerate(extents):
+        size = s.rng.choice((2, 3, 4, 5)) if extent is not None and extent > 1 and s.flag() else None
+        pieces += [(k, None, None)] if size is None else [(k, size, None), (k, None, size)]
+    s.rng.shuffle(pieces)
+    joined = s.rng.random() < 0.3 and len(pieces) > 1 and pieces[1][2] is not None
+
+    def function(*indices: Any) -> list[Any]:
+        out = [indices[k] if d is m is None else indices[k] // d if d else indices[k] % m for k, d, m in pieces]
+        return [out[0] * pieces[1][2] + out[1], *out[2:]] if joined else out
+
+    return IndexMap.from_func(function, len(extents), index_dtype="int32")
+
+
+def _laid_out(s: Scene) -> dict[str, Any]:
+    inner = [n for n, op in s.blocks.items() if op.writes and isinstance(op.writes[0].buffer.owner, tir.AllocBufferOp)]
+    if not inner:
+        return {"block": s.block(), "buffer": ["write", 9], "index_map": IndexMap.from_func(lambda: ())}
+    name = s.rng.choice(inner)
+    buffer = s.blocks[name].writes[0].buffer.type
+    pad = s.rng.choice((None, None, 0.0, 1.5)) if is_float(buffer.dtype) else None
+    rest = {"pad_value": pad, "assume_injective_transform": False}
+    return {"block": name, "buffer": ["write", 0], "index_map": _layout(s, [d.constant for d in buffer.dims]), **rest}
+
+
+def _block_laid_out(s: Scene) -> dict[str, Any]:
+    name = s.block()
+    return {"block": name, "index_map": _layout(s, [e.constant for e in s.blocks[name].extents])}
+
+
+def _mapped(side: str) -> Callable[[Scene], dict[str, Any]]:
+    """A copy at places that are some of the iterators in another order."""
+
+    def propose_(s: Scene) -> dict[str, Any]:
+        name = s.block()
+        count = len(s.blocks[name].iter_vars)
+        order = s.rng.sample(range(count), s.rng.randint(min(1, count), count))
+        mapping = IndexMap.from_func(lambda *i: [i[k] for k in order], count, index_dtype="int32")
+        index = {f"{side}_buffer_index": s.rng.randrange(2) if side == "read" else 0}
+        return {"block": name, **index, "storage_scope": "local", "index_map": mapping}
+
+    return propose_
+
+
+def _copied(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "buffer": s.rng.choice((["read", 0], ["read", 1], ["write", 0]))}
+
+
+def _staged(side: str) -> Callable[[Scene], dict[str, Any]]:
+    def propose_(s: Scene) -> dict[str, Any]:
+        index = {f"{side}_buffer_index": s.rng.randrange(2) if side == "read" else 0}
+        return {**_own_loop(s), **index, "storage_scope": "local"}
+
+    return propose_
+
+
+def _block_made(s: Scene) -> dict[str, Any]:
+    return {"target": s.loop(), "preserve_unit_iters": s.flag()}
+
+
+def _padded(s: Scene) -> dict[str, Any]:
+    name = s.block()
+    return {"block": name, "padding": [s.rng.choice((1, 1, 2, 4, 8)) for _ in s.blocks[name].iter_vars]}
+
+
+def _aligned(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "buffer_index": 0, "axis": s.rng.choice((-2, -1, 0)), "factor": 8, "offset": 1}
+
+
+def _index_kept(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "storage_scope": "local", "cse_thresh": s.rng.choice((0, 1))}
+
+
+def _in_place(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "read_buffer_index": 0, "storage_scope": "local"}
+
+
+def _rolled(s: Scene) -> dict[str, Any]:
+    return {"block": s.block(), "write_buffer_index": 0}
+
+
 PROPOSALS: dict[str, tuple[int, Callable[[Scene], dict[str, Any]]]] = {
     "split": (8, _split),
     "fuse": (6, _fuse),
@@ -187,7 +292,7 @@ PROPOSALS: dict[str, tuple[int, Callable[[Scene], dict[str, Any]]]] = {
     "reorder_block_iter_var": (1, _iterators),
     "parallel": (1, _one_loop),
     "vectorize": (1, _one_loop),
-    "unroll": (1, _one_loop),
+    "unroll": (1, _unrolled),
     "annotate": (1, _annotation),
     "unannotate": (1, _removed),
     "cache_read": (3, _cached_read),
@@ -199,6 +304,22 @@ PROPOSALS: dict[str, tuple[int, Callable[[Scene], dict[str, Any]]]] = {
     "reverse_compute_inline": (2, _one_block),
     "decompose_reduction": (3, _own_loop),
     "rfactor": (3, _factored),
+    "merge": (1, _merged),
+    "loop_partition": (1, _partitioned),
+    "transform_layout": (2, _laid_out),
+    "transform_block_layout": (2, _block_laid_out),
+    "reindex": (2, _copied),
+    "reindex_cache_read": (1, _mapped("read")),
+    "reindex_cache_write": (1, _mapped("write")),
+    "read_at": (1, _staged("read")),
+    "write_at": (1, _staged("write")),
+    "blockize": (2, _block_made),
+    "pad_einsum": (2, _padded),
+    "decompose_padding": (2, _own_loop),
+    "rolling_buffer": (2, _rolled),
+    "storage_align": (1, _aligned),
+    "cache_index": (1, _index_kept),
+    "cache_inplace": (1, _in_place),
 }
 """How often a primitive is tried, and how its arguments are drawn."""
 

@@ -104,6 +104,10 @@ FOUND = {
             ("decompose_reduction", {"block": "pool_max", "loop": ("pool_max", 0)}),
         ],
     ),
+    "an init in a block of its own under a predicate that names a loop which runs once": (
+        "conv2d",
+        [split(("conv", 2), 1, 8), ("blockize", {"target": ("conv", 2), "preserve_unit_iters": False})],
+    ),
     "a symbolic loop split and reordered": (
         "symbolic",
         [
@@ -128,6 +132,24 @@ REFUSED = {
         [moved("reverse_compute_at", "pool_max", ("scale", 2))],
         ("decompose_reduction", {"block": "pool_max", "loop": ("pool_max", 2)}),
         "several times",
+    ),
+    "a loop that repeats a reduction does not go inside of its steps": (
+        "conv2d",
+        [
+            moved("reverse_compute_at", "conv", ("bias", 2)),
+            moved("reverse_compute_at", "bias", ("conv", 8), -2),
+        ],
+        ("reorder", {"loops": [("conv", k) for k in (8, 4, 7, 1, 2, 6, 0, 3)]}),
+        "a step of the reduction may come several times",
+    ),
+    "a block that uses loops around it otherwise than by its iterators stays there": (
+        "batch_matmul",
+        [
+            cached("cache_read", "batch_matmul", 1),
+            ("loop_partition", {"loop": ("B_local", 2), "factors": [None, 1], "preserve_unit_iters": True}),
+        ],
+        moved("compute_at", "B_local_ax2_common", ("batch_matmul", 1), 0),
+        "otherwise than by its iterators",
     ),
     "a producer does not move behind its consumer": (
         "chain",

@@ -10,6 +10,7 @@ from tirax.interpreter import assert_same_meaning
 from tirax.ir.verify import verify_module
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
+from tirax.schedule.registry import PRIMITIVES
 from tirax.tvm_api.script import from_source
 
 MATMUL = """
@@ -147,6 +148,56 @@ def test_levels_of_errors(module) -> None:
     with pytest.raises(ScheduleError) as caught:
         sch.parallel(k)
     assert "prim_func" not in str(caught.value)
+    with pytest.raises(ScheduleError, match="known:") as caught:
+        sch.get_block("D")
+    quiet = Schedule(module, error_render_level="none")
+    with pytest.raises(ScheduleError) as caught:
+        quiet.get_block("D")
+    assert str(caught.value) == "error: get_block: no block is called D"
+    with pytest.raises(TiraxError, match="unknown error_render_level"):
+        Schedule(module, error_render_level="loud")
+
+
+@pytest.mark.parametrize("name", [n for n, p in PRIMITIVES.items() if p.kinds])
+def test_arguments_of_another_kind_are_refused(module, name) -> None:
+    """A sampled integer is neither a block nor a loop; a block is no loop, and the other way round."""
+    sch = Schedule(module)
+    block = sch.get_block("C")
+    i, _, _ = sch.get_loops(block)
+    number = sch.sample_perfect_tile(i, 2)[0]
+    for parameter, kinds in PRIMITIVES[name].kinds.items():
+        for value in (block, i, number):
+            if kinds.wrong([sch.get(value)] if kinds.many else sch.get(value)):
+                with pytest.raises(ScheduleError, match=f"{name}: {parameter} is not what the step takes"):
+                    sch.step(name, {parameter: [value] if kinds.many else value})
+
+
+def test_a_remark_is_a_plain_value(module) -> None:
+    sch = Schedule(module)
+    with pytest.raises(ScheduleError, match="a remark is a string"):
+        sch.annotate(sch.get_block("C"), "note", object())
+
+
+def test_many_refusals_and_steps_in_between(module) -> None:
+    """What a refused step changed is put back, from a copy and the steps taken since."""
+    sch, calm = Schedule(module), Schedule(module)
+    for one in (sch, calm):
+        block = one.get_block("C")
+        i, j, k = one.get_loops(block)
+        for _ in range(12):
+            i, _ = one.split(i, [None, 1])
+            if one is sch:
+                with pytest.raises(ScheduleError):
+                    one.reverse_compute_at(block, i)
+                with pytest.raises(ScheduleError):
+                    one.split(j, [3, 3])
+            one.annotate(i, "note", 1)
+            one.unannotate(i, "note")
+        one.vectorize(one.split(j, one.sample_perfect_tile(j, 2, decision=[5, 4]))[1])
+        one.decompose_reduction(block, k)
+    assert sch.mod.script() == calm.mod.script()
+    assert str(sch.trace) == str(calm.trace)
+    verify_module(sch.mod.op)
 
 
 def test_handles_of_what_is_no_more(module) -> None:
@@ -169,6 +220,62 @@ def test_copies_share_handles_and_nothing_else(module) -> None:
     other.parallel(i)
     assert str(other.trace).endswith("sch.unroll(loop=l2)\n  sch.parallel(loop=l1)")
     assert "unroll" not in sch.mod.script()
+
+
+def test_copies_say_what_is_no_more(module) -> None:
+    sch = Schedule(module, restore=False)
+    i, _, k = sch.get_loops(sch.get_block("C"))
+    sch.split(i, [4, 4])
+    other = sch.copy()
+    with pytest.raises(ScheduleError, match="no more"):
+        other.parallel(i)
+    other.split(k, [4, None])
+    sch.unroll(k)
+    assert "k_0" not in sch.mod.script()
+
+
+def test_places_of_statements(module) -> None:
+    sch = Schedule(module)
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    place = sch.get_sref(block)
+    assert sch.get(place) is place.stmt is sch.get(block)
+    assert place.parent == sch.get_sref(k)
+    assert sch.get_sref(i).parent == sch.get_sref(sch.get_block("root"))
+    assert sch.get_sref(sch.get_block("root")).parent is None
+    with pytest.raises(TiraxError, match="neither a block nor a loop"):
+        sch.get_sref(sch.sample_perfect_tile(j, 2)[0])
+
+
+def test_a_tile_of_fused_loops_goes_inside_of_a_reduction(module) -> None:
+    sch = Schedule(module, debug_mask="all")
+    i, j, k = sch.get_loops(sch.get_block("C"))
+    _, inner = sch.split(sch.fuse(i, j), [None, 7])
+    sch.reorder(k, inner)
+    assert_same_meaning(module.op, sch.mod.op)
+
+
+def test_an_init_is_taken_out_where_iterations_leave_gaps() -> None:
+    source = MATMUL.replace("C: T.Buffer((16, 20)", "C: T.Buffer((64, 20)").replace(
+        'vi, vj, vk = T.axis.remap("SSR", [i, j, k])',
+        'vi = T.axis.spatial(64, i * 4)\n                vj, vk = T.axis.remap("SR", [j, k])',
+    )
+    gaps = from_source(source.replace("A[vi, vk]", "A[vi // 4, vk]"))
+    sch = Schedule(gaps, debug_mask="all")
+    block = sch.get_block("C")
+    sch.decompose_reduction(block, sch.get_loops(block)[0])
+    assert_same_meaning(gaps.op, sch.mod.op)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize"])
+def test_a_loop_that_repeats_a_reduction_is_not_run_at_the_same_time(kind) -> None:
+    again = MATMUL.replace("for i, j, k in T.grid(16,", "for t, i, j, k in T.grid(3, 16,")
+    sch = Schedule(from_source(again))
+    t, i, *_ = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(ScheduleError, match="a step of the reduction may come several times") as caught:
+        getattr(sch, kind)(t)
+    assert "^^^" in str(caught.value)
+    getattr(sch, kind)(i)
 
 
 def test_seeds_repeat_the_draws_of_tvm(module) -> None:

@@ -73,7 +73,8 @@ PRIM_FUNCS: list[tuple[str, str, int, int]] = [
     ("A[0, 0] = T.Select(A[0, 0] > 0, 1)", "argument 'false_value' is missing", 3, 15),
     ("A[0, 0] = min(A[0, 0], 1)", "Python's 'min' may only be applied to constants", 3, 15),
     ("with T.launch_thread('threadIdx.x', 4) as t:\n    A[0, 0] = 1", "T.launch_thread is not supported", 3, 10),
-    ("r = T.comm_reducer(1)", "T.comm_reducer is not supported", 3, 9),
+    ("r = T.comm_reducer(1)", "a reducer is a lambda and a list", 3, 9),
+    ("r = T.realize(A[0:1, 0:1])", "T.realize is not supported", 3, 9),
     ("C = T.allocate_const([1, 2, 3], 'int32', [2])", "the data do not fill the shape", 3, 9),
 ]
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import FileLineColLoc, i32, i64
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const, Var
+from tirax.ir.prim_expr import SizeVar, const
 from tirax.script import parse_function, parse_source, print_script
 
 SIGNATURE = '@T.prim_func\ndef f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):\n'
@@ -159,6 +160,15 @@ BECOMES = {
         "        A[0] = T.float32(2.0)",
     ),
     "constant branches": ("if 1 < 2:\n    A[0] = 1\nelse:\n    A[0] = 2", "A[0] = T.float32(1.0)"),
+    "let statements of declared variables": (
+        "x = T.float32()\nwith T.let(x, B[0]):\n    n = T.int32()\n    with T.LetStmt(4, var=n):\n        A[n] = x",
+        "x: T.float32 = B[0]\nn: T.int32 = 4\nA[n] = x",
+    ),
+    "nodes are not folded": (
+        "A[T.Add(0, 1)] = T.Add(B[0], T.float32(0.0)) + (B[0] + 0)",
+        "A[T.Add(0, 1)] = T.Add(B[0], T.float32(0.0)) + B[0]",
+    ),
+    "falling ramp": ("A[T.Ramp(15, -1, 4)] = B[0:4]", "A[T.Ramp(15, -1, 4)] = B[0:4]"),
     "let statements": ("with T.LetStmt(B[0]) as x:\n    A[0] = x", "x: T.float32 = B[0]\nA[0] = x"),
     "ceildiv": ("for i in range(T.ceildiv(10, 4)):\n    A[i] = 0", "for i in range(3):\n    A[i] = T.float32(0.0)"),
     "ramp": ("A[T.Ramp(0, 2, 4)] = T.Broadcast(B[0], 4)", "A[0:8:2] = T.Broadcast(B[0], 4)"),
@@ -328,3 +338,13 @@ def test_captured_values() -> None:
     text = SIGNATURE + "    for i in range(shape[0] // cfg):\n        A[i] = value\n"
     op = parse_function(text, extra_vars={"shape": (16, 3), "cfg": 2, "value": 0.5})
     assert op.body.block.first_op.extent == Const(8, i32)
+
+
+def test_captured_scalars_of_tir() -> None:
+    text = SIGNATURE + "    for i in range(n):\n        A[i] = B[i] * x + half\n"
+    values = {"n": const(4, "int32"), "x": const(3, "float32"), "half": const(0.5, "float16")}
+    op = parse_function(text, extra_vars=values)
+    assert 'A[i] = B[i] * T.float32(3.0) + T.float32(0.5)' in print_script(op)
+    symbolic = {"n": SizeVar("n", "int64") * 2}
+    relax = parse_function('@R.function\ndef f(x: R.Tensor((n, 4), "float32")):\n    return x', extra_vars=symbolic)
+    assert 'R.Tensor(("n * 2", 4)' in print_script(relax)

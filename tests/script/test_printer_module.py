@@ -16,6 +16,7 @@ from tirax.diagnostics import TiraxError
 from tirax.dialects.relax import Relax
 from tirax.dialects.sym import Sym
 from tirax.dialects.tir import Tir
+from tirax.script import parse_source
 from tirax.script.metadata import MetadataError, decode_metadata, encode_metadata
 from tirax.script.printer import print_script, show
 
@@ -381,3 +382,54 @@ def test_formatting_with_black(capsys: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.setitem(sys.modules, "black", None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TiraxError, match="needs black\n  hint: pip install black"):
         show(module_of("builtin.module {}"), black_format=True)
+
+
+ATTRIBUTES = """
+@I.ir_module
+class Module:
+    I.module_attrs({"b": "x", "a": 1, "c": [True, 2.5]})
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return x
+"""
+
+
+def test_attributes_of_a_module() -> None:
+    text = print_script(parse_source(ATTRIBUTES))
+    assert '    I.module_attrs({"a": 1, "b": "x", "c": [True, 2.5]})\n    @R.function\n' in text
+    assert print_script(parse_source(text)) == text
+    module = module_of("builtin.module attributes {a = dense<1.0> : tensor<1xf32>} {}")
+    assert "module_attrs" not in print_script(module)  # what has no form in TVMScript is left out
+
+
+def test_constants_are_numbered_as_the_text_mentions_them() -> None:
+    module = module_of(f"""
+    relax.func @main(%x: {tensor(2)}) -> {tensor(2)} {{
+      %0 = relax.constant <f32 [2] [1.0, 2.0]>
+      %c = relax.constant <f32 [2] [3.0, 4.0]>
+      %2 = relax.constant <f32 [2] [5.0, 6.0]>
+      %y = relax.maximum %x, %c : {tensor(2)}
+      %z = relax.maximum %y, %0 : {tensor(2)}
+      relax.return %z : {tensor(2)}
+    }}""")
+    text = print_script(module, show_meta=True)
+    assert 'c: R.Tensor((2,), dtype="float32") = metadata["relax.expr.Constant"][0]' in text
+    assert 'R.maximum(y, metadata["relax.expr.Constant"][1])' in text and "[2]" not in text.split("class")[1]
+    assert print_script(parse_source(text), show_meta=True) == text
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_floats_that_have_no_literal(value: str) -> None:
+    module = module_of(
+        f"""
+    relax.func @main(%x: {tensor(2)}) -> {tensor(2)} {{
+      %0 = relax.constant <f32 [] {{0}}>
+      %y = relax.maximum %x, %0 : {tensor(2)}
+      relax.return %y : {tensor(2)}
+    }}""".replace("{0}", {"inf": '"0x0000807f"', "-inf": '"0x000080ff"', "nan": '"0x0000c07f"'}[value])
+    )
+    text = print_script(module)
+    assert f'R.const("{value}", "float32")' in text
+    assert print_script(parse_source(text)) == text
+    with pytest.raises(TiraxError, match="a constant must be a number"):
+        parse_source(text.replace(f'"{value}", "float32"', f'"{value}", "int32"'))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.interpreter import interpret
 from tirax.ir.verify import verify_module
@@ -187,3 +188,17 @@ def test_scalar_functions() -> None:
         te.fmod(c[0], 2)
     with pytest.raises(DTypeError, match="popcount is for integers"):
         te.popcount(a[0])
+
+
+def test_calls_of_packed_functions_are_built_alone() -> None:
+    source = te.placeholder((4,), name="A")
+    out = te.extern((4,), [source], lambda ins, outs: te.call_packed("te_test.twice", ins[0], outs[0]), name="B")
+
+    def twice(a: Any, b: Any) -> None:
+        b.copyfrom(a.numpy() * 2)
+
+    tvm.register_func("te_test.twice", twice, override=True)
+    found = tvm.nd.array(np.zeros(4, "float32"))
+    lib = tvm.build(te.create_prim_func([source, out]), target="llvm")
+    lib["main"](tvm.nd.array(np.arange(4, dtype="float32")), found)
+    assert found.numpy().tolist() == [0, 2, 4, 6]

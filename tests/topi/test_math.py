@@ -167,7 +167,8 @@ def rounded_shift(x: Any, y: Any, shift: Any) -> Any:
 def test_fixed_point(check: Callable[..., None]) -> None:
     x = ints(7, 3, low=-10000, high=10000)
     multiplier = 1395864371
-    check(lambda t: topi.fixed_point_multiply(t, multiplier, 2), [x], rounded_shift(x, multiplier, 33))
+    check(lambda t: topi.fixed_point_multiply(t, multiplier, 2), [x], rounded_shift(x << 2, multiplier, 31))
+    check(lambda t: topi.fixed_point_multiply(t, multiplier, -2), [x], rounded_shift(x, multiplier, 33))
     y, left, right = ints(3, low=1 << 29, high=1 << 30), ints(3, high=3, seed=1), ints(3, high=3, seed=2)
     check(
         lambda *t: topi.fixed_point_multiply_per_axis(*t, 1, 1, [1]),

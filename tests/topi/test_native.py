@@ -18,7 +18,7 @@ CASES: dict[str, tuple[Any, list[Any], Any]] = {
     "running": (lambda t: topi.scanop(t, te.max, te.min_value("float32"), "m", 1), [X], np.maximum.accumulate(X, 1)),
     "atan2": (lambda t: topi.atan2(t, t + 1.0), [X], np.arctan2(X, X + 1)),
     "reinterpret": (lambda t: topi.reinterpret(t, "int32"), [X], X.view("int32")),
-    "fixed point": (lambda t: topi.fixed_point_multiply(t, 1 << 30, 1), [AT * 8], AT * 2),
+    "fixed point": (lambda t: topi.fixed_point_multiply(t, 1 << 30, 2), [AT * 8], AT * 16),
     "argmax": (lambda t: topi.argmax(t, 1, select_last_index=True), [X], X.argmax(1)),
     "any": (lambda t: topi.any(topi.greater(t, 1.5), 1), [X], (X > 1.5).any(1)),
     "scatter": (

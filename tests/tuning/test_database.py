@@ -1,5 +1,6 @@
 """Databases: found again by structure and target, safe with several writers."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -9,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tuning_workloads import matmul, numbered
 
-from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
 from tirax.ir.equality import structural_equal
 from tirax.schedule import Schedule
 from tirax.target import Target
-from tirax.tuning.database import Database, MemoryDatabase, SQLiteDatabase
+from tirax.tuning.database import Database, JSONDatabase, MemoryDatabase, SQLiteDatabase
 from tirax.tuning.database.hashing import stable_hash
+from tirax.tuning.database.json_files import RECORDS, WORKLOADS
 from tirax.tuning.types import TensorInfo, TuningRecord
 from tirax.tvm_api.script import from_source
 
@@ -22,9 +24,9 @@ TARGET = Target("llvm -num-cores=1")
 ARGS = [TensorInfo("float32", (16, 16))] * 3
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "json"])
 def database(request, tmp_path):
-    return Database.create(request.param, tmp_path)
+    return Database.in_folder(tmp_path, request.param)
 
 
 def record(database, mod, seconds, seed=0, target=TARGET):
@@ -113,6 +115,76 @@ def test_a_file_is_read_again(tmp_path):
     assert structural_equal(found.as_measure_candidate().sch.mod.op, numbered(matmul(), 4).mod.op)
 
 
+def json_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_files_of_json(tmp_path):
+    """The names and the form of records are TVM's."""
+    first = Database.create("json", work_dir=tmp_path)
+    other = Database.create("json", str(tmp_path / WORKLOADS), str(tmp_path / RECORDS))
+    first.commit_tuning_record(record(first, matmul(), [1e-3, 2e-3], 4))
+    other.commit_tuning_record(record(other, matmul(17), [3e-3], 1))
+    first.commit_tuning_record(record(first, matmul(17), None, 2))
+    assert [row[0] for row in json_lines(tmp_path / WORKLOADS)] == [stable_hash(matmul()), stable_hash(matmul(17))]
+    rows = json_lines(tmp_path / RECORDS)
+    assert [row[0] for row in rows] == [0, 1, 1] and [row[1][1] for row in rows] == [[1e-3, 2e-3], [3e-3], [1e10]]
+    assert rows[0][1][2] == {"kind": "llvm", "num-cores": 1}
+    assert rows[0][1][3] == [["TENSOR", "float32", [16, 16]]] * 3
+    again = JSONDatabase(work_dir=tmp_path, allow_missing=False)
+    assert len(again) == 3 and str(again.query_schedule(matmul(), TARGET).trace) == str(numbered(matmul(), 4).trace)
+    assert again.query_tuning_record(matmul(17), TARGET).run_secs == [3e-3]
+
+
+def test_records_of_json_that_come_from_elsewhere(tmp_path):
+    """Workloads in TVM's own form are passed over, records of other machines are not those of this target."""
+    first = JSONDatabase(work_dir=tmp_path)
+    first.commit_tuning_record(record(first, matmul(), [1e-3]))
+    workload, (row,) = json_lines(tmp_path / WORKLOADS)[0], json_lines(tmp_path / RECORDS)
+    config = {**row[1][2], "keys": ["cpu"], "tag": ""}
+    elsewhere = [1, [row[1][0], [1e-6], config, row[1][3]], "x86_64-unknown-linux-gnu | another"]
+    from_tvm = [1, [row[1][0], [2e-3], config, row[1][3]]]
+    foreign = [0, row[1]]
+    (tmp_path / WORKLOADS).write_text("".join(json.dumps(r) + "\n" for r in (["123", "eyJyb290IjogMX0="], workload)))
+    (tmp_path / RECORDS).write_text("".join(json.dumps(r) + "\n" for r in (elsewhere, from_tvm, foreign)))
+    again = JSONDatabase(work_dir=tmp_path)
+    assert len(again) == 2
+    assert again.query_tuning_record(matmul(), TARGET).run_secs == [2e-3]
+    (tmp_path / RECORDS).write_text("{no json\n")
+    with pytest.raises(TiraxError, match="is no database of tuning records"):
+        JSONDatabase(work_dir=tmp_path)
+    with pytest.raises(TiraxError, match="there is no file"):
+        JSONDatabase(work_dir=tmp_path / "nothing", allow_missing=False)
+    with pytest.raises(TiraxError, match="has two files"):
+        JSONDatabase()
+
+
+def test_databases_of_databases():
+    slow, fast = MemoryDatabase(), MemoryDatabase()
+    slow.commit_tuning_record(record(slow, matmul(), [2e-3], 1))
+    fast.commit_tuning_record(record(fast, matmul(), [1e-3], 2))
+    fast.commit_tuning_record(record(fast, matmul(17), [5e-3], 3))
+    union, ordered = Database.create("union", slow, fast), Database.create("ordered_union", slow, fast)
+    assert union.query_tuning_record(matmul(), TARGET).median == 1e-3
+    assert ordered.query_tuning_record(matmul(), TARGET).median == 2e-3
+    assert ordered.query_tuning_record(matmul(17), TARGET).median == 5e-3
+    assert union.has_workload(matmul(17)) and union.query_schedule(matmul(5), TARGET) is None and len(union) == 3
+    assert [r.median for r in union.get_top_k(slow.commit_workload(matmul()), 5)] == [1e-3, 2e-3]
+    with pytest.raises(UnsupportedError, match="storing in a UnionDatabase"):
+        union.commit_workload(matmul())
+
+
+def test_a_function_as_database():
+    def schedule(sch):
+        sch.parallel(sch.get_loops(sch.get_block("C"))[0])
+        return True
+
+    database = Database.create(schedule)
+    with database:
+        assert "T.parallel" in Database.current().query_ir_module(matmul(), TARGET).script()
+    assert Database.create(lambda sch: False).query_schedule(matmul(), TARGET) is None
+
+
 def test_a_workload_that_does_not_equal_its_hash_is_not_used(tmp_path):
     """The hash finds candidates; whether they are the module is asked again."""
     database = SQLiteDatabase(tmp_path / "records.sqlite")
@@ -136,20 +208,21 @@ def test_a_trace_that_does_not_fit_is_passed_over(database):
 _WRITER = """
 import sys
 sys.path[:0] = [{folder!r}]
-from test_database import record, SQLiteDatabase
+from test_database import record, Database
 from tuning_workloads import matmul
-database = SQLiteDatabase(sys.argv[1])
+database = Database.in_folder(sys.argv[1], sys.argv[3])
 for k in range({count}):
     database.commit_tuning_record(record(database, matmul(), [float(sys.argv[2]) + k], int(sys.argv[2]) + k))
 """
 
 
-def test_two_processes_write_one_file(tmp_path):
-    path = str(tmp_path / "records.sqlite")
+@pytest.mark.parametrize("kind", ["sqlite", "json"])
+def test_two_processes_write_one_file(tmp_path, kind):
+    path = str(tmp_path)
     code = _WRITER.format(folder=os.path.dirname(__file__), count=12)
-    writers = [subprocess.Popen([sys.executable, "-c", code, path, str(start)]) for start in (1, 5)]
+    writers = [subprocess.Popen([sys.executable, "-c", code, path, str(start), kind]) for start in (1, 5)]
     assert [w.wait(60) for w in writers] == [0, 0]
-    database = SQLiteDatabase(path)
+    database = Database.in_folder(path, kind)
     traces = {str(numbered(matmul(), s).trace) for s in range(1, 17)}
     assert {str(r.trace) for r in database.get_all_tuning_records()} == traces
     assert len(database) == len(traces)
@@ -171,7 +244,7 @@ def test_foreign_files_and_kinds(tmp_path):
     with pytest.raises(TiraxError, match="written by a newer tirax"):
         SQLiteDatabase(tmp_path / "new")
     with pytest.raises(NameLookupError):
-        Database.create("json")
+        Database.create("jsn")
     with pytest.raises(TiraxError, match="work_dir"):
         Database.create("sqlite")
     with pytest.raises(NameLookupError):

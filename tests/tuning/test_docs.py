@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 
 def test_the_examples_of_the_page(tmp_path, monkeypatch):
     blocks = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 10
     path = tmp_path / "tuning_page.py"
     path.write_text("\n".join(blocks))
     monkeypatch.chdir(tmp_path)

@@ -7,7 +7,7 @@ import re
 import pytest
 from spaces import CHAIN, SMALL, SPACES, context_of, finished, module_of
 
-from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
 from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tuning.analysis import TILING_STRUCTURE, annotation
@@ -82,7 +82,7 @@ def test_rules_are_given_or_the_targets() -> None:
     (sch,) = context_of(SMALL, space=space).generate_design_space()
     assert sch.mod.script().count('"seen": 1') == 2
     assert (space.postprocs, space.mutator_probs) == ([], {})
-    with pytest.raises(TiraxError, match="given one by one, or by the target"):
+    with pytest.raises(UnsupportedError, match="schedule rules of kind 'cuda'"):
         context_of(SMALL, space=PostOrderApply(sch_rules="cuda"))
 
 

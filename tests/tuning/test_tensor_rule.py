@@ -10,12 +10,14 @@ from tirax.diagnostics import NameLookupError
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule
+from tirax.target import Target
 from tirax.tuning.analysis import AUTO_TENSORIZE
 from tirax.tuning.features import features_of
 from tirax.tuning.postprocessors import RewriteReductionBlock, RewriteTensorize
 from tirax.tuning.rules import MultiLevelTilingWithIntrin, ParallelizeVectorizeUnroll, ReuseType
+from tirax.tuning.rules.packing import pack_tiles
 from tirax.tuning.search import ReplayTrace
-from tirax.tuning.space import PostOrderApply
+from tirax.tuning.space import PostOrderApply, SpaceGenerator
 
 INTRIN = "gemm_4x4x4_f32"
 TRANSPOSED = """
@@ -31,6 +33,28 @@ class Module:
                     C[vi, vj] = T.float32(0)
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 """
+
+BYTES = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((32, 64), "uint8"), B: T.Buffer({shape}, "int8"), C: T.Buffer((32, 48), "int32")):
+        T.func_attr({{"tir.is_scheduled": T.bool(True), "layout_free_buffers": [1]}})
+        for i, j, k in T.grid(32, 48, 64):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] = C[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[{index}])
+"""
+BYTES_OF = {
+    "rows": (BYTES.format(shape=(48, 64), index="vj, vk"), lambda b: b),
+    "columns": (BYTES.format(shape=(64, 48), index="vk, vj"), lambda b: b.T),
+    "packed": (
+        BYTES.format(shape=(3, 16, 16, 4), index="vj // 16, vk // 4, vj % 16, vk % 4"),
+        lambda b: b.reshape(3, 16, 16, 4).transpose(0, 2, 1, 3),
+    ),
+}
 
 
 def search(source: str, rule: MultiLevelTilingWithIntrin):
@@ -80,3 +104,44 @@ def test_a_wrong_mark_rejects_the_schedule() -> None:
     sch.annotate(outer, AUTO_TENSORIZE, INTRIN)
     assert RewriteReductionBlock().apply(sch)
     assert not RewriteTensorize().apply(sch)
+
+
+@pytest.mark.parametrize("kind, feature", [("vnni", "avx512vnni"), ("avx512", "avx512bw")])
+@pytest.mark.parametrize("layout", BYTES_OF)
+def test_products_of_bytes(kind: str, feature: str, layout: str) -> None:
+    """The intrinsic is found whatever the layout of the weights, and does not saturate."""
+    source, stored = BYTES_OF[layout]
+    strategy = ReplayTrace()
+    context = context_of(source, strategy, space=SpaceGenerator.create(kind))
+    spaces = context.generate_design_space()
+    assert len(spaces) == 3 and all(f"dot_16x4_{kind}" in str(sch.trace) for sch in spaces)
+    assert all(("transform_layout" in str(sch.trace)) == (layout != "packed") for sch in spaces)
+    strategy.pre_tuning(2, 2, spaces)
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 256, (32, 64)), rng.integers(-128, 128, (48, 64))
+    a[0], b[0], b[1] = 255, -128, 127
+    given = a.astype("uint8"), np.ascontiguousarray(stored(b)).astype("int8")
+    for candidate in strategy.generate_measure_candidates():
+        text = candidate.sch.mod.script()
+        assert {"vnni": "vpdpbusd", "avx512": "pmaddw"}[kind] in text
+        assert text.count("meta_schedule.layout_rewrite_preproc") == (layout != "packed")
+        if feature in Target.host().features:
+            c = np.zeros((32, 48), dtype="int32")
+            build(candidate.sch.mod.op)["main"](*given, c)
+            np.testing.assert_array_equal(c, a @ b.T)
+
+
+def test_packing_does_not_change_the_meaning() -> None:
+    for name in ("rows", "columns"):
+        context = context_of(BYTES_OF[name][0])
+        sch = Schedule(context.mod)
+        assert pack_tiles(sch, sch.get_block("C"), {1: 16, 2: 4})
+        assert_same_meaning(context.mod.op, sch.mod.op)
+    sch = Schedule(module_of(BYTES_OF["packed"][0]))
+    assert not pack_tiles(sch, sch.get_block("C"), {1: 16, 2: 4})
+
+
+def test_other_dtypes_are_left_to_the_other_rules() -> None:
+    source = BYTES_OF["rows"][0].replace('"uint8"', '"int8"')
+    spaces = context_of(source, space=SpaceGenerator.create("vnni")).generate_design_space()
+    assert spaces and not any("tensorize" in str(sch.trace) for sch in spaces)

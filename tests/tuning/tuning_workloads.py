@@ -1,9 +1,33 @@
 """Functions that tests of tuning tune."""
 
+from concurrent.futures import Executor, Future
+
 from tirax.ir.module import IRModule
 from tirax.schedule import Schedule
+from tirax.tuning.builder import LocalBuilder
+from tirax.tuning.runner import EvaluatorConfig, LocalRunner
+from tirax.tuning.worker import JOBS
 from tirax.tvm_api.script import from_source
 
+
+class InThisProcess(Executor):
+    """Builds and measures right here, which saves starting processes where a test is about something else."""
+
+    def submit(self, fn, job, payload, limits):
+        done = Future()
+        done.set_result(JOBS[job](payload))
+        return done
+
+
+QUICK = {
+    "builder": LocalBuilder(executor=InThisProcess()),
+    "runner": LocalRunner(evaluator_config=EvaluatorConfig(1, 2, 0), executor=InThisProcess()),
+    "strategy": "replay-trace",
+    "cost_model": "none",
+    "num_trials_per_iter": 4,
+    "seed": 1,
+}
+"""Options of tuning for tests."""
 _MATMUL = """
 from tvm.script import ir as I, tir as T
 @I.ir_module

@@ -51,6 +51,39 @@ NAMES: dict[str, str] = {
         TypeConstraint VDevice assert_structural_equal get_first_structural_mismatch instrument load_json make_node
         register_intrin_lowering register_op_attr save_json structural_equal structural_hash transform
     """,
+    "arith": """
+        Analyzer ConstIntBound Extension IntConstraints IntConstraintsTransform IntSet IntervalSet IterMapExpr IterMark
+        IterSplitExpr IterSumExpr ModularSet PresburgerSet ProofStrength deduce_bound detect_clip_bound
+        detect_common_subexpr detect_iter_map detect_linear_equation estimate_region_lower_bound
+        estimate_region_strict_bound estimate_region_upper_bound inverse_affine_iter_map iter_map_simplify
+        normalize_iter_map_to_expr normalize_to_iter_sum solve_linear_equations solve_linear_inequalities
+        subspace_divide
+    """,
+    "tir": """
+        Add Allocate AllocateConst And AssertStmt AttrStmt BijectiveLayout Block BlockDependenceInfo BlockRealize
+        BlockScope Broadcast Buffer BufferLoad BufferRealize BufferRegion BufferStore Call CallEffectKind Cast
+        CommReducer DataProducer DeclBuffer Div EQ Evaluate FloatImm FloorDiv FloorMod For ForKind GE GT IfThenElse
+        IndexMap IntImm IterVar LE LT Layout Let LetStmt MatchBufferRegion Max Min Mod Mul NE Not Or PrimFunc
+        ProducerLoad Ramp Reduce Schedule ScheduleError ScheduleState Select SeqStmt Shuffle SizeVar Stmt StmtSRef
+        StringImm Sub TVMBackendAllocWorkspace TVMBackendFreeWorkspace TensorIntrin Var While abs acos acosh add
+        address_of all analysis any asin asinh assume atan atan2 atanh bijective_layout bitwise_and bitwise_not
+        bitwise_or bitwise_xor build call_cpacked call_cpacked_lowered call_extern call_intrin call_llvm_intrin
+        call_llvm_pure_intrin call_packed call_packed_lowered call_pure_extern call_tir ceil ceildiv clz comm_reducer
+        convert copysign cos cosh decl_buffer div dp4a end_profile_intrinsic erf exp exp10 exp2 floor floordiv floormod
+        fmod get_active_lane_mask get_default_tir_pipeline get_tir_pipeline get_vscale_expr handle_add_byte_offset hypot
+        if_then_else ignore_loop_partition indexdiv indexmod infinity ir_builder isfinite isinf isnan isnullptr layout
+        ldexp likely log log10 log1p log2 logaddexp lookup_param max max_value min min_value mma_fill mma_store multiply
+        nearbyint nextafter popcount pow power ptx_commit_group ptx_cp_async ptx_ldmatrix ptx_mma ptx_mma_sp
+        ptx_wait_group q_multiply_shift q_multiply_shift_per_axis reinterpret ret round rsqrt schedule shift_left
+        shift_right sigmoid sin sinh sqrt start_profile_intrinsic stmt_functor stmt_list stmt_seq subtract sum tan tanh
+        trace transform trunc truncdiv truncmod tvm_access_ptr tvm_bmma_sync tvm_fill_fragment tvm_load_matrix_sync
+        tvm_mma_sync tvm_stack_alloca tvm_stack_make_array tvm_stack_make_shape tvm_store_matrix_sync tvm_struct_get
+        tvm_struct_set tvm_thread_allreduce tvm_throw_last_error tvm_tuple type_annotation undef vectorcombine
+        vectorhigh vectorlow vscale
+    """,
+    "script.ir_builder": "IRBuilder tir",
+    "tir.ir_builder": "BufferVar IRBuilder create",
+    "tir.stmt_functor": "ir_transform post_order_visit pre_order_visit substitute",
     "ir.instrument": """
         DumpIR PassInstrument PassPrintingInstrument PassTimingInstrument PrintAfterAll PrintBeforeAll
         WellFormedInstrument pass_instrument
@@ -75,7 +108,36 @@ _RULE = "a plug-in says such things in the class of an operator (docs/extending)
 _PLACES = "operations know their places (docs/diagnostics.md)"
 _CHECKPOINT = "checkpoints are an option of the pass that makes gradients"
 
+_ABI = "a step of TVM's lowering of packed calls: call_packed"
+_TE_SCHEDULE = "of TVM's tensor expressions before create_prim_func: here a tensor is no node of a tensor function"
+_SREF = (
+    "a schedule's handles point at operations: Schedule.get_child_blocks, get_producers, get_consumers tell the rest"
+)
+
 LEFT_OUT: dict[str, dict[str, str]] = {
+    "arith": {
+        "Extension": "the rewriting rules are one table: dialects/sym/rules.py",
+        "PresburgerSet": "sets are intervals of expressions: IntervalSet",
+        "detect_common_subexpr": "common subexpressions are a pass: CommonSubexprElimTIR",
+        "solve_linear_inequalities": "deduce_bound and detect_clip_bound solve them for one variable",
+    },
+    "tir": {
+        **dict.fromkeys(("DataProducer", "ProducerLoad", "BufferRealize"), _TE_SCHEDULE),
+        **dict.fromkeys(("BlockDependenceInfo", "BlockScope", "StmtSRef"), _SREF),
+        **dict.fromkeys(("call_cpacked", "call_cpacked_lowered", "call_packed_lowered", "lookup_param"), _ABI),
+        **dict.fromkeys(("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "tvm_tuple", "trace"), _ABI),
+        **dict.fromkeys(("tvm_stack_alloca", "tvm_stack_make_array", "tvm_stack_make_shape"), _ABI),
+        **dict.fromkeys(("tvm_struct_get", "tvm_struct_set", "tvm_throw_last_error"), _ABI),
+        **dict.fromkeys(("tvm_bmma_sync", "tvm_fill_fragment", "tvm_load_matrix_sync", "tvm_mma_sync"), _DEVICES),
+        **dict.fromkeys(("tvm_store_matrix_sync", "tvm_thread_allreduce", "dp4a", "mma_fill", "mma_store"), _DEVICES),
+        **dict.fromkeys(("ptx_commit_group", "ptx_cp_async", "ptx_ldmatrix", "ptx_mma", "ptx_mma_sp"), _DEVICES),
+        **dict.fromkeys(("ptx_wait_group", "start_profile_intrinsic", "end_profile_intrinsic"), _DEVICES),
+        **dict.fromkeys(("vscale", "get_vscale_expr", "get_active_lane_mask"), "vectors have known lengths"),
+        **dict.fromkeys(("get_tir_pipeline", "get_default_tir_pipeline"), "relax.get_pipeline names all pipelines"),
+        "CallEffectKind": _CPP,
+        "call_tir": "Relax calls tensor functions: R.call_tir",
+        "ret": "a result is a statement: T.ret in a script",
+    },
     "relax": {
         **dict.fromkeys(
             ("FuncType", "ObjectType", "PackedFuncType", "ShapeType", "TensorType", "TupleType", "Type", "ty"),
@@ -107,7 +169,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "DummyGlobalInfo": "a module has attributes in the place of global infos",
         "GlobalInfo": "a module has attributes in the place of global infos",
         "get_first_structural_mismatch": "assert_structural_equal shows it",
-        "Range": "extents of loops and blocks are symbolic expressions",
     },
     "testing": {
         **dict.fromkeys(("exclude_targets", "known_failing_targets"), "there is one kind of target to test"),
@@ -121,6 +182,10 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 """Module -> name that is not there -> why."""
 
 MEMBERS: dict[str, str] = {
+    "arith.Analyzer": """
+        bind can_prove can_prove_equal canonical_simplify const_int_bound const_int_bound_is_bound constraint_scope
+        int_set modular_set rewrite_simplify simplify update
+    """,
     "relax.BlockBuilder": """
         add_func begin_scope call_te call_te_with_grad current current_block_is_dataflow dataflow emit emit_func_output
         emit_normalized emit_output emit_te end_scope finalize function get get_unique_name lookup_binding match_cast
@@ -157,6 +222,13 @@ MEMBERS: dict[str, str] = {
     """,
     "relax.DataflowBlock": "bindings",
     "relax.SeqExpr": "blocks body",
+    "tir.PrimFunc": """
+        attrs body buffer_map params ret_type script show specialize with_attr with_attrs with_body without_attr
+    """,
+    "tir.Buffer": """
+        access_ptr axis_separators data data_alignment dtype elem_offset get_flattened_buffer name offset_factor
+        offset_of same_as scope shape strides vload vstore
+    """,
     "IRModule": """
         attrs clone from_expr functions functions_items get_attr get_global_var get_global_vars remove script show
         update update_func with_attr with_attrs without_attr

@@ -165,6 +165,8 @@ def test_annotations_are_harmless():
     assert R.Prim("int64").dtype == "int64"
     assert R.Callable((R.Tensor((4,)),), R.Object(), True).purity
     assert T.Buffer((1, 784), "float32").shape == [1, 784]
+    buffer = T.Buffer((4, 4), align=16, offset_factor=2, axis_separators=[1])
+    assert (buffer.data_alignment, buffer.offset_factor, buffer.axis_separators) == (16, 2, [1])
     assert T.handle().value is not None
     assert T.int64(4).constant == 4
     assert str(T.float32("inf")) == "inf"

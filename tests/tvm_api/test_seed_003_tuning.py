@@ -1,5 +1,7 @@
 """The course's chapters on automatic program optimization (seed 003, 5.1 to 5.4): random weights, fewer trials."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -76,10 +78,26 @@ def stochastic_schedule_mm(sch: tvm.tir.Schedule):
 
 
 @pytest.fixture
+def small_search(monkeypatch):
+    """The course asks for no strategy, so it gets the evolutionary one: let its population be small."""
+    make = partial(ms.search_strategy.EvolutionarySearch, population_size=8, init_min_unmeasured=4, genetic_num_iters=1)
+    create = staticmethod(lambda kind: make() if kind == "evolutionary" else kind)
+    monkeypatch.setattr(ms.SearchStrategy, "create", create)
+
+
+@pytest.fixture
 def matrices():
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((128, 128), dtype=np.float32) for _ in range(2))
     return a, b, [tvm.nd.array(a), tvm.nd.array(b), tvm.nd.empty((128, 128), dtype="float32")]
+
+
+def test_a_schedule_by_hand():
+    sch = tvm.tir.Schedule(Module)
+    block_c = sch.get_block("C", "main")
+    i, j, k = sch.get_loops(block_c)
+    j0, j1 = sch.split(j, factors=[None, 4])
+    assert "for i, j_0, j_1, k in T.grid(128, 32, 4, 128):" in sch.mod.script()
 
 
 def test_a_random_search_by_hand(matrices):
@@ -98,20 +116,37 @@ def test_a_random_search_by_hand(matrices):
     )
 
 
-def test_a_search_in_a_space_of_the_users(tmp_path, matrices):
-    a, b, (a_nd, b_nd, c_nd) = matrices
+def test_a_search_in_a_space_of_the_users(tmp_path, matrices, small_search):
     database = ms.tune_tir(
         mod=Module,
         target="llvm --num-cores=1",
         max_trials_global=4,
         num_trials_per_iter=4,
         space=ms.space_generator.ScheduleFn(stochastic_schedule_mm),
-        strategy="replay-trace",
         work_dir=str(tmp_path / "tune_tmp"),
         task_name="main",
     )
     sch = ms.tir_integration.compile_tir(database, Module, "llvm --num-cores=1")
     assert "decompose_reduction" in str(sch.trace)
+    check(sch, matrices)
+
+
+def test_a_search_in_the_space_of_the_rules(tmp_path, matrices, small_search):
+    database = ms.tune_tir(
+        mod=Module,
+        target="llvm --num-cores=1",
+        max_trials_global=2,
+        num_trials_per_iter=2,
+        work_dir=str(tmp_path / "tune_tmp"),
+        task_name="main",
+    )
+    sch = ms.tir_integration.compile_tir(database, Module, "llvm --num-cores=1")
+    assert "sample_perfect_tile" in str(sch.trace)
+    check(sch, matrices)
+
+
+def check(sch, matrices):
+    a, b, (a_nd, b_nd, c_nd) = matrices
     lib = tvm.build(sch.mod, target="llvm --num-cores=1")
     assert lib.time_evaluator("main", tvm.cpu(), number=2, repeat=2)(a_nd, b_nd, c_nd).mean > 0
     np.testing.assert_allclose(c_nd.numpy(), a @ b, rtol=1e-3, atol=1e-3)
@@ -128,7 +163,7 @@ def environment():
         np.maximum(np.from_dlpack(x), 0, out=np.from_dlpack(out))
 
 
-def test_one_function_of_a_model_is_tuned_and_put_back(tmp_path, environment):
+def test_one_function_of_a_model_is_tuned_and_put_back(tmp_path, environment, small_search):
     rng = np.random.default_rng(0)
     shapes = {"w0": (128, 784), "b0": (128,), "w1": (10, 128), "b1": (10,)}
     params = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
@@ -145,9 +180,8 @@ def test_one_function_of_a_model_is_tuned_and_put_back(tmp_path, environment):
     database = ms.tune_tir(
         mod=mod_linear,
         target="llvm --num-cores=1",
-        max_trials_global=4,
-        num_trials_per_iter=4,
-        strategy="replay-trace",
+        max_trials_global=2,
+        num_trials_per_iter=2,
         work_dir=str(tmp_path / "tune_tmp"),
         task_name="main",
     )

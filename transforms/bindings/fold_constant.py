@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...dialects import relax, tir
+from ...dialects.dtypes import byte_size
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...interpreter.run import InterpreterError, make_interpreter
@@ -23,8 +24,8 @@ from ...ir.transform import Pass
 class FoldConstant(Pass):
     """Operators and calls of tensor functions whose inputs are constants become constants.
 
-    `max_bytes` bounds the size of a result; `max_steps` the loop iterations of a tensor function that is interpreted
-    (operators are computed by numpy and take no steps).
+    `max_bytes` bounds the size of a result that is larger than what it is made of; `max_steps` the loop iterations of a
+    tensor function that is interpreted (operators are computed by numpy and take no steps).
     """
 
     name = "fold-constant"
@@ -46,12 +47,16 @@ class FoldConstant(Pass):
     def _foldable(self, op: Operation, table: dict[str, Any]) -> bool:
         if not isinstance(op, relax.Operator | relax.CallTIROp) or not op.PURE or not op.operands:
             return False
-        if not all(_is_constant(v) for v in op.operands) or not _known_size(op.result_type, self.max_bytes):
+        if not all(_is_constant(v) for v in op.operands) or not self._fits(op):
             return False
         if isinstance(op, relax.CallTIROp):
             func = table.get(op.callee_name)
             return isinstance(func, tir.FuncOp) and not op.tir_vars and _steps(func) <= self.max_steps
         return True
+
+    def _fits(self, op: relax.Operator | relax.CallTIROp) -> bool:
+        size = _bytes(op.result_type)
+        return size is not None and size <= max(self.max_bytes, sum(_bytes(v.type) or 0 for v in op.operands))
 
     @staticmethod
     def _fold(op: Operation, interpreter: Any, semantics: Any) -> None:
@@ -85,17 +90,19 @@ def _value(value: SSAValue) -> Any:
     return op.value.numpy()
 
 
-def _known_size(t: object, limit: int) -> bool:
+def _bytes(t: object) -> int | None:
+    """The bytes of a tensor or of a tuple of them, None where they are not known."""
     if isinstance(t, TupleType):
-        return all(_known_size(f, limit) for f in t.types)
+        fields = [_bytes(f) for f in t.types]
+        return None if None in fields else sum(f for f in fields if f is not None)
     if not isinstance(t, relax.TensorType) or t.dims is None or t.element is None:
-        return False
-    size = 8
+        return None
+    size = byte_size(t.element)
     for d in t.dims:
         if d.constant is None:
-            return False
+            return None
         size *= d.constant
-    return size <= limit
+    return size
 
 
 def _steps(func: tir.FuncOp) -> int:

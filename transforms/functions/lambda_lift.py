@@ -13,10 +13,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.functions import ops_of_type, relax_functions
+from ...ir.symbolic import definable_vars
 from ...ir.transform import Pass
 from ..fusion.naming import NameSupply, symbols
 from .private import caller_of, erase, insert_before, take_over
-from .symbols import determined_variables, mentioned_in
+from .symbols import mentioned_in
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ def _captured(op: relax.ClosureOp) -> list[SSAValue]:
 
 def _undetermined(op: relax.ClosureOp) -> list[Var]:
     """The symbolic variables that the body mentions and neither parameters nor captured values determine."""
-    determined = determined_variables([*(a.type for a in op.body.block.args), *(v.type for v in _captured(op))])
-    bound = determined_variables(cast.result.type for cast in ops_of_type(op, relax.MatchCastOp))
+    determined = definable_vars([*(a.type for a in op.body.block.args), *(v.type for v in _captured(op))])
+    bound = definable_vars(cast.result.type for cast in ops_of_type(op, relax.MatchCastOp))
     if bound:
         determined += set(bound) - _outside(op)
     return [v for v in mentioned_in([op]) if v not in determined]

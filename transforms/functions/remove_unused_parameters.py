@@ -12,6 +12,7 @@ from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
+from ...ir.symbolic import definable_vars
 from ...ir.transform import Pass
 from .private import (
     PrivateFunction,
@@ -24,7 +25,7 @@ from .private import (
     replace_call,
     take_over,
 )  # fmt: skip
-from .symbols import determined_variables, mentioned_variables
+from .symbols import mentioned_variables
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,14 @@ def _shrink(private: PrivateFunction) -> bool:
     keep = [p for p in params if p.first_use is not None]
     mentioned = {*mentioned_variables(private.func), *free_symbolic_vars([p.type for p in keep])}
     for p in params:
-        here = [v for v in determined_variables([p.type]) if v in mentioned]
+        here = [v for v in definable_vars([p.type]) if v in mentioned]
         if p.first_use is None and not all(v in found for v in here for found in values):
             keep.append(p)
     if len(keep) == len(params):
         return False
     kept = [p in keep for p in params]
-    determined = determined_variables([p.type for p in keep])
-    missing = [v for v in determined_variables(types) if v in mentioned and v not in determined]
+    determined = definable_vars([p.type for p in keep])
+    missing = [v for v in definable_vars(types) if v in mentioned and v not in determined]
     for call, found in zip(private.calls, values, strict=True):
         _shorten(call, kept, [found[v] for v in missing])
     block = private.func.body.block

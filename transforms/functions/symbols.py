@@ -1,30 +1,17 @@
-"""The symbolic variables that IR mentions, and those that parameters determine."""
+"""The symbolic variables that bindings of Relax mention; `ir/symbolic.py` knows those that values determine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import Var
-
-
-def determined_variables(types: Iterable[Attribute]) -> list[Var]:
-    """The variables that values of these types determine, in order: those that are a dimension by themselves."""
-    found: dict[Var, None] = {}
-    for t in types:
-        if isinstance(t, relax.TensorType | relax.ShapeType):
-            found |= {d: None for d in t.dims or () if isinstance(d, Var)}
-        elif isinstance(t, relax.PrimType) and isinstance(t.expr, Var):
-            found[t.expr] = None
-        elif isinstance(t, TupleType):
-            found |= dict.fromkeys(determined_variables(t.types))
-    return list(found)
 
 
 def mentioned_variables(func: relax.FuncOp) -> list[Var]:

@@ -17,10 +17,11 @@ from ...dialects.relax.types import TensorType
 from ...ir.expr import expr_of
 from ...ir.functions import ops_of_type, relax_functions
 from ...ir.relax_function import DataflowBlock
+from ...ir.symbolic import definable_vars
 from ...ir.transform import Pass
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
-from ..functions.symbols import determined_variables, mentioned_in
+from ..functions.symbols import mentioned_in
 from .rules import emitter
 
 Check = Callable[[Any, list[Any], list[Any], dict[Any, Any]], bool]
@@ -105,7 +106,7 @@ class _Group:
         self.block = block
         self.x = products[0].operands[0]
         self.order = {op: i for i, op in enumerate(block.ops)}
-        self.bound = set(determined_variables(op.result.type for op in block.ops if isinstance(op, relax.MatchCastOp)))
+        self.bound = set(definable_vars(op.result.type for op in block.ops if isinstance(op, relax.MatchCastOp)))
         self.branches: list[_Branch] = []
         self.biases: list[SSAValue] = []
         self.activation: Operator | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
@@ -45,18 +46,39 @@ def _fold(item: relax.TupleGetItemOp) -> bool:
     norm = producer(item.tuple_, "nn.batch_norm")
     if norm is None or item.index.data != 0 or not norm.results[0].has_one_use():
         return False
-    conv = producer(norm.operands[0], "nn.conv2d")
-    if conv is None or not all(isinstance(v.owner, relax.ConstantOp) for v in (conv.operands[1], *norm.operands[1:])):
+    value = scaled_convolution(norm, item, ("nn.conv2d",))
+    if value is None:
         return False
-    channels, outputs = _axes(conv, norm)
-    if channels is None or outputs is None or not conv.results[0].has_one_use():
-        return False
-    value = _folded(conv, norm, item, channels, outputs)
     set_name(value, name_of(item.result))
     item.result.replace_all_uses_with(value)
     item.detach()
     item.erase()
     return True
+
+
+def scaled_convolution(norm: Operator, anchor: Operation, kinds: Sequence[str]) -> SSAValue | None:
+    """What a norm gives as a convolution of scaled weights, put before `anchor`.
+
+    None where what is normalized is no convolution of one of `kinds` with constant weights that nothing else uses.
+    """
+    conv = next((c for kind in kinds if (c := producer(norm.operands[0], kind))), None)
+    if conv is None or not conv.results[0].has_one_use() or not has_constants(norm):
+        return None
+    channels, outputs = _axes(conv, norm)
+    if channels is None or outputs is None or not isinstance(conv.operands[1].owner, relax.ConstantOp):
+        return None
+    emit = emitter(anchor)
+    x, weights = conv.operands
+    rank = len(cast(str, conv.attr("data_layout")))
+    factor = factor_of(norm, anchor)
+    scaled = emit("multiply", weights, by_channel(anchor, factor, rank, outputs))
+    product = emit(conv.name.removeprefix("relax."), x, scaled, **{n: conv.attr(n) for n in conv.ATTR_SPECS})
+    return emit("add", product, by_channel(anchor, shift_of(norm, factor, anchor), rank, channels))
+
+
+def has_constants(norm: Operator) -> bool:
+    """Whether all parameters of a norm are constants."""
+    return all(isinstance(v.owner, relax.ConstantOp) for v in norm.operands[1:])
 
 
 def _axes(conv: Operator, norm: Operator) -> tuple[int | None, int | None]:
@@ -68,21 +90,28 @@ def _axes(conv: Operator, norm: Operator) -> tuple[int | None, int | None]:
     return out.find("C"), kernel.find("O") if kernel.isupper() else None
 
 
-def _folded(conv: Operator, norm: Operator, item: relax.TupleGetItemOp, channels: int, outputs: int) -> SSAValue:
-    emit = emitter(item)
-    (x, weights), (gamma, beta, mean, var) = conv.operands, norm.operands[1:]
-    element, extents = conv.tensor("weight").element, norm.tensor("gamma").dims
-    assert element is not None and extents is not None
+def factor_of(norm: Operator, anchor: Operation) -> SSAValue:
+    """The vector by which a norm as it is at inference multiplies, computed before `anchor`."""
+    emit = emitter(anchor)
+    gamma, _, _, var = norm.operands[1:]
+    element = norm.tensor("gamma").element
+    assert element is not None
+    deviation = emit("sqrt", emit("add", var, place(anchor, relax.ConstantOp.of(norm.attr("epsilon"), element))))
+    numerator = gamma if norm.attr("scale") else place(anchor, relax.ConstantOp.of(1.0, element))
+    return emit("divide", numerator, deviation)
 
-    def spread(value: SSAValue, axis: int) -> SSAValue:
-        shape = place(item, relax.ShapeOp([extents[0] if i == axis else 1 for i in range(4)]))
-        return emit("reshape", value, shape)
 
-    deviation = emit("sqrt", emit("add", var, place(item, relax.ConstantOp.of(norm.attr("epsilon"), element))))
-    numerator = gamma if norm.attr("scale") else place(item, relax.ConstantOp.of(1.0, element))
-    factor = emit("divide", numerator, deviation)
-    scaled = emit("multiply", weights, spread(factor, outputs))
-    product = emit("nn.conv2d", x, scaled, **{n: conv.attr(n) for n in conv.ATTR_SPECS})
+def shift_of(norm: Operator, factor: SSAValue, anchor: Operation) -> SSAValue:
+    """The vector that a norm as it is at inference adds after it has multiplied by `factor`."""
+    emit = emitter(anchor)
+    _, beta, mean, _ = norm.operands[1:]
     shift = emit("multiply", mean, factor)
-    shift = emit("subtract", beta, shift) if norm.attr("center") else emit("negative", shift)
-    return emit("add", product, spread(shift, channels))
+    return emit("subtract", beta, shift) if norm.attr("center") else emit("negative", shift)
+
+
+def by_channel(anchor: Operation, vector: SSAValue, rank: int, axis: int) -> SSAValue:
+    """A vector along `axis` of tensors of `rank` dimensions, its other extents 1."""
+    t = vector.type
+    assert isinstance(t, TensorType) and t.dims is not None
+    shape = place(anchor, relax.ShapeOp([t.dims[0] if i == axis else 1 for i in range(rank)]))
+    return emitter(anchor)("reshape", vector, shape)

@@ -18,7 +18,10 @@ from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..legalize import LegalizeOps
 
 TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]
-"""What computes an operator in `te`, of which operands, and what the function is called; None leaves the operator."""
+"""What computes an operator in `te`, of which operands, and what the function is called; None leaves the operator.
+
+Where the function gives its elements in another shape, a reshape follows.
+"""
 
 
 def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None:
@@ -36,14 +39,16 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
                 return None
             function, args, name = found
             # The types say all that a rule may look at; which arguments are the same value decides on the parameters.
-            key = (op.name, tuple(sorted(op.properties.items())), *((v.type, args.index(v)) for v in args))
+            properties = tuple(sorted(op.properties.items()))
+            key = (op.name, properties, op.results[0].type, *((v.type, args.index(v)) for v in args))
             like = made.get(key)
             if like is not None:
-                return relax.CallTIROp(like.callee_name, args, like.result.type, like.tir_vars).result
-            value: SSAValue = builder.call_te(function, *args, primfunc_name_hint=name)
-            if isinstance(value.owner, relax.CallTIROp) and list(value.owner.args) == args:
-                made[key] = value.owner
-            return value
+                value = relax.CallTIROp(like.callee_name, args, like.result.type, like.tir_vars).result
+            else:
+                value = builder.call_te(function, *args, primfunc_name_hint=name)
+                if isinstance(value.owner, relax.CallTIROp) and list(value.owner.args) == args:
+                    made[key] = value.owner
+            return _reshaped(builder, value, op)
 
         return call
 
@@ -51,6 +56,14 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
     LegalizeOps({name: rule_for(rule) for name, rule in rules.items()}, others).apply(new_context(), module)
     for func in relax_functions(module):
         remove_dead_bindings(func)
+
+
+def _reshaped(builder: Any, value: SSAValue, op: Operator) -> SSAValue:
+    """A value in the shape of what an operator gives."""
+    wanted = op.results[0].type
+    if value.type == wanted or not isinstance(wanted, TensorType) or wanted.dims is None:
+        return value
+    return builder.emit(OPERATORS["relax.reshape"].make(value, relax.ShapeOp(wanted.dims).result))
 
 
 def _is_known(op: Operator) -> bool:

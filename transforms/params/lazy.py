@@ -11,7 +11,8 @@ from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.relax.types import erase_unbound
 from ...dialects.sym.expr import Var
-from ..functions.symbols import determined_variables, mentioned_in
+from ...ir.symbolic import definable_vars
+from ..functions.symbols import mentioned_in
 
 Load = Callable[[SSAValue, Operation], SSAValue]
 """`load(parameter, before)` makes bindings before an op; it gives what stands for the parameter from there on."""
@@ -29,13 +30,13 @@ class LazyLoader:
         self._load = load
         self._determined_by: dict[Var, SSAValue] = {}
         for param in params:
-            for v in determined_variables([param.type]):
+            for v in definable_vars([param.type]):
                 self._determined_by.setdefault(v, param)
 
     def run(self) -> None:
         """Replace the parameters, in place; nothing uses them afterwards."""
         others = [p.type for p in self._func.params if p not in self._params]
-        known = set(determined_variables(others))
+        known = set(definable_vars(others))
         self._func.ret_type = erase_unbound(self._func.ret_type, known)
         self._block(self._func.body.block, {}, known)
 
@@ -47,7 +48,7 @@ class LazyLoader:
             if op.regions:
                 self._regions(op, loaded, known)
                 continue
-            given = determined_variables([op.results[0].type]) if isinstance(op, relax.MatchCastOp) else []
+            given = definable_vars([op.results[0].type]) if isinstance(op, relax.MatchCastOp) else []
             for v in mentioned_in([op]):
                 if v not in known and v not in given and v in self._determined_by:
                     self._loaded(self._determined_by[v], op, loaded, known)
@@ -61,7 +62,7 @@ class LazyLoader:
 
     def _loaded(self, param: SSAValue, op: Operation, loaded: dict[SSAValue, SSAValue], known: set[Var]) -> SSAValue:
         if param not in loaded:
-            own = determined_variables([param.type])
+            own = definable_vars([param.type])
             for v in relax.free_symbolic_vars([param.type]):
                 if v not in known and v not in own and v in self._determined_by:
                     self._loaded(self._determined_by[v], op, loaded, known)

@@ -15,10 +15,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars, tuple_type
 from ...dialects.sym.expr import Var
 from ...ir.functions import relax_functions
+from ...ir.symbolic import definable_vars
 from ...ir.transform import Pass
 from ...ir.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
-from ..functions.symbols import determined_variables, mentioned_variables
+from ..functions.symbols import mentioned_variables
 from ..fusion.naming import NameSupply, symbols
 from .bundle_model_params import bundle_params
 from .lifting import Liftable, ancestors, liftable
@@ -158,7 +159,7 @@ def _use(lifted: Liftable, numbers: Sequence[int]) -> None:
 def _undetermined(lifted: Liftable) -> list[Var]:
     """The symbolic variables that the parameters no longer determine, as the first function calls them."""
     params = [p.type for p in lifted.func.params]
-    determined = determined_variables(params)
+    determined = definable_vars(params)
     mentioned = [*free_symbolic_vars(params), *mentioned_variables(lifted.func)]
     here = [lifted.symbols.get(v) for v in dict.fromkeys(mentioned) if v not in determined]
     return [v for v in here if isinstance(v, Var)]

@@ -16,9 +16,10 @@ from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.substitute import SymbolSubstitution, is_removable
+from ...ir.symbolic import definable_vars
 from ...ir.verify import location_of
 from ..functions.private import bind_variables
-from ..functions.symbols import determined_variables, mentioned_in
+from ..functions.symbols import mentioned_in
 
 _NOT_LIFTED = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp, relax.ClosureOp)
 
@@ -89,7 +90,7 @@ def liftable(functions: Sequence[relax.FuncOp], weights: Sequence[Sequence[SSAVa
                 found=", ".join(map(str, types)),
                 hint="functions with a shared transformation have the same parameters after the first num_input",
             )
-        known = {v: symbols[v] for v in determined_variables(types)}
+        known = {v: symbols[v] for v in definable_vars(types)}
         found.append(_number(Liftable(func, list(own), known), numbering))
     common = set(found[0].value)
     for each in found:

@@ -76,13 +76,13 @@ def verify_well_formed(obj: Any, assert_mode: bool = True) -> bool:
 
 def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:
     """Whether two expressions are the same over the same variables."""
-    return same_tree(lhs.value, rhs.value)
+    return same_tree(lhs.ssa, rhs.ssa)
 
 
 def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
     """What a statement uses that is defined neither in it nor in `defs`, in order of use: variables and buffers."""
     op = _op(node)
-    known = {d.ssa if isinstance(d, Buffer) else d.value for d in defs}
+    known = {d.ssa for d in defs}
     found: dict[SSAValue, None] = {}
     for inner in op.walk():
         for value in inner.operands:

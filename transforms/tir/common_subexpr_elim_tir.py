@@ -18,7 +18,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of, set_name
 from ...ir.transform import Pass
-from .walk import functions, integer_type, remove_dead
+from .walk import functions, inserter, integer_type, remove_dead
 
 _ELIGIBLE = (tir.AddOp, tir.SubOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.DivOp, tir.TruncModOp)
@@ -52,11 +52,15 @@ class _Eliminator:
         self.func = func
         self.found: dict[_Key, _Expression] = {}
         self._keys: dict[SSAValue, tuple[_Key, int] | None] = {}
+        self._headers: set[Operation] = set()
 
     def run(self) -> None:
         """Count all uses, then name what has several, smaller expressions first."""
+        for block in self.func.walk():
+            if isinstance(block, tir.BlockOp):
+                self._headers.update(_own_header(block))
         for op in self.func.walk():
-            for operand in op.operands:
+            for operand in op.operands if op not in self._headers else ():
                 self._use(operand, op)
         repeated = [e for e in self.found.values() if len(e.parents) > 1]
         for number, expression in enumerate(sorted(repeated, key=lambda e: e.size), 1):
@@ -112,8 +116,49 @@ class _Eliminator:
         body.insert_op_before(let, anchor)
         for other in expression.values:
             for use in list(other.uses):
-                if use.operation is not let:
+                if use.operation is not let and use.operation not in self._headers:
                     use.operation.operands[use.index] = let.result
+
+
+def _own_header(block: tir.BlockOp) -> set[Operation]:
+    """Give the regions of a block, first in its body, and its init index arithmetic of their own: names come after.
+
+    The operations of both.
+    """
+    body = block.body.block
+    header: set[Operation] = set()
+    regions = [op for op in body.ops if isinstance(op, tir.RegionOp)]
+    for region in regions:
+        region.detach()
+    for region in reversed(regions):
+        first = body.first_op
+        if first is None:
+            body.add_op(region)
+        else:
+            body.insert_op_before(region, first)
+    init = block.init
+    ops: list[Operation] = [*regions, *(() if init is None else init.walk())]
+    for op in ops:
+        _own_operands(op, body, header)
+        header.add(op)
+    return header
+
+
+def _own_operands(op: Operation, body: Block, made: set[Operation]) -> None:
+    """Copies in front of an operation of what computes its operands in `body`."""
+    insert = inserter(op)
+
+    def copy(value: SSAValue) -> SSAValue:
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not body or isinstance(value.type, tir.BufferType):
+            return value
+        new = owner.clone({o: copy(o) for o in owner.operands})
+        insert(new)
+        made.add(new)
+        return new.results[0]
+
+    for position, operand in enumerate(op.operands):
+        op.operands[position] = copy(operand)
 
 
 def _is_safe_divisor(value: SSAValue) -> bool:

@@ -27,6 +27,7 @@ from ...ir.affine import Materializer, expr_of
 from ...ir.regions import Interval, relaxed
 from ...ir.substitute import set_type
 from ...ir.transform import Pass
+from .storage_alignment import align_strides
 from .walk import bind_loop, bound_expr, functions, inserter, remove_dead
 
 _Access = tir.LoadOp | tir.StoreOp | tir.MatchBufferOp | tir.RegionOp
@@ -37,16 +38,17 @@ class CompactBufferAllocation(Pass):
     """Shrink `tir.alloc_buffer` to what is accessed, and count the indices from where that begins.
 
     Buffers with strides or an offset, buffers whose address is taken and those that are accessed by vectors stay, and
-    so do those of the storage scope `keep`: the default schedule pads its tiles to whole registers on purpose.
+    so do those that are padded on purpose, as the default schedule does with its tiles. Where a block asks for it
+    (`buffer_dim_align`, which `storage_align` writes), the buffer gets strides.
     """
 
     name = "compact-buffer-allocation"
-    keep: str = "local"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
             allocs = [inner for inner in list(func.walk()) if isinstance(inner, tir.AllocBufferOp)]
-            changed = [_compact(alloc) for alloc in allocs if alloc.result.type.scope.data != self.keep]
+            changed = [_compact(alloc) for alloc in allocs if not alloc.padded]
+            align_strides(func)
             if any(changed):
                 remove_dead(func)
 

@@ -4,76 +4,155 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import FloatAttr, VectorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
+from ...ir.substitute import set_type
+from .storage_legalize import like
 from .walk import erase_with_tree, inserter, remove_dead
 
 _COMPUTED = (*tir.BINARY.values(), tir.SelectOp, tir.CallIntrinOp)
+_FOLLOWS = (tir.LetOp, tir.BroadcastOp, tir.ShuffleOp)
+"""What is of the type of its operands."""
+_ACCESSES = (tir.LoadOp, tir.StoreOp, tir.ReadsOp, tir.WritesOp)
 
 
 def legalize(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool], wide: Attribute) -> None:
     """Compute in `wide` what the function computes in types for which `is_narrow` holds.
 
     Operands are converted, and results are converted back where they are stored: what is computed of what was computed
-    stays in the wide type, as in TVM.
+    stays in the wide type, and so do names for it and the function's own buffers, as in TVM.
     """
-    found = False
-    for op in list(func.walk()):
-        if isinstance(op, _COMPUTED) and any(is_narrow(scalar_of(v.type)) for v in (*op.operands, *op.results)):
-            _compute_wide(op, is_narrow, wide)
-            found = True
-        elif isinstance(op, tir.CastOp):
-            _skip_conversion(op, is_narrow)
-    if found:
+    if any(is_narrow(scalar_of(v.type)) for op in func.walk() for v in op.results) or _buffers(func, is_narrow):
+        _Legalizer(is_narrow, wide).function(func)
         remove_dead(func)
 
 
-def _like(dtype: Attribute, t: Attribute) -> Attribute:
-    return dtype if lanes_of(t) == 1 else VectorType(dtype, [lanes_of(t)])
+def _buffers(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool]) -> list[tir.AllocBufferOp]:
+    """The function's own buffers of a narrow type, of which nothing takes the address."""
+    allocs = [op for op in func.walk() if isinstance(op, tir.AllocBufferOp) and is_narrow(op.result.type.dtype)]
+    return [op for op in allocs if all(_is_access(use.operation) for use in op.result.uses)]
 
 
-def _compute_wide(op: Operation, is_narrow: Callable[[Attribute], bool], wide: Attribute) -> None:
-    insert = inserter(op)
-    operands = [_widened(v, wide, insert) if is_narrow(scalar_of(v.type)) else v for v in op.operands]
-    (result,) = op.results
-    narrow = result.type if is_narrow(scalar_of(result.type)) else None
-    new = type(op).create(
-        operands=operands,
-        result_types=[result.type if narrow is None else _like(wide, narrow)],
-        properties=dict(op.properties),
-    )
-    insert(new)
-    value = new.results[0]
-    if narrow is not None:
-        insert(back := tir.CastOp(value, narrow))
-        value = back.result
-    set_name(value, name_of(result))
-    result.replace_all_uses_with(value)
-    erase_with_tree(op)
+def _is_access(op: Operation) -> bool:
+    if isinstance(op, tir.MatchBufferOp):
+        return all(_is_access(use.operation) for use in op.result.uses)
+    return isinstance(op, _ACCESSES)
 
 
-def _widened(value: SSAValue, wide: Attribute, insert: Callable[[Operation], None]) -> SSAValue:
-    """A value in the wide type: what was converted to the narrow one before, a constant, or a conversion."""
-    owner = value.owner
-    if isinstance(owner, tir.ConstOp) and isinstance(owner.value, FloatAttr):
-        insert(constant := tir.ConstOp(owner.value.value.data, wide))
-        return constant.result
-    wanted = _like(wide, value.type)
-    if isinstance(owner, tir.CastOp) and owner.value.type == wanted:
-        return owner.value
-    insert(cast := tir.CastOp(value, wanted))
-    return cast.result
+class _Legalizer:
+    def __init__(self, is_narrow: Callable[[Attribute], bool], wide: Attribute):
+        self.is_narrow = is_narrow
+        self.wide = wide
 
+    def function(self, func: tir.FuncOp) -> None:
+        for alloc in _buffers(func, self.is_narrow):
+            self._widen_buffer(alloc.result)
+        for op in list(func.walk()):
+            if op.parent is not None:
+                self._operation(op)
 
-def _skip_conversion(op: tir.CastOp, is_narrow: Callable[[Attribute], bool]) -> None:
-    """`wide -> narrow -> wide` is nothing."""
-    source = op.value.owner
-    if not isinstance(source, tir.CastOp) or source.value.type != op.result.type:
-        return
-    if is_narrow(scalar_of(op.value.type)):
-        op.result.replace_all_uses_with(source.value)
+    def _operation(self, op: Operation) -> None:
+        """Operands are visited before; `tir.if_then_else` is when its sides are, at the first `tir.yield`."""
+        if isinstance(op, _COMPUTED):
+            if any(self._is_narrow(v) for v in (*op.operands, *op.results)):
+                self._compute_wide(op)
+        elif isinstance(op, _FOLLOWS):
+            if any(self._was_wide(v) for v in op.operands):
+                self._compute_wide(op)
+        elif isinstance(op, tir.CastOp):
+            self._skip_conversion(op)
+        elif isinstance(op, tir.YieldOp):
+            self._yield(op)
+
+    def _is_narrow(self, value: SSAValue) -> bool:
+        return self.is_narrow(scalar_of(value.type))
+
+    def _was_wide(self, value: SSAValue) -> bool:
+        """Whether a narrow value is a wide one, converted."""
+        owner = value.owner
+        return self._is_narrow(value) and isinstance(owner, tir.CastOp) and scalar_of(owner.value.type) == self.wide
+
+    def _compute_wide(self, op: Operation) -> None:
+        insert = inserter(op)
+        (result,) = op.results
+        new = type(op).create(
+            operands=[self._widened(v, insert) if self._is_narrow(v) else v for v in op.operands],
+            result_types=[like(self.wide, result.type) if self._is_narrow(result) else result.type],
+            properties=dict(op.properties),
+        )
+        insert(new)
+        self._replace(result, new.results[0], insert)
         erase_with_tree(op)
+
+    def _replace(self, old: SSAValue, new: SSAValue, insert: Callable[[Operation], None]) -> None:
+        """Use a new value, converted to the type of the old one, in place of that."""
+        set_name(new, name_of(old))
+        if new.type != old.type:
+            insert(back := tir.CastOp(new, old.type))
+            new = back.result
+        old.replace_all_uses_with(new)
+
+    def _widened(self, value: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
+        """A value in the wide type: what was converted to the narrow one before, a constant, or a conversion."""
+        owner = value.owner
+        if isinstance(owner, tir.ConstOp) and isinstance(owner.value, FloatAttr):
+            insert(constant := tir.ConstOp(owner.value.value.data, self.wide))
+            return constant.result
+        if isinstance(owner, tir.BroadcastOp) and isinstance(owner.value.owner, tir.ConstOp):
+            insert(lanes := tir.BroadcastOp(self._widened(owner.value, insert), lanes_of(value.type)))
+            return lanes.result
+        wanted = like(self.wide, value.type)
+        if isinstance(owner, tir.CastOp) and owner.value.type == wanted:
+            return owner.value
+        insert(cast := tir.CastOp(value, wanted))
+        return cast.result
+
+    def _skip_conversion(self, op: tir.CastOp) -> None:
+        """`wide -> narrow -> wide` is nothing."""
+        source = op.value.owner
+        if isinstance(source, tir.CastOp) and source.value.type == op.result.type and self._is_narrow(op.value):
+            op.result.replace_all_uses_with(source.value)
+            erase_with_tree(op)
+
+    def _yield(self, op: tir.YieldOp) -> None:
+        """A side of an expression, computed wide; the expression is wide when its last side is."""
+        parent = op.parent_op()
+        if not isinstance(parent, tir.IfThenElseOp | tir.LetInOp) or not self._is_narrow(op.value):
+            return
+        op.operands[0] = self._widened(op.value, inserter(op))
+        if op.parent is not parent.regions[-1].block:
+            return
+        result = parent.results[0]
+        back = tir.CastOp(parent.results[0], result.type)
+        set_type(result, like(self.wide, result.type))
+        result.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+        block = parent.parent
+        assert block is not None
+        block.insert_op_after(back, parent)
+
+    def _widen_buffer(self, buffer: SSAValue) -> None:
+        t = buffer.type
+        assert isinstance(t, tir.BufferType)
+        fields = (t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
+        set_type(buffer, tir.BufferType(t.shape, self.wide, *fields))
+        for use in list(buffer.uses):
+            op = use.operation
+            if isinstance(op, tir.MatchBufferOp):
+                self._widen_buffer(op.result)
+            elif isinstance(op, tir.StoreOp):
+                op.operands[0] = self._widened(op.value, inserter(op))
+            elif isinstance(op, tir.LoadOp):
+                self._widen_load(op)
+
+    def _widen_load(self, op: tir.LoadOp) -> None:
+        narrow = op.result.type
+        set_type(op.result, like(self.wide, narrow))
+        back = tir.CastOp(op.result, narrow)
+        op.result.replace_uses_with_if(back.result, lambda use: use.operation is not back)
+        block = op.parent
+        assert isinstance(block, Block)
+        block.insert_op_after(back, op)

@@ -23,6 +23,7 @@ from ...dialects.tir import BufferType
 from ...ir.affine import Materializer, expr_of
 from ...ir.tir_calls import note_call_sizes
 from ...ir.transform import Pass
+from ...ir.verify import location_of
 from .walk import erase_with_tree, functions, inserter, integer_type, remove_dead
 
 
@@ -65,7 +66,7 @@ def _size(t: BufferType) -> SymExpr:
     strides = t.explicit_strides
     if strides is None:
         return product(t.dims)
-    last: SymExpr = Const(1, i64)
+    last: SymExpr = Const(1, t.dims[0].dtype if t.dims else i64)
     for extent, stride in zip(t.dims, strides, strict=True):
         last = add(last, mul(add(extent, -1), stride))
     return last
@@ -120,9 +121,15 @@ def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
     elif isinstance(owner, tir.AllocBufferOp):
         new = tir.AllocBufferOp(t.with_shape([add(_size(t), t.elem_offset or 0)]))
     else:
-        raise UnsupportedError(f"a buffer made by '{buffer.owner}' cannot be flattened")
+        raise _refused(buffer, cast(Operation, owner))
     cast(Block, owner.parent).insert_op_before(new, owner)
     return new.results[0]
+
+
+def _refused(buffer: SSAValue, owner: Operation) -> UnsupportedError:
+    found = f"{name_of(buffer)}, made by {owner.name}"
+    hint = "run lower-match-buffer before" if isinstance(owner, tir.MatchBufferOp) else None
+    return UnsupportedError("this buffer cannot be flattened", location=location_of(owner), found=found, hint=hint)
 
 
 def _rewrite(access: Operation, flat: SSAValue, t: BufferType, is_parameter: bool) -> None:

@@ -13,8 +13,8 @@ from ...dialects import tir
 from ...dialects.names import name_of
 from ...ir.transform import Pass
 from ...ir.verify import location_of
-from .narrow_index import is_wide, narrow_operation, values_of
-from .walk import erase_with_tree, functions
+from .narrow_index import is_wide, narrow_operation
+from .walk import erase_with_tree, functions, values_of
 
 
 @dataclass(frozen=True)

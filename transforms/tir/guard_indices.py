@@ -44,6 +44,7 @@ _DATA = (
     tir.LoadOp,
     tir.IfThenElseOp,
     tir.LetInOp,
+    tir.ReduceOp,
     tir.CallExternOp,
     tir.CallPureExternOp,
     tir.CallOp,

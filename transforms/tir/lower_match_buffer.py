@@ -106,6 +106,8 @@ def _plus(start: SSAValue, index: SSAValue, insert: Callable[[Operation], None])
         base, stride = _plus(start, ramp.base, insert), _converted(ramp.stride, start, insert)
         insert(moved := tir.RampOp(base, stride, lanes_of(index.type)))
         return moved.result
+    if isinstance(index.owner, tir.ConstOp) and index.owner.py_value == 0:
+        return start
     lanes = lanes_of(index.type)
     index = _converted(index, start, insert)
     if lanes > 1:

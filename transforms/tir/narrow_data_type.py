@@ -17,8 +17,8 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...ir.affine import expr_of
 from ...ir.transform import Pass
-from .narrow_index import narrow_operation, values_of, wide
-from .walk import bind_loop, erase_with_tree, functions
+from .narrow_index import narrow_operation, wide
+from .walk import bind_loop, erase_with_tree, functions, values_of
 
 _ARITHMETIC = (*tir.BINARY.values(), tir.ConstOp, tir.CastOp, tir.SelectOp, tir.LetOp, ValueOp)
 _USERS = (*_ARITHMETIC, tir.LoadOp, tir.ForOp, tir.IfOp, tir.EvaluateOp, tir.IfThenElseOp)

@@ -13,16 +13,12 @@ from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i32, i64, product
 from ...ir.substitute import set_type
+from .walk import values_of
 
 
 def is_wide(t: Attribute) -> bool:
     """Whether a type is int64, or a vector of it."""
     return scalar_of(t) == i64
-
-
-def values_of(op: Operation) -> list[SSAValue]:
-    """What an operation defines."""
-    return [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
 
 
 def wide(values: Iterable[SSAValue]) -> list[SSAValue]:

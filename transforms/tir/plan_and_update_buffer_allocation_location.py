@@ -12,6 +12,8 @@ stays outside of the loop.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,10 +23,11 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var
+from ...ir.affine import expr_of
 from ...ir.regions import Accessed, accessed, infer_regions
 from ...ir.transform import Pass
-from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, remove_dead
+from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, inserter, remove_dead
 
 _CARRYING = (tir.IterKind.SCAN, tir.IterKind.OPAQUE)
 _ABOVE: dict[str, tuple[str, ...]] = {
@@ -84,20 +87,10 @@ class _Planner:
             return True
         if loop not in self._accessed:
             self._accessed[loop] = accessed(loop.body.block)
-        read, written = (found.get(buffer) for found in self._accessed[loop])
-        accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
-        if written is None or (accesses and isinstance(accesses[0], tir.LoadOp)):
-            return True
-        if any(_is_conditional(op, loop) for op in accesses if isinstance(op, tir.StoreOp)):
-            return True
-        analyzer = _bounds_around(loop.body.block)
-        extents = cast(tir.BufferType, buffer.type).dims
-        for r, w, extent in zip(read or (), written, extents, strict=False):
-            if r is None or any(_is_data_of(v, loop) for v in (*r[0].free_vars(), *r[1].free_vars())):
-                r = (Const(0, extent.dtype), extent - 1)
-            if w is not None and not _covers(analyzer, w, r):
-                return True
-        return _is_carried_by_iterators(accesses, loop)
+        if buffer in self._accessed[loop][1]:
+            return _hands_on(loop, buffer, self._accessed[loop])
+        with _completed(loop) as copy:  # blocks inside keep the buffer to themselves
+            return _hands_on(copy, buffer, accessed(copy.body.block))
 
     def _move(self, alloc: tir.AllocBufferOp, target: tir.ForOp | tir.BlockOp) -> None:
         block = self._block_in(target) if isinstance(target, tir.ForOp) else target
@@ -126,6 +119,40 @@ class _Planner:
             self._made[loop] = tir.BlockOp("", [], Region(new))
             old.add_op(self._made[loop])
         return self._made[loop]
+
+
+def _hands_on(loop: tir.ForOp, buffer: SSAValue, found: tuple[Accessed, Accessed]) -> bool:
+    """Whether an iteration may read what an earlier one has written; `found` is what one iteration accesses."""
+    read, written = (each.get(buffer) for each in found)
+    accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
+    if written is None or (accesses and isinstance(accesses[0], tir.LoadOp)):
+        return True
+    if any(_is_conditional(op, loop) for op in accesses if isinstance(op, tir.StoreOp)):
+        return True
+    analyzer = _bounds_around(loop.body.block)
+    extents = cast(tir.BufferType, buffer.type).dims
+    for r, w, extent in zip(read or (), written, extents, strict=False):
+        whole = Const(0, extent.dtype), extent - 1
+        if r is None or any(_is_data_of(v, loop) for v in (*r[0].free_vars(), *r[1].free_vars())):
+            r = whole
+        if w is not None and not _covers(analyzer, w, r) and not _covers(analyzer, w, whole):
+            return True
+    return _is_carried_by_iterators(accesses, loop)
+
+
+@contextmanager
+def _completed(loop: tir.ForOp) -> Generator[tir.ForOp]:
+    """A copy of a loop, in its place for a while, whose blocks say of all buffers what they access."""
+    copy = loop.clone()
+    inserter(loop)(copy)
+    for block in blocks_inside_out(copy):
+        for region in (*block.reads, *block.writes):
+            erase_with_tree(region)
+        infer_regions(block)
+    try:
+        yield copy
+    finally:
+        erase_with_tree(copy)
 
 
 def _scope(buffer: SSAValue) -> str:
@@ -171,8 +198,12 @@ def _depends(value: SSAValue, variable: SSAValue) -> bool:
     return False
 
 
-def _is_conditional(store: Operation, loop: tir.ForOp) -> bool:
-    """Whether it depends on the loop variable if a store runs: a branch, or an init of a reduction over the loop."""
+def _is_conditional(store: tir.StoreOp, loop: tir.ForOp) -> bool:
+    """Whether it depends on the loop variable if a store runs.
+
+    Such are branches, predicates, and the init of a reduction over the loop; but a predicate that keeps the store
+    inside of the buffer leaves nothing out.
+    """
     op = store.parent_op()
     while op is not None and op is not loop:
         parent = op.parent_op()
@@ -181,10 +212,38 @@ def _is_conditional(store: Operation, loop: tir.ForOp) -> bool:
             conditions = [op.cond]
         elif isinstance(op, tir.InitOp) and isinstance(parent, tir.BlockOp):
             conditions = [b for b, k in zip(parent.bindings, parent.kinds, strict=True) if k is tir.IterKind.REDUCE]
+        elif isinstance(op, tir.BlockOp) and op.predicate is not None and not _keeps_inside(op, store):
+            conditions = [op.predicate]
         if any(_depends(c, loop.loop_var) for c in conditions):
             return True
         op = parent
     return False
+
+
+def _keeps_inside(block: tir.BlockOp, store: tir.StoreOp) -> bool:
+    """Whether the predicate of a block says only that indices of a store are less than the buffer's extents."""
+    values: dict[Var, SymExpr] = {}
+    op = store.parent_op()
+    while op is not None and op is not block.parent_op():
+        if isinstance(op, tir.BlockOp):
+            for var, binding in zip(op.iter_vars, op.bindings, strict=True):
+                values[Var(var, cast(IntegerType, var.type))] = expr_of(binding)
+        op = op.parent_op()
+    inside: set[SymExpr] = set()
+    for index, extent in zip(store.indices, cast(tir.BufferType, store.buffer.type).dims, strict=True):
+        if isinstance(index.type, IntegerType):
+            known = expr_of(index)
+            for _ in values:  # an iterator of a block inside may be bound to one of a block outside
+                known = known.substitute(values)
+            inside.add(OPS["lt"](known, extent))
+    parts = [expr_of(cast(SSAValue, block.predicate))]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Op) and part.kind == "and":
+            parts.extend(part.args)
+        elif part not in inside:
+            return False
+    return True
 
 
 def _is_carried_by_iterators(accesses: list[tir.LoadOp | tir.StoreOp], loop: tir.ForOp) -> bool:

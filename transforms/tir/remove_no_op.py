@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...ir.prim_expr import same_tree
 from ...ir.transform import Pass
-from .walk import bound_expr, erase_with_tree, functions, inserter, remove_dead
+from .walk import bound_expr, erase_with_tree, functions, inserter, is_empty, is_pure, remove_dead
 
 
 @dataclass(frozen=True)
@@ -32,25 +31,30 @@ class RemoveNoOp(Pass):
                     continue
                 if _is_no_op(inner):
                     erase_with_tree(inner)
-                elif isinstance(inner, tir.IfOp) and _is_empty(inner.then_region):
+                elif isinstance(inner, tir.IfOp) and is_empty(inner.then_region):
                     _turn_around(inner)
             remove_dead(func)
 
 
 def _is_no_op(op: Operation) -> bool:
     if isinstance(op, tir.ForOp):
-        return bound_expr(op.extent).constant == 0 or _is_empty(op.body)
+        return bound_expr(op.extent).constant == 0 or is_empty(op.body)
     if isinstance(op, tir.IfOp):
-        return _is_empty(op.then_region) and _is_empty(op.else_region)
+        return is_empty(op.then_region) and is_empty(op.else_region)
     if isinstance(op, tir.AttrOp):
-        return _is_empty(op.body)
+        return is_empty(op.body)
     if isinstance(op, tir.EvaluateOp):
-        return _is_pure(op.value.owner)
+        return is_pure(op.value.owner) and not _promises(op.value.owner)
     if isinstance(op, tir.LetOp):
-        return op.result.first_use is None and _is_pure(op.value.owner)
+        return op.result.first_use is None and is_pure(op.value.owner)
     if isinstance(op, tir.StoreOp):
         return _keeps_what_is_there(op) or _is_never_read(op)
     return isinstance(op, tir.AllocBufferOp) and op.result.first_use is None
+
+
+def _promises(owner: Operation | Block) -> bool:
+    """`T.assume(…)`, which other passes want to know: `remove-assume` removes it."""
+    return isinstance(owner, tir.CallExpr) and owner.func.data == "assume"
 
 
 def _turn_around(branch: tir.IfOp) -> None:
@@ -63,15 +67,6 @@ def _turn_around(branch: tir.IfOp) -> None:
     erase_with_tree(branch)
 
 
-def _is_empty(region: Region) -> bool:
-    """Whether only expressions stand in a region."""
-    return region.first_block is None or all(_is_pure(op) for op in region.block.ops)
-
-
-def _is_pure(owner: Operation | Block) -> bool:
-    return isinstance(owner, Block | tir.LoadOp) or is_side_effect_free(owner)
-
-
 def _keeps_what_is_there(op: tir.StoreOp) -> bool:
     """`A[i] = A[i]`, where nothing is stored between the two."""
     source = op.value.owner
@@ -79,7 +74,7 @@ def _keeps_what_is_there(op: tir.StoreOp) -> bool:
         return False
     between = source.next_op
     while between is not None and between is not op:
-        if not _is_pure(between):
+        if not is_pure(between):
             return False
         between = between.next_op
     return all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True))

@@ -4,30 +4,32 @@
       if %i < 8 {store %x, %A[(%i * 4 + 3) floordiv 4]}     ->     for %i to 8 {store %x, %A[%i]}
     }
 
-Inside of a branch what its condition says of a variable is known, too.
+Inside of a branch, and of a block with a predicate, what the condition says is known, too, and so is what was asserted
+or promised (`T.assume`) before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.analyzer import Analyzer, Interval
-from ...dialects.sym.expr import Const, Op, SymExpr, Var, add, i1, i32, i64, mul
+from ...dialects.names import name_of
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, i32, i64, logical_not, product
 from ...ir.affine import Materializer, expr_of
 from ...ir.prim_expr import same_tree
 from ...ir.transform import Pass
-from .walk import bind_loop, erase_with_tree, functions, inline_before, integer_type, remove_dead
+from .walk import bind_loop, erase_with_tree, functions, inline_before, inserter, integer_type, remove_dead, take_side
 
 _INDEX_TYPES = (i1, i32, i64)
 """What is computed in other types may wrap around."""
-_FLIPPED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
+_FLOORED = {"truncdiv": "floordiv", "truncmod": "floormod"}
 
 
 @dataclass(frozen=True)
@@ -37,35 +39,41 @@ class Simplify(Pass):
     name = "simplify"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in functions(op):
-            _Simplifier().block(func.body.block)
+        for func in filter(self.wants, functions(op)):
+            _Simplifier(func).block(func.body.block)
             remove_dead(func)
+
+    def wants(self, func: tir.FuncOp) -> bool:
+        """Whether a function is simplified."""
+        return True
 
 
 class _Simplifier:
-    def __init__(self) -> None:
+    def __init__(self, func: tir.FuncOp) -> None:
         self.analyzer = Analyzer()
+        for param in func.params:  # an integer parameter is the symbolic variable of its name, of extents
+            if isinstance(param.type, IntegerType) and param.type != i1 and (name := name_of(param)) is not None:
+                self.analyzer.bind_value(Var(name, param.type), Var(param, param.type))
 
     def block(self, block: Block) -> None:
-        for op in list(block.ops):
-            self._operation(op)
+        """Simplify the operations of a block; what is learnt of its values is known to its end."""
+        with self.analyzer.scope():
+            for op in list(block.ops):
+                self._operation(op)
 
     def _operation(self, op: Operation) -> None:
-        if isinstance(op, tir.IfOp):
-            self._branch(op)
-        elif isinstance(op, tir.ForOp):
-            self._loop(op)
-        elif isinstance(op, tir.StoreOp):
-            self._store(op)
-        elif isinstance(op, tir.LoadOp | tir.LetOp | tir.EvaluateOp | tir.CallIntrinOp | tir.SelectOp | tir.RampOp):
-            self._operands(op)
-        elif op.regions:
-            self._operands(op)
-            for region in op.regions:
-                for block in region.blocks:
-                    self.block(block)
+        self._operands(op)
+        special = self._SPECIAL.get(type(op))
+        if special is not None:
+            special(self, op)
+            return
+        for region in op.regions:
+            for block in region.blocks:
+                self.block(block)
 
     def _operands(self, op: Operation) -> None:
+        if isinstance(op, tir.BinaryExpr | tir.NotOp):  # a part of an expression: simplified where that is used
+            return
         for position, value in enumerate(op.operands):
             new = self._simplified(value, op)
             if new is not value:
@@ -77,9 +85,10 @@ class _Simplifier:
         if dtype is None or not isinstance(value.owner, tir.BinaryExpr | tir.NotOp):
             return value
         given = expr_of(value)
-        if any(v.dtype not in _INDEX_TYPES for v in given.free_vars()):
+        if not _is_index(given):
             return value
-        found = self.analyzer.simplify(given)
+        known = self._decision(given)
+        found = self.analyzer.simplify(self._floored(given)) if known is None else Const(int(known), i1)
         block = Block()
         new = Materializer(block.add_op)(found, dtype)
         if same_tree(new, value) and _length(new) >= _length(value):
@@ -87,8 +96,37 @@ class _Simplifier:
         inline_before(block, user)
         return new
 
+    def _floored(self, e: SymExpr) -> SymExpr:
+        """The expression with the truncated divisions of what is not negative rounding down: of these more is known."""
+        if isinstance(e, Product):
+            return product([self._floored(a) for a in e.atoms], e.dtype)
+        if isinstance(e, Sum):
+            total: SymExpr = Const(e.offset, e.dtype)
+            for term, factor in e.terms:
+                total = total + self._floored(term) * factor
+            return total
+        if not isinstance(e, Op):
+            return e
+        args = [self._floored(a) for a in e.args]
+        kind = _FLOORED.get(e.kind, e.kind)
+        certain = kind == e.kind or (self.analyzer.bounds(args[0]).low >= 0 and self.analyzer.bounds(args[1]).low > 0)
+        return OPS[kind if certain else e.kind](*args)
+
+    def _decision(self, condition: SymExpr) -> bool | None:
+        """Whether a condition holds for certain, or does not; None where that is not known."""
+        if condition.dtype != i1 or not _is_index(condition):
+            return None
+        if condition.constant is not None:
+            return bool(condition.constant)
+        if self.analyzer.can_prove(condition):
+            return True
+        return False if self.analyzer.can_prove(logical_not(condition)) else None
+
+    def _learn(self, condition: SymExpr) -> None:
+        if _is_index(condition):
+            self.analyzer.assume(condition)
+
     def _store(self, op: tir.StoreOp) -> None:
-        self._operands(op)
         source = op.value.owner
         if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or source.next_op is not op:
             return
@@ -96,79 +134,66 @@ class _Simplifier:
             erase_with_tree(op)
 
     def _loop(self, op: tir.ForOp) -> None:
-        self._operands(op)
         bind_loop(self.analyzer, op)
         self.block(op.body.block)
 
-    def _branch(self, op: tir.IfOp) -> None:
-        self._operands(op)
+    def _tir_block(self, op: tir.BlockOp) -> None:
+        for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
+            self.analyzer.bind_range(Var(var, cast(IntegerType, var.type)), first, extent)
+        with self.analyzer.scope():
+            if op.predicate is not None:
+                self._learn(expr_of(op.predicate))
+            self.block(op.body.block)
+
+    def _branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
         condition = expr_of(op.cond)
-        known = self.analyzer.simplify(condition).constant
-        if known is not None:
-            self._decided(op, bool(known))
-            return
+        known = self._decision(condition)
         for region, holds in ((op.then_region, True), (op.else_region, False)):
-            with self._assuming(condition, holds):
-                if region.first_block is not None:
+            if region.first_block is not None and known in (None, holds):
+                with self.analyzer.scope():
+                    self._learn(condition if holds else logical_not(condition))
                     self.block(region.block)
+        if known is not None:
+            take_side(op, known)
 
-    def _decided(self, op: tir.IfOp, holds: bool) -> None:
-        region = op.then_region if holds else op.else_region
-        if region.first_block is not None:
-            self.block(region.block)
-            inline_before(region.block, op)
-        erase_with_tree(op)
+    def _select(self, op: tir.SelectOp) -> None:
+        known = self._decision(expr_of(op.cond)) if op.cond.type == i1 else None
+        if known is not None:
+            op.result.replace_all_uses_with(op.true_value if known else op.false_value)
 
-    @contextmanager
-    def _assuming(self, condition: SymExpr, holds: bool) -> Generator[None]:
-        """Know meanwhile what a condition, or its opposite, says of single variables."""
-        outer = self.analyzer
-        inner = self.analyzer = outer.copy()
-        for var, limits in _limits(condition, holds, outer):
-            inner.bind(var, limits.low, limits.high)
-        try:
-            yield
-        finally:
-            self.analyzer = outer
+    def _conversion(self, op: tir.CastOp) -> None:
+        """A number converted to a type that holds it is one."""
+        source, t = op.value.owner, op.result.type
+        if isinstance(source, tir.ConstOp) and t in (f32, f64) and isinstance(op.value.type, IntegerType):
+            inserter(op)(known := tir.ConstOp(float(source.py_value), t))
+            op.result.replace_all_uses_with(known.result)
+
+    def _assertion(self, op: tir.AssertOp) -> None:
+        self._learn(expr_of(op.cond))
+
+    def _evaluate(self, op: tir.EvaluateOp) -> None:
+        """What is promised holds from here on; a constant has no effect."""
+        source = op.value.owner
+        if isinstance(source, tir.CallExpr) and source.func.data == "assume":
+            self._learn(expr_of(source.call_args[0]))
+        elif isinstance(source, tir.ConstOp):
+            erase_with_tree(op)
+
+    _SPECIAL: ClassVar[dict[type[Operation], Callable[[_Simplifier, Any], None]]] = {
+        tir.StoreOp: _store,
+        tir.ForOp: _loop,
+        tir.BlockOp: _tir_block,
+        tir.IfOp: _branch,
+        tir.IfThenElseOp: _branch,
+        tir.SelectOp: _select,
+        tir.CastOp: _conversion,
+        tir.AssertOp: _assertion,
+        tir.EvaluateOp: _evaluate,
+    }
 
 
-def _limits(condition: SymExpr, holds: bool, analyzer: Analyzer) -> Iterator[tuple[Var, Interval]]:
-    """Ranges of variables that follow from a condition of the form `variable < constant`, or several of them."""
-    if not isinstance(condition, Op):
-        return
-    if condition.kind == "not":
-        yield from _limits(condition.args[0], not holds, analyzer)
-    elif condition.kind == ("and" if holds else "or"):
-        for part in condition.args:
-            yield from _limits(part, holds, analyzer)
-    elif condition.kind in _FLIPPED:
-        kind = condition.kind if holds else _FLIPPED[condition.kind]
-        found = _limit(kind, condition.args[0] - condition.args[1], analyzer)
-        if found is not None:
-            yield found
-
-
-def _limit(kind: str, difference: SymExpr, analyzer: Analyzer) -> tuple[Var, Interval] | None:
-    """What `difference <kind> 0` says, where the difference is a multiple of one variable and a constant."""
-    variables = difference.free_vars()
-    if len(variables) != 1 or variables[0].dtype == i1:
-        return None
-    (var,) = variables
-    one = Const(1, var.dtype)
-    factor = (difference.substitute({var: add(var, one)}) - difference).constant
-    offset = None if factor is None else (difference - mul(var, factor)).constant
-    if not factor or offset is None:
-        return None
-    known = analyzer.bounds(var)
-    low, high = known.low, known.high
-    if factor < 0:
-        kind = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(kind, kind)
-        factor, offset = -factor, -offset
-    if kind in ("lt", "le", "eq"):
-        high = min(high, (-offset - (kind == "lt")) // factor)
-    if kind in ("gt", "ge", "eq"):
-        low = max(low, -((offset - (kind == "gt")) // factor))
-    return None if kind == "ne" else (var, Interval(low, high))
+def _is_index(e: SymExpr) -> bool:
+    return all(v.dtype in _INDEX_TYPES for v in e.free_vars())
 
 
 def _length(value: SSAValue) -> int:

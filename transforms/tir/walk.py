@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
@@ -19,6 +19,11 @@ from ...ir.affine import expr_of
 def functions(module: ModuleOp) -> list[tir.FuncOp]:
     """The tir functions of a module."""
     return [op for op in module.body.block.ops if isinstance(op, tir.FuncOp)]
+
+
+def is_scheduled(func: tir.FuncOp) -> bool:
+    """Whether a schedule was given to a function, which the default schedule then leaves alone."""
+    return func.func_attrs is not None and "tir.is_scheduled" in func.func_attrs.data
 
 
 def inline_before(source: Block, anchor: Operation) -> None:
@@ -39,7 +44,37 @@ def erase_with_tree(op: Operation) -> None:
 def _removable(op: Operation) -> bool:
     if any(r.first_use is not None for r in op.results) or not op.results:
         return False
-    return isinstance(op, tir.LoadOp | tir.AllocConstOp) or is_side_effect_free(op)
+    return isinstance(op, tir.AllocConstOp) or _only_reads(op)
+
+
+def _only_reads(op: Operation) -> bool:
+    """Whether an operation does nothing but read: a choice between elements, say."""
+    if isinstance(op, tir.LoadOp | tir.YieldOp) or is_side_effect_free(op):
+        return True
+    return isinstance(op, tir.IfThenElseOp) and all(_only_reads(i) for r in op.regions for b in r.blocks for i in b.ops)
+
+
+def is_pure(owner: Operation | Block) -> bool:
+    """Whether what computes a value has no effect; reading has none."""
+    return isinstance(owner, Block | tir.LoadOp) or is_side_effect_free(owner)
+
+
+def is_empty(region: Region) -> bool:
+    """Whether only expressions stand in a region."""
+    return region.first_block is None or all(is_pure(op) for op in region.block.ops)
+
+
+def take_side(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
+    """What one side of a branch does, or computes, in place of the branch."""
+    region = op.then_region if holds else op.else_region
+    block = region.first_block
+    if block is not None:
+        if isinstance(op, tir.IfThenElseOp):
+            end = cast(tir.YieldOp, block.last_op)
+            op.result.replace_all_uses_with(end.value)
+            erase_with_tree(end)
+        inline_before(block, op)
+    erase_with_tree(op)
 
 
 def remove_dead(root: Operation) -> None:
@@ -66,6 +101,11 @@ def inserter(anchor: Operation) -> Callable[[Operation], None]:
     return lambda op: block.insert_op_before(op, anchor)
 
 
+def values_of(op: Operation) -> list[SSAValue]:
+    """What an operation defines."""
+    return [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+
+
 def integer_type(value: SSAValue) -> IntegerType | None:
     """The type of an integer; None for other values."""
     t: Attribute = value.type
@@ -79,9 +119,8 @@ def bound_expr(bound: SymExpr | SSAValue) -> SymExpr:
 
 def bind_loop(analyzer: Analyzer, loop: tir.ForOp) -> None:
     """Tell the analyzer of which range the variable of a loop is."""
-    first, extent = bound_expr(loop.min), bound_expr(loop.extent)
     variable = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
-    analyzer.bind(variable, analyzer.bounds(first).low, analyzer.bounds(first + extent - 1).high)
+    analyzer.bind_range(variable, bound_expr(loop.min), bound_expr(loop.extent))
 
 
 def with_attr(func: tir.FuncOp, key: str, value: bool | int | str) -> None:

@@ -9,10 +9,10 @@ from .trees import BoostedTrees
 
 
 class BoostingModel(FeatureModel):
-    """Gradient boosted trees on the features of candidates."""
+    """Gradient boosted trees on the features of candidates, with numpy alone."""
 
-    def __init__(self, *, min_samples: int = 8, seed: int = 0, trees: BoostedTrees | None = None):
-        super().__init__(min_samples=min_samples, seed=seed)
+    def __init__(self, *, min_samples: int = 8, trees: BoostedTrees | None = None):
+        super().__init__(min_samples=min_samples)
         self.trees = trees or BoostedTrees()
 
     def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...diagnostics import unknown_name
+from ...diagnostics import UnsupportedError, unknown_name
 from ..context import TuneContext
 from ..types import MeasureCandidate, RunnerResult
 
@@ -21,7 +21,7 @@ class CostModel:
         """A model itself, a new one of a kind, or None for `none`.
 
         `default` and `boosting` learn with numpy alone, `xgb` with xgboost, `random` does not learn. Raises
-        `NameLookupError` for other kinds.
+        `NameLookupError` for other kinds, `UnsupportedError` for TVM's `mlp`.
         """
         from .boosting import BoostingModel
         from .random_model import RandomModel
@@ -32,6 +32,10 @@ class CostModel:
         if not isinstance(kind, str):
             return kind
         kinds = {"default": BoostingModel, "boosting": BoostingModel, "xgb": XGBModel, "random": RandomModel}
+        if kind == "mlp":
+            raise UnsupportedError(
+                "a cost model of kind 'mlp'", hint="boosting learns with numpy alone, xgb with xgboost"
+            )
         if kind not in kinds:
             raise unknown_name("cost model", kind, [*kinds, "none"])
         return kinds[kind](**options)

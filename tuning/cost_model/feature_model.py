@@ -11,12 +11,14 @@ import numpy as np
 
 from ...diagnostics import TiraxError
 from ..context import TuneContext
-from ..features import feature_count, features_of
+from ..features import ESTIMATE, feature_count, features_of
 from ..types import MeasureCandidate, RunnerResult
 from .cost_model import CostModel
 
 _WORST = 2.0**-8
 """The throughput of failures; slower ones than this are as bad."""
+_ESTIMATED = 0.5
+"""How much of the estimate is believed: candidates differ less than it says."""
 
 
 @dataclass
@@ -37,19 +39,20 @@ class _Samples:
 class FeatureModel(CostModel):
     """A model of the throughput relative to the task's best, learnt again from all measurements after each round.
 
-    Before there are `min_samples` measurements it guesses at random; `seed` makes that repeat.
+    What is learnt is how far measurements are from the estimate that each candidate brings along (`tuning.estimate`);
+    before there are `min_samples` measurements there is nothing but the estimate.
     """
 
-    def __init__(self, *, min_samples: int = 8, seed: int = 0):
+    def __init__(self, *, min_samples: int = 8):
         self.min_samples = min_samples
         self._tasks: dict[str, _Samples] = {}
-        self._random = np.random.default_rng(seed)
         self._is_fitted = False
 
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
-        if not self._is_fitted or not candidates:
-            return self._random.uniform(0, 1, len(candidates))
-        return self._predict(np.stack([features_of(c.sch.mod) for c in candidates]))
+        if not candidates:
+            return np.zeros(0)
+        x = np.stack([features_of(c.sch.mod) for c in candidates])
+        return _estimates(x) + self._predict(x) if self._is_fitted else _estimates(x)
 
     def update(
         self, context: TuneContext, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
@@ -90,7 +93,7 @@ class FeatureModel(CostModel):
         if len(x) < self.min_samples:
             return
         groups = np.asarray([len(s.seconds) for s in self._tasks.values()])
-        self._fit(x, np.concatenate([s.labels() for s in self._tasks.values()]), groups)
+        self._fit(x, np.concatenate([s.labels() for s in self._tasks.values()]) - _estimates(x), groups)
         self._is_fitted = bool(names)
 
     def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
@@ -99,6 +102,10 @@ class FeatureModel(CostModel):
 
     def _predict(self, x: np.ndarray) -> np.ndarray:
         raise NotImplementedError(type(self).__name__)
+
+
+def _estimates(x: np.ndarray) -> np.ndarray:
+    return _ESTIMATED * x[:, ESTIMATE].astype(np.float64)
 
 
 def _key(context: TuneContext, candidate: MeasureCandidate) -> str:

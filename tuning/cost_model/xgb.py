@@ -12,7 +12,10 @@ from .feature_model import FeatureModel
 
 
 class XGBModel(FeatureModel):
-    """xgboost's trees. Raises `TiraxError` where it is not installed."""
+    """xgboost's trees. Raises `TiraxError` where it is not installed.
+
+    For the few samples of a search one thread is the fastest (`num_threads`).
+    """
 
     def __init__(
         self,
@@ -23,14 +26,21 @@ class XGBModel(FeatureModel):
         max_depth: int = 6,
         eta: float = 0.2,
         objective: str = "reg:squarederror",
+        num_threads: int = 1,
     ):
-        super().__init__(min_samples=min_samples, seed=seed)
+        super().__init__(min_samples=min_samples)
         try:
             self._xgboost: Any = importlib.import_module("xgboost")
         except ImportError as error:
             raise TiraxError("xgboost is not installed", hint="pip install 'tirax[xgboost]'") from error
         self.num_rounds = num_rounds
-        self.options = {"max_depth": max_depth, "eta": eta, "objective": objective, "seed": seed}
+        self.options = {
+            "max_depth": max_depth,
+            "eta": eta,
+            "objective": objective,
+            "seed": seed,
+            "nthread": num_threads,
+        }
         self._booster: Any = None
 
     def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:

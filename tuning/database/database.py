@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from ...diagnostics import TiraxError, unknown_name
+from ...diagnostics import unknown_name
 from ...ir.equality import structural_equal
 from ...ir.module import IRModule
 from ...schedule import Schedule
@@ -17,6 +17,7 @@ from ..types import TuningRecord, Workload
 
 _TRIED = 5
 """So many of the fastest records are tried, where those before cannot be applied any more."""
+_NO_MATTER = frozenset(("kind", "keys", "device", "model", "tag"))
 _current: ContextVar[tuple[Database, ...]] = ContextVar("tirax_databases", default=())
 
 
@@ -122,20 +123,47 @@ class Database:
         return entered[-1] if entered else None
 
     @staticmethod
-    def create(kind: Database | str = "sqlite", work_dir: str | os.PathLike[str] | None = None) -> Database:
-        """A database itself, `memory`, or `sqlite`: the file `database.sqlite` of `work_dir`. Raises `TiraxError`."""
+    def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
+        """A database itself, or a new one: `sqlite` and `json` (with a `work_dir`), `memory`, `union` and
+        `ordered_union` (of databases), or one of a function that schedules.
+
+        Raises `NameLookupError` for other kinds, and what the class raises.
+        """
+        from .json_files import JSONDatabase
         from .memory import MemoryDatabase
-        from .sqlite import FILE_NAME, SQLiteDatabase
+        from .sqlite import SQLiteDatabase
+        from .union import OrderedUnionDatabase, ScheduleFnDatabase, UnionDatabase
 
         if isinstance(kind, Database):
             return kind
-        if kind == "memory":
-            return MemoryDatabase()
-        if kind != "sqlite":
-            raise unknown_name("database", kind, ["memory", "sqlite"])
-        if work_dir is None:
-            raise TiraxError("a database of kind 'sqlite' has a file", expected="work_dir")
-        return SQLiteDatabase(os.path.join(work_dir, FILE_NAME))
+        if callable(kind):
+            return ScheduleFnDatabase(kind, *args, **options)
+        kinds: dict[str, Callable[..., Database]] = {
+            "sqlite": SQLiteDatabase.in_folder,
+            "json": JSONDatabase,
+            "memory": MemoryDatabase,
+            "union": UnionDatabase,
+            "ordered_union": OrderedUnionDatabase,
+        }
+        if kind not in kinds:
+            raise unknown_name("database", str(kind), kinds)
+        return kinds[kind](*args, **options)
+
+    @staticmethod
+    def in_folder(work_dir: str | os.PathLike[str] | None, kind: Any = "sqlite") -> Database:
+        """The database of a folder; one in memory where there is no folder. Given one itself, that."""
+        if not isinstance(kind, str):
+            return Database.create(kind)
+        if kind == "memory" or work_dir is None:
+            return Database.create("memory")
+        return Database.create(kind, work_dir=work_dir)
+
+    @staticmethod
+    def found_in(work_dir: str | os.PathLike[str]) -> Database:
+        """The database that tuning has left in a folder: that of kind `json` where there is one, else `sqlite`."""
+        from .json_files import has_files
+
+        return Database.create("json" if has_files(work_dir) else "sqlite", work_dir=work_dir)
 
 
 PyDatabase = Database
@@ -146,9 +174,18 @@ def as_target(given: Target | str | None) -> Target | None:
     return Target(given) if isinstance(given, str) else given
 
 
-def target_key(target: Target | None) -> str:
-    """Equal where measurements can be compared: the target as it was given, and what it means on this machine."""
-    return "" if target is None else f"{target.text} | {target.triple} | {target.cpu}"
+def target_key(target: Target | None, machine: str | None = None) -> str:
+    """Equal where measurements can be compared: what was asked for, and what that meant on the machine (this one)."""
+    if target is None:
+        return ""
+    given = target.export()
+    options = [f"-{k}={','.join(v) if isinstance(v, list) else v}" for k, v in given.items() if k not in _NO_MATTER]
+    return " | ".join([" ".join(["llvm", *sorted(options)]), machine or machine_key(target)])
+
+
+def machine_key(target: Target) -> str:
+    """The processor that a target means on this machine."""
+    return f"{target.triple} | {target.cpu}"
 
 
 def _schedule(record: TuningRecord) -> Schedule | None:

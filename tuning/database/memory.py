@@ -13,12 +13,12 @@ from .hashing import stable_hash
 
 
 class MemoryDatabase(Database):
-    """Workloads and records in lists. Usable from several threads."""
+    """Workloads and records in lists. Usable from several threads. `module_equality` is accepted for TVM's sake."""
 
-    def __init__(self) -> None:
+    def __init__(self, module_equality: str = "structural") -> None:
         self._workloads: dict[str, list[Workload]] = {}
         self._records: dict[tuple[str, str, str], TuningRecord] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def has_workload(self, mod: IRModule) -> bool:
         return find_equal(self._workloads.get(stable_hash(mod), []), mod) is not None
@@ -33,10 +33,17 @@ class MemoryDatabase(Database):
             return found
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
-        key = (record.workload.shash, target_key(record.target), json.dumps(record.trace.as_json()))
+        self._add(record, target_key(record.target))
+
+    def _add(self, record: TuningRecord, of_target: str) -> bool:
+        """Keep a record; whether it was not there, or only as a failure."""
+        key = (record.workload.shash, of_target, json.dumps(record.trace.as_json()))
         with self._lock:
-            if key not in self._records or self._records[key].run_secs is None:
-                self._records[key] = record
+            known = self._records.get(key)
+            if known is not None and (known.run_secs is not None or record.run_secs is None):
+                return False
+            self._records[key] = record
+            return True
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
         return list(self._records.values())

@@ -69,6 +69,13 @@ class SQLiteDatabase(Database):
             self._db.close()
             raise TiraxError(f"'{self.path}' is no database of tuning records", notes=[str(error)]) from error
 
+    @staticmethod
+    def in_folder(work_dir: str | os.PathLike[str] | None = None) -> SQLiteDatabase:
+        """That of a folder that tuning writes to, its file `database.sqlite`. Raises `TiraxError` without a folder."""
+        if work_dir is None:
+            raise TiraxError("a database of kind 'sqlite' has a file", expected="work_dir")
+        return SQLiteDatabase(os.path.join(work_dir, FILE_NAME))
+
     def _open(self) -> None:
         self._db.execute("pragma journal_mode = wal")
         self._db.execute("pragma synchronous = normal")

@@ -10,6 +10,13 @@ from ..context import TuneContext
 class Mutator:
     """Gives a trace with one decision changed."""
 
+    @staticmethod
+    def create(kind: str) -> dict[Mutator, float]:
+        """The mutators of a kind and how probable each is; kinds and errors as of `ScheduleRule.create`."""
+        from ..defaults import mutators_of
+
+        return mutators_of(kind)
+
     def initialize(self, context: TuneContext) -> None:
         """Get to know the task; called before the first `apply`."""
 

@@ -15,6 +15,7 @@ from ...schedule import state as st
 from ...transforms.layout.attributes import layout_free
 from ...transforms.layout.split_layout_rewrite_preproc import MARK
 from ...transforms.tir.walk import functions
+from .. import analysis
 from ..movement import Movement
 from .postprocessor import Postproc
 
@@ -26,8 +27,8 @@ class RewriteLayout(Postproc):
     """Copy the weights of a function (`layout_free_buffers`) first into the order in which its loops read them.
 
     The copies have the annotation `meta_schedule.layout_rewrite_preproc`: `SplitLayoutRewritePreproc` takes them out of
-    the function. A weight that several blocks read, that is read in order already, or in no order that can be
-    told, is left as it is.
+    the function. A weight that several blocks read, that is copied or read in order already, or in no order that
+    can be told, is left as it is.
     """
 
     def apply(self, sch: Schedule) -> bool:
@@ -45,6 +46,8 @@ def _rewrite(sch: Schedule, func_name: str, position: int) -> None:
     weight = func.params[position]
     readers = [op for op in func.walk() if isinstance(op, tir.BlockOp) and weight in st.buffers_read(op)]
     if len(readers) != 1 or any(isinstance(use.operation, tir.MatchBufferOp) for use in weight.uses):
+        return
+    if analysis.annotation(readers[0], MARK) is not None:
         return
     order = _order(readers[0], weight)
     if order is None:

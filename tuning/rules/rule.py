@@ -12,6 +12,13 @@ class ScheduleRule:
     A rule owns the schedule that it is given: it may change it and give it back.
     """
 
+    @staticmethod
+    def create(kind: str) -> list[ScheduleRule]:
+        """The rules of a kind: `llvm`, `avx512`, `vnni`, `bf16`. Raises `NameLookupError`, `UnsupportedError`."""
+        from ..defaults import rules_of
+
+        return rules_of(kind)
+
     def initialize(self, context: TuneContext) -> None:
         """Get to know the task; called before the first `apply`."""
 

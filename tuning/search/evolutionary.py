@@ -16,6 +16,9 @@ from ..types import MeasureCandidate
 from .replay import replayed
 from .strategy import SearchStrategy
 
+_ROUNDS, _FEWEST = 3, 8
+"""At least so many rounds where there are trials enough, and at least so many trials in each."""
+
 
 @dataclass
 class _Individual:
@@ -34,6 +37,8 @@ class EvolutionarySearch(SearchStrategy):
     each of `genetic_num_iters` generations schedules are chosen, the better the more often, and changed by one of the
     task's mutators with probability `genetic_mutate_prob`; `genetic_max_fail_count` tries are made for each. The best
     of all generations are measured, but for a part `eps_greedy`, which is drawn at random.
+
+    A round has at most a third of all trials (but eight), so that something is learnt from the others.
     """
 
     def __init__(
@@ -64,6 +69,18 @@ class EvolutionarySearch(SearchStrategy):
         self.genetic_mutate_prob = genetic_mutate_prob
         self.genetic_max_fail_count = genetic_max_fail_count
         self.eps_greedy = eps_greedy
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int,
+        design_spaces: Sequence[Schedule],
+        database: Any = None,
+        cost_model: Any = None,
+    ) -> None:
+        """As `SearchStrategy.pre_tuning`."""
+        per_round = min(num_trials_per_iter, max(_FEWEST, -(-max_trials // _ROUNDS)))
+        super().pre_tuning(max_trials, per_round, design_spaces, database, cost_model)
 
     def _propose(self, count: int) -> list[Schedule]:
         measured = self._measured(int(self.population_size * self.init_measured_ratio))

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, unknown_name
 from ...dialects import tir
 from ...ir.module import IRModule
 from ...schedule import BlockRV, Schedule
 from ...transforms.tir.walk import functions
 from .. import analysis
 from ..context import TuneContext
-from ..defaults import Defaults, default_rules
+from ..defaults import KINDS, Defaults, default_rules
 
 Rules = Sequence[Any] | str | None
 
@@ -21,8 +21,27 @@ Rules = Sequence[Any] | str | None
 class SpaceGenerator:
     """Makes schedules of a module; they sample, so that each stands for many.
 
-    `sch_rules`, `postprocs` and `mutator_probs` are given, or `from-target`: those that fit the target.
+    `sch_rules`, `postprocs` and `mutator_probs` are given, or a kind (`ScheduleRule.create`), or `from-target`: those
+    that fit the target.
     """
+
+    @staticmethod
+    def create(kind: Any = "post-order-apply", *args: Any, **options: Any) -> SpaceGenerator:
+        """A generator itself, or a new one: `post-order-apply`, `union`, that of a function that samples, or one with
+        the rules of a kind such as `vnni`. Raises `NameLookupError`, `UnsupportedError`."""
+        if isinstance(kind, SpaceGenerator):
+            return kind
+        if callable(kind):
+            return ScheduleFn(kind, *args, **options)
+        kinds: dict[str, Callable[..., SpaceGenerator]] = {
+            "post-order-apply": PostOrderApply,
+            "union": SpaceGeneratorUnion,
+        }
+        if kind in kinds:
+            return kinds[kind](*args, **options)
+        if kind not in KINDS:
+            raise unknown_name("design space", str(kind), [*kinds, *KINDS])
+        return PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind)
 
     def __init__(
         self, sch_rules: Rules = "from-target", postprocs: Rules = "from-target", mutator_probs: Any = "from-target"
@@ -49,8 +68,14 @@ class SpaceGenerator:
 class ScheduleFn(SpaceGenerator):
     """A design space that a function makes: `sch_fn(sch)` changes the schedule, or gives one or several."""
 
-    def __init__(self, sch_fn: Callable[[Schedule], Any], **options: Any):
-        super().__init__(**{"sch_rules": (), "postprocs": (), "mutator_probs": "from-target", **options})
+    def __init__(
+        self,
+        sch_fn: Callable[[Schedule], Any],
+        sch_rules: Rules = (),
+        postprocs: Rules = (),
+        mutator_probs: Any = "from-target",
+    ):
+        super().__init__(sch_rules, postprocs, mutator_probs)
         self.sch_fn = sch_fn
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:

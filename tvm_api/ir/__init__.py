@@ -11,6 +11,7 @@ from ...ir.prim_expr import PrimExpr
 from ...ir.relax_function import BaseFunc, DictAttrs
 from ...ir.relax_utils import load_json, save_json
 from ...ir.struct_info import VDevice
+from ...ir.tir_domains import Range
 from . import instrument, transform
 
 Array = list
@@ -49,6 +50,7 @@ __all__ = [
     "Map",
     "Op",
     "PrimExpr",
+    "Range",
     "RelaxExpr",
     "VDevice",
     "assert_structural_equal",

@@ -1,8 +1,29 @@
 """`tvm.meta_schedule.database`."""
 
-from ...tuning.database import Database, MemoryDatabase, PyDatabase, SQLiteDatabase
+from ...tuning.database import (
+    Database,
+    JSONDatabase,
+    MemoryDatabase,
+    OrderedUnionDatabase,
+    PyDatabase,
+    ScheduleFnDatabase,
+    SQLiteDatabase,
+    UnionDatabase,
+)
 from ...tuning.types import TuningRecord, Workload
 
 create = Database.create
 
-__all__ = ["Database", "MemoryDatabase", "PyDatabase", "SQLiteDatabase", "TuningRecord", "Workload", "create"]
+__all__ = [
+    "Database",
+    "JSONDatabase",
+    "MemoryDatabase",
+    "OrderedUnionDatabase",
+    "PyDatabase",
+    "SQLiteDatabase",
+    "ScheduleFnDatabase",
+    "TuningRecord",
+    "UnionDatabase",
+    "Workload",
+    "create",
+]

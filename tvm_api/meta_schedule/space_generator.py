@@ -1,9 +1,9 @@
 """`tvm.meta_schedule.space_generator`."""
 
 from ...tuning.space import PostOrderApply, ScheduleFn, SpaceGenerator, SpaceGeneratorUnion
-from ...tuning.tir_integration import space_of as create
 
 PySpaceGenerator = SpaceGenerator
+create = SpaceGenerator.create
 
 __all__ = [
     "PostOrderApply",

@@ -6,13 +6,14 @@ Inside of a script these names are read by the parser and never called. Outside,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import script as _script
 from ... import te as _te
 from ...dialects import tir as _tir
 from ...dialects.dtypes import DTYPES
+from ...dialects.tir.types import DEFAULT_ALIGN
 from ...ir.prim_expr import PrimExpr, SizeVar, Var, const
 from ...ir.prim_expr import placeholder_value as _placeholder
 from ...ir.tir_expr import Buffer as _Buffer
@@ -24,9 +25,21 @@ __tirax_script_dialect__ = "tir"
 prim_func = function_decorator("tir")
 
 
-def Buffer(shape: Any, dtype: str = "float32", *args: Any, **kwargs: Any) -> _Buffer:  # noqa: N802 (TVM's name)
+def Buffer(  # noqa: N802 (TVM's name)
+    shape: Any,
+    dtype: str = "float32",
+    data: Any = None,
+    strides: Any = None,
+    elem_offset: Any = None,
+    scope: str = "global",
+    align: int = 0,
+    offset_factor: int = 0,
+    buffer_type: str = "",
+    axis_separators: Sequence[int] = (),
+) -> _Buffer:
     """A buffer, as the annotation of a parameter."""
-    return decl_buffer(shape, dtype, "buffer", *args, **kwargs)
+    layout = (strides, elem_offset, scope, align or DEFAULT_ALIGN, offset_factor or 1, axis_separators)
+    return decl_buffer(shape, dtype, "buffer", data, *layout)
 
 
 def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:

@@ -8,26 +8,120 @@ from typing import TYPE_CHECKING, Any
 from ... import te as _te
 from ...ir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from ...ir.index_map import IndexMap
-from ...ir.prim_expr import PrimExpr, Select, SizeVar, Var, const
+from ...ir.prim_expr import (
+    PrimExpr,
+    SizeVar,
+    Var,
+    add,
+    const,
+    convert,
+    exp2,
+    exp10,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    multiply,
+    subtract,
+)
 from ...ir.tir_expr import Buffer, PrimFunc, Stmt, decl_buffer
+from ...ir.tir_nodes import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Broadcast,
+    BufferLoad,
+    Call,
+    Cast,
+    Div,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Let,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    Ramp,
+    Select,
+    Shuffle,
+    StringImm,
+    Sub,
+)
+from ...ir.tir_ops import (
+    address_of,
+    assume,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    call_extern,
+    call_intrin,
+    call_llvm_intrin,
+    call_llvm_pure_intrin,
+    call_packed,
+    call_pure_extern,
+    ceildiv,
+    clz,
+    copysign,
+    handle_add_byte_offset,
+    hypot,
+    ignore_loop_partition,
+    isnullptr,
+    ldexp,
+    likely,
+    nextafter,
+    pow,
+    q_multiply_shift,
+    q_multiply_shift_per_axis,
+    reinterpret,
+    shift_left,
+    shift_right,
+    tvm_access_ptr,
+    type_annotation,
+    undef,
+    vectorcombine,
+    vectorhigh,
+    vectorlow,
+)
+from ...ir.tir_stmts import (
+    Allocate,
+    AllocateConst,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    IterVar,
+    LetStmt,
+    MatchBufferRegion,
+    SeqStmt,
+    While,
+    stmt_list,
+    stmt_seq,
+)
+from . import stmt_functor
 
 if TYPE_CHECKING:
-    from . import analysis, schedule, transform
-    from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, TensorIntrin
+    from . import analysis, ir_builder, schedule, transform
+    from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, ScheduleState, TensorIntrin
 
-
-def IntImm(dtype: str, value: int) -> PrimExpr:  # noqa: N802 (TVM's name)
-    """An integer constant."""
-    return const(int(value), dtype)
-
-
-def FloatImm(dtype: str, value: float) -> PrimExpr:  # noqa: N802 (TVM's name)
-    """A floating point constant."""
-    return const(float(value), dtype)
-
-
-_SCHEDULES = ("BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "TensorIntrin")
-_MODULES = ("analysis", "schedule", "transform")
+_SCHEDULES = ("BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "ScheduleState", "TensorIntrin")
+_MODULES = ("analysis", "ir_builder", "schedule", "transform")
 
 
 def __getattr__(name: str) -> Any:
@@ -36,35 +130,130 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name in _SCHEDULES:
         return getattr(import_module(".schedule", __name__), name)
+    if name == "build":
+        return getattr(import_module("..compilation", __name__), name)
     if name.startswith("_") or name not in _te.__all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return getattr(_te, name)
 
 
 __all__ = [
+    "Add",
+    "Allocate",
+    "AllocateConst",
+    "And",
+    "AssertStmt",
+    "AttrStmt",
     "BijectiveLayout",
+    "Block",
     "BlockRV",
+    "BlockRealize",
+    "Broadcast",
     "Buffer",
+    "BufferLoad",
+    "BufferRegion",
+    "BufferStore",
+    "Call",
+    "Cast",
+    "DeclBuffer",
+    "Div",
+    "EQ",
+    "Evaluate",
     "ExprRV",
     "FloatImm",
+    "FloorDiv",
+    "FloorMod",
+    "For",
+    "ForKind",
+    "GE",
+    "GT",
+    "IfThenElse",
     "IndexMap",
     "IntImm",
+    "IterVar",
+    "LE",
+    "LT",
     "Layout",
+    "Let",
+    "LetStmt",
     "LoopRV",
+    "MatchBufferRegion",
+    "Max",
+    "Min",
+    "Mod",
+    "Mul",
+    "NE",
+    "Not",
+    "Or",
     "PrimExpr",
     "PrimFunc",
+    "Ramp",
     "Schedule",
     "ScheduleError",
+    "ScheduleState",
     "Select",
+    "SeqStmt",
+    "Shuffle",
     "SizeVar",
     "Stmt",
+    "StringImm",
+    "Sub",
     "TensorIntrin",
     "Var",
+    "While",
+    "add",
+    "address_of",
     "analysis",
+    "assume",
     "bijective_layout",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "call_extern",
+    "call_intrin",
+    "call_llvm_intrin",
+    "call_llvm_pure_intrin",
+    "call_packed",
+    "call_pure_extern",
+    "ceildiv",
+    "clz",
     "const",
+    "convert",
+    "copysign",
     "decl_buffer",
+    "exp10",
+    "exp2",
+    "handle_add_byte_offset",
+    "hypot",
+    "ignore_loop_partition",
+    "ir_builder",
+    "isnullptr",
     "layout",
+    "ldexp",
+    "likely",
+    "log1p",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "multiply",
+    "nextafter",
+    "pow",
+    "q_multiply_shift",
+    "q_multiply_shift_per_axis",
+    "reinterpret",
     "schedule",
+    "shift_left",
+    "shift_right",
+    "stmt_functor",
+    "stmt_list",
+    "stmt_seq",
+    "subtract",
     "transform",
+    "tvm_access_ptr",
+    "type_annotation",
+    "undef",
+    "vectorcombine",
+    "vectorhigh",
+    "vectorlow",
 ]

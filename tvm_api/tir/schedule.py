@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...dialects.sched import Instruction, InstructionKind
 from ...schedule.errors import ScheduleError
-from ...schedule.handles import BlockRV, ExprRV, LoopRV
+from ...schedule.handles import BlockRV, ExprRV, LoopRV, StmtSRef
 from ...schedule.schedule import Schedule
 from ...schedule.state import State as ScheduleState
 from ...schedule.tensor_intrin import TensorIntrin
@@ -19,6 +19,7 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "ScheduleState",
+    "StmtSRef",
     "TensorIntrin",
     "Trace",
 ]

@@ -6,22 +6,28 @@ from importlib import import_module
 from typing import Any
 
 from ...diagnostics import unknown_name
-from ...ir.transform import PythonPass
+from ...ir.transform import PythonPass, prim_func_pass
+from ...ir.transform import apply_to_prim_funcs as Apply  # noqa: N812 - TVM's name
 
 PrimFuncPass = PythonPass
 
 _PASSES = {
     "AnnotateEntryFunc": "annotate_entry_func",
     "BF16ComputeLegalize": "bf16_compute_legalize",
+    "BF16StorageLegalize": "bf16_storage_legalize",
     "BindTarget": "bind_target",
     "CommonSubexprElimTIR": "common_subexpr_elim_tir",
     "CompactBufferAllocation": "compact_buffer_allocation",
     "ConvertBlocksToOpaque": "convert_blocks_to_opaque",
+    "ConvertForLoopsToSerial": "convert_for_loops_to_serial",
     "FP8ComputeLegalize": "fp8_compute_legalize",
+    "FP8StorageLegalize": "fp8_storage_legalize",
     "Filter": "filter",
     "FlattenBuffer": "flatten_buffer",
     "ForceNarrowIndexToInt32": "force_narrow_index_to_int32",
+    "HoistExpression": "hoist_expression",
     "HoistIfThenElse": "hoist_if_then_else",
+    "InlinePrivateFunctions": "inline_private_functions",
     "LoopPartition": "loop_partition",
     "LowerInitBlock": "lower_init_block",
     "LowerMatchBuffer": "lower_match_buffer",
@@ -31,21 +37,81 @@ _PASSES = {
     "RemoveAssume": "remove_assume",
     "RemoveNoOp": "remove_no_op",
     "Simplify": "simplify",
+    "SkipAssert": "skip_assert",
     "StorageRewrite": "storage_rewrite",
     "UnrollLoop": "unroll_loop",
     "VectorizeLoop": "vectorize_loop",
     "VerifyMemory": "verify_memory",
 }
 
+_FLAGS = {"HoistedConditionals": "hoist_expression", "HoistedLetBindings": "hoist_expression"}
+
+_THREADS = "for devices with threads in groups; functions here are for CPUs"
+_ABI = "entry points of Relax functions call kernels directly: there is no packed calling convention to lower to"
+_DONE = "nothing to do in this IR"
+LEFT_OUT: dict[str, str] = {
+    "MakePackedAPI": _ABI,
+    "MakeUnpackedAPI": _ABI,
+    "LowerTVMBuiltin": _ABI,
+    "CombineContextCall": _ABI,
+    "LowerDeviceKernelLaunch": _ABI,
+    "SplitHostDevice": _ABI,
+    "AnnotateDeviceRegions": _ABI,
+    "LowerIntrin": "intrinsics are lowered on the way to LLVM: convert-tir-to-scf, convert-to-llvm",
+    "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
+    "ConvertSSA": f"{_DONE}: it is SSA",
+    "PointerValueTypeRewrite": f"{_DONE}: vectors are loaded from buffers of scalars",
+    "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
+    "InstrumentBoundCheckers": "guard-indices keeps the indices that are data inside of their buffers",
+    "InstrumentProfileIntrinsics": "for Hexagon",
+    "LowerVtcmAlloc": "for Hexagon",
+    "VerifyVTCMLimit": "for Hexagon",
+    "LowerAsyncDMA": "for Hexagon",
+    "TextureFlatten": "for textures of Adreno GPUs",
+    "InjectRollingBuffer": "the schedule primitive `rolling_buffer` does it",
+    "InjectDoubleBuffer": "copies ahead of time: for devices with memories of their own",
+    "InjectSoftwarePipeline": "copies ahead of time: for devices with memories of their own",
+    "LowerAutoCopy": _THREADS,
+    "ThreadSync": _THREADS,
+    "LowerThreadAllreduce": _THREADS,
+    "LowerCrossThreadReduction": _THREADS,
+    "LowerWarpMemory": _THREADS,
+    "LowerDeviceStorageAccessInfo": _THREADS,
+    "InferFragment": _THREADS,
+    "LiftThreadBinding": _THREADS,
+    "UnifyThreadBinding": _THREADS,
+    "InjectVirtualThread": _THREADS,
+    "DecorateDeviceScope": _THREADS,
+    "DefaultGPUSchedule": _THREADS,
+    "MergeSharedMemoryAllocations": _THREADS,
+    "ManifestSharedMemoryLocalStage": _THREADS,
+    "TransformMmaBufferLayout": _THREADS,
+    "InjectPermutedLayout": _THREADS,
+    "InjectPTXAsyncCopy": _THREADS,
+    "InjectPTXLDG32": _THREADS,
+    "UseAssumeToReduceBranches": "not done: Simplify uses promises on sizes and indices, not on what buffers hold",
+    "ReduceBranchingThroughOvercompute": (
+        "not done: Simplify uses promises on sizes and indices, not on what buffers hold"
+    ),
+    "RemoveStoreUndef": "not done: nothing makes stores of T.undef",
+    "RewriteUnsafeSelect": "not done: T.Select is evaluated on both sides, T.if_then_else is written where it must not",
+    "RenormalizeSplitPattern": "not done: index arithmetic is canonical in any case",
+    "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",
+}
+"""TVM's passes on tensor functions that are not here, and why."""
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _PASSES:
+    if name in LEFT_OUT:
+        raise AttributeError(f"tir.transform.{name} is left out: {LEFT_OUT[name]}")
+    file = _PASSES.get(name) or _FLAGS.get(name)
+    if file is None:
         raise AttributeError(str(unknown_name("pass", name, _PASSES)))
-    return getattr(import_module(f"...transforms.tir.{_PASSES[name]}", __package__), name)
+    return getattr(import_module(f"...transforms.tir.{file}", __package__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_PASSES, *__all__])
+    return sorted([*_PASSES, *_FLAGS, *__all__])
 
 
-__all__ = ["PrimFuncPass"]
+__all__ = ["LEFT_OUT", "Apply", "PrimFuncPass", "prim_func_pass"]

@@ -267,7 +267,10 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
 
 
 def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
-    """The product of two matrices, transposed as asked."""
+    """The product of two matrices, transposed as asked. Raises `ShapeError` for other than two dimensions."""
+    for tensor in (a, b):
+        if tensor.ndim != 2:
+            raise ShapeError("matmul takes matrices", expected="2 dimensions", found=f"{tensor.ndim} dimensions")
     extent = a.dims[0 if transp_a else 1]
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
 

@@ -40,3 +40,28 @@ tir.func private @g(%A: !tir.buffer<[m], f32>, %n: i32) -> f32 {
   %c = tir.const 1.0 : f32
   tir.return %c : f32
 }
+
+// CHECK-LABEL: tir.func @reductions
+tir.func @reductions(%A: !tir.buffer<[4, n], f32>, %B: !tir.buffer<[1], f32>) {
+  %z = tir.const 0.0 : f32
+  %at = tir.const 0 : i64
+  // CHECK:      %r = tir.reduce 0 over {{\[\[}}1, 3], n] identity %z init %z where {
+  // CHECK-NEXT: ^bb0(%i: i64, %j: i64):
+  // CHECK:      } of {
+  // CHECK:      } by {
+  // CHECK-NEXT: ^bb0(%x: f32, %y: f32):
+  %r = tir.reduce 0 over [[1, 3], n] identity %z init %z where {
+  ^bb0(%i: i64, %j: i64):
+    %t = tir.lt %i, %j : i64
+    tir.yield %t : i1
+  } of {
+  ^bb0(%i: i64, %j: i64):
+    %v = tir.load %A[%i, %j] : f32
+    tir.yield %v : f32
+  } by {
+  ^bb0(%x: f32, %y: f32):
+    %s = tir.add %x, %y : f32
+    tir.yield %s : f32
+  }
+  tir.store %r, %B[%at]
+}

@@ -68,3 +68,22 @@ tir.func @result(%n: i32) {
   // expected-error @+1 {{@g does not give f16}}
   %r = tir.call @g(%n) : f16
 }
+
+// -----
+
+tir.func @reduction_of_no_value(%A: !tir.buffer<[4], f32>) {
+  %z = tir.const 0.0 : f32
+  // expected-error @+1 {{there is no value 1 of 1}}
+  %r = tir.reduce 1 over [4] identity %z where {
+  ^bb0(%i: i64):
+    %t = tir.const true
+    tir.yield %t : i1
+  } of {
+  ^bb0(%i: i64):
+    %v = tir.load %A[%i] : f32
+    tir.yield %v : f32
+  } by {
+  ^bb0(%x: f32, %y: f32):
+    tir.yield %x : f32
+  }
+}

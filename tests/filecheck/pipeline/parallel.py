@@ -1,12 +1,13 @@
 # RUN: tirax-opt %s --pipeline kernels | filecheck %s
 # RUN: tirax-opt %s --pipeline default-cpu -t llvm | filecheck %s --check-prefix LLVM
 
-# A parallel loop is a function of its own that runs a range of iterations: what a pool of threads will call.
+# A parallel loop is a function of its own that runs a range of iterations, which the pool of threads calls.
 
 # CHECK: func.func private @kernel.main_parallel_0_body(
 # CHECK: vector.load {{.*}} vector<{{[0-9]+}}xf32>
 # CHECK: func.func private @kernel.main(%A: memref<?xf32>, %B: memref<?xf32>, %n: i64)
-# CHECK: func.call @kernel.main_parallel_0(
+# CHECK: func_extras.constant @kernel.main_parallel_0
+# CHECK: func.call @tirax_parallel_for(
 # LLVM: define internal void @kernel.main
 @I.ir_module
 class Module:

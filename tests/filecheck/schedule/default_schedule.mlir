@@ -4,7 +4,7 @@
 // CHECK-LABEL: tir.func @dense_relu
 // CHECK-NOT:     tir.alloc_buffer : !tir.buffer<[n, 64], f32>
 // CHECK:         tir.for %vi_tile = 0 to n floordiv 6 {
-// CHECK:           %[[ACC:.*]] = tir.alloc_buffer : !tir.buffer<[6, 64], f32, scope = "local">
+// CHECK:           %[[ACC:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[6, 64], f32, scope = "local">
 // CHECK:           tir.for %vk = 0 to 32 {
 // CHECK-NEXT:        tir.for unrolled %{{.*}} = 0 to 6 {
 // CHECK-NEXT:          tir.for vectorized %{{.*}} = 0 to 64 {
@@ -13,7 +13,7 @@
 // CHECK:               tir.load %[[ACC]]
 // CHECK:               tir.max
 // CHECK-NEXT:          tir.store %{{.*}}, %D
-// CHECK:         !tir.buffer<[2, 64], f32, scope = "local">
+// CHECK:         !tir.buffer<[4, 64], f32, scope = "local">
 // CHECK:         !tir.buffer<[1, 64], f32, scope = "local">
 tir.func @dense_relu(%A: !tir.buffer<[n, 32], f32>, %B: !tir.buffer<[32, 64], f32>, %D: !tir.buffer<[n, 64], f32>) {
   %C = tir.alloc_buffer : !tir.buffer<[n, 64], f32>
@@ -43,7 +43,7 @@ tir.func @dense_relu(%A: !tir.buffer<[n, 32], f32>, %B: !tir.buffer<[32, 64], f3
 
 // Along the reduction: partial sums stand in the lanes.
 // CHECK-LABEL: tir.func @rows
-// CHECK:         %[[ACC:.*]] = tir.alloc_buffer : !tir.buffer<[64], f32, scope = "local">
+// CHECK:         %[[ACC:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[64], f32, scope = "local">
 // CHECK:         tir.for %k_tile = 0 to 8 {
 // CHECK:         tir.call_llvm_intrin "llvm.vector.reduce.fadd"
 tir.func @rows(%A: !tir.buffer<[n, 512], f32>, %C: !tir.buffer<[n], f32>) {

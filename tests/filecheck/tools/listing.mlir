@@ -15,7 +15,8 @@
 // PASSES:        canonicalize
 
 // PIPELINES: default-cpu
-// PIPELINES: normalize, fold-constant, legalize-ops
+// PIPELINES: normalize, simplify-inference
+// PIPELINES: legalize-ops, annotate-tir-op-pattern
 
 // DIALECTS: relax: {{[0-9]+}} operations
 // DIALECTS: tir: {{[0-9]+}} operations

@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prologue import HEAD, scheduled
+from prologue import MATMUL_AND_SUM as MATMUL
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
-MATMUL = (
-    HEAD
-    + """\
-    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 20), "float32"), D: T.Buffer((16, 20), "float32")):
-        C = T.alloc_buffer((16, 20))
-        E = T.alloc_buffer((16, 20))
-        for i, j in T.grid(16, 20):
-            with T.block("E"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                E[vi, vj] = A[vi, vj] + T.float32(1.0)
-        for i, j, k in T.grid(16, 20, 24):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-        for i, j in T.grid(16, 20):
-            with T.block("D"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                D[vi, vj] = C[vi, vj] + E[vi, vj]
-"""
-)
 CONV = (
     HEAD
     + """\
@@ -160,16 +139,13 @@ TEXTS = [
 
 @pytest.mark.parametrize(("source", "steps"), TEXTS, ids=lambda p: getattr(p, "__name__", ""))
 def test_text_and_meaning(source, steps, golden) -> None:
-    module = from_source(source)
-    s = Schedule(module, debug_mask="all")
-    steps(s)
+    module, s = scheduled(source, steps)
     golden(f"schedule/blockize/{steps.__name__}.txt", s.mod.script())
     assert_same_meaning(module.op, s.mod.op)
 
 
 def test_natively() -> None:
-    module = from_source(MATMUL)
-    s = Schedule(module)
+    module, s = scheduled(MATMUL)
     decomposed(s)
     rng = np.random.default_rng(0)
     a, b = rng.random((16, 24), np.float32), rng.random((24, 20), np.float32)
@@ -181,8 +157,7 @@ def test_natively() -> None:
 @pytest.mark.parametrize("loop", [0, 1], ids=["both loops", "the inner loop"])
 def test_offsets_of_bindings_and_loops_are_kept(loop) -> None:
     """What TVM drops: the first values of loops and constants in bindings."""
-    module = from_source(SHIFTED)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(SHIFTED)
     s.blockize(s.get_loops(s.get_block("B"))[loop])
     assert_same_meaning(module.op, s.mod.op)
     assert "vj_i + 1" in s.mod.script()
@@ -190,8 +165,7 @@ def test_offsets_of_bindings_and_loops_are_kept(loop) -> None:
 
 @pytest.mark.parametrize("order", [(1,), (0, 1)])
 def test_symbolic_sizes(order) -> None:
-    module = from_source(SYMBOLIC)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(SYMBOLIC)
     i, j = s.get_loops(s.get_block("B"))
     j_0, j_1 = s.split(j, [2, 8])
     s.reorder(j_0, i, j_1)
@@ -201,8 +175,7 @@ def test_symbolic_sizes(order) -> None:
 
 def test_a_fused_loop_is_divided_at_whole_rows() -> None:
     """TVM refuses it."""
-    module = from_source(MATMUL)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(MATMUL)
     _, inner = s.split(s.fuse(*s.get_loops(s.get_block("E"))), [8, 40])
     s.blockize(inner)
     assert "vi_i = T.axis.spatial(2, i_j_fused_1 // 20)" in s.mod.script()
@@ -210,8 +183,7 @@ def test_a_fused_loop_is_divided_at_whole_rows() -> None:
 
 
 def test_quotients_that_are_simple_now_are_written_so() -> None:
-    module = from_source(PACKED)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(PACKED)
     s.blockize(s.split(s.get_loops(s.get_block("B"))[1], [8, 4])[1])
     assert "B[vj_o * 4 + vj_i, vi_o] = A[0, vj_o * 4 + vj_i]" in s.mod.script()
     assert_same_meaning(module.op, s.mod.op)
@@ -234,8 +206,7 @@ def several(s, names=("E", "D")):
 
 
 def test_several_blocks(golden) -> None:
-    module = from_source(MATMUL)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(MATMUL)
     outer = several(s)
     assert s.get(outer).block_name.data == "outer_E_D_"
     golden("schedule/blockize/several.txt", s.mod.script())
@@ -243,8 +214,7 @@ def test_several_blocks(golden) -> None:
 
 
 def test_several_blocks_with_a_reduction_inside() -> None:
-    module = from_source(MATMUL)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(MATMUL)
     i_0, _ = s.split(s.get_loops(s.get_block("D"))[0], [4, 4])
     s.compute_at(s.get_block("C"), i_0)
     s.blockize([s.get_block("C"), s.get_block("D")])
@@ -262,8 +232,7 @@ GATHER = f"""{HEAD}\
 
 
 def test_an_index_that_is_read_inside_is_any_outside() -> None:
-    module = from_source(GATHER)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(GATHER)
     s.blockize(s.get_loops(s.get_block("B"))[0])
     assert "T.reads(A[0:16, 0:8], K[0:4])" in s.mod.script()
     assert_same_meaning(module.op, s.mod.op)
@@ -271,8 +240,7 @@ def test_an_index_that_is_read_inside_is_any_outside() -> None:
 
 def test_blocks_without_loops_of_their_own() -> None:
     """Also: the trace gives the same again from JSON."""
-    module = from_source(MATMUL)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(MATMUL)
     e, d = s.get_block("E"), s.get_block("D")
     s.compute_at(e, s.get_loops(d)[1])
     s.blockize([e, d], preserve_unit_iters=False)
@@ -280,6 +248,28 @@ def test_blocks_without_loops_of_their_own() -> None:
     again = Schedule(module)
     Trace.from_json(s.trace.as_json()).apply_to_schedule(again)
     assert again.mod.script() == s.mod.script()
+
+
+def test_an_init_keeps_the_predicate_that_names_a_loop_which_runs_once() -> None:
+    module = from_source(CONV)
+    s = Schedule(module, debug_mask="all")
+    s.split(s.get_loops(s.get_block("B"))[2], [1, 40])
+    s.blockize(s.get_loops(s.get_block("B"))[2], preserve_unit_iters=False)
+    assert s.mod.script().count("T.where(") == 2
+    assert_same_meaning(module.op, s.mod.op)
+
+
+LATE = CONV.replace('T.axis.remap("SSSR", [n, i, j, k])', 'T.axis.remap("SSS", [n, i, j])').replace(
+    "                with T.init", "                vk = T.axis.reduce(3, k + 1)\n                with T.init"
+)
+LATE = LATE.replace("vn, vi, vj, vk =", "vn, vi, vj =").replace("(1, 16, 32, 3)", "(1, 16, 32, 2)")
+
+
+def test_refused_where_the_init_would_not_have_run() -> None:
+    s = Schedule(from_source(LATE))
+    with pytest.raises(ScheduleError, match="a reduction does not begin where its domain does") as caught:
+        s.blockize(s.get_loops(s.get_block("B"))[2])
+    assert "^^^" in str(caught.value)
 
 
 def mixed(s):
@@ -320,7 +310,7 @@ def reduction_outside(s):
         (apart, "something else stands between the blocks"),
         (two_blocks, "the loop is around other than one block"),
         (reduction_outside, "a loop around the blocks drives a reduction"),
-        (lambda s: s.blockize(s.get_block("C")), "a loop or a list of blocks"),
+        (lambda s: s.blockize(s.get_block("C")), "target is not what the step takes"),
         (lambda s: s.blockize([]), "at least one block"),
     ],
 )

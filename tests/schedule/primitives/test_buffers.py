@@ -6,35 +6,14 @@ import json
 
 import numpy as np
 import pytest
+from prologue import TWO_STEPS as SOURCE
+from prologue import scheduled
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
-
-SOURCE = """\
-from tvm.script import ir as I, tir as T
-@I.ir_module
-class Module:
-    @T.prim_func
-    def main(A: T.Buffer((14, 16), "float32"), C: T.Buffer((14, 16), "float32")):
-        B = T.alloc_buffer((14, 16))
-        for i, j in T.grid(14, 16):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(2)
-        for i, j in T.grid(14, 16):
-            with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = B[vi, vj] + T.float32(1)
-"""
-
-
-def scheduled(steps) -> Schedule:
-    sch = Schedule(from_source(SOURCE), debug_mask="all")
-    steps(sch)
-    return sch
 
 
 def align(sch: Schedule) -> None:
@@ -81,7 +60,7 @@ WANTED = {
 @pytest.mark.parametrize("name", STEPS)
 def test_text_meaning_and_traces(name) -> None:
     module = from_source(SOURCE)
-    sch = scheduled(STEPS[name])
+    _, sch = scheduled(SOURCE, STEPS[name])
     text = f"{sch.mod.script()}\n{sch.trace}"
     assert [line for line in WANTED[name] if line not in text] == []
     assert_same_meaning(module.op, sch.mod.op)
@@ -93,7 +72,8 @@ def test_text_meaning_and_traces(name) -> None:
 
 def test_the_type_of_elements_in_machine_code() -> None:
     x, z = np.random.default_rng(0).random((14, 16), np.float32), np.zeros((14, 16), np.float32)
-    build(scheduled(lambda sch: sch.unsafe_set_dtype(sch.get_block("B"), 0, "float16")).mod.op)["main"](x, z)
+    _, sch = scheduled(SOURCE, lambda sch: sch.unsafe_set_dtype(sch.get_block("B"), 0, "float16"))
+    build(sch.mod.op)["main"](x, z)
     np.testing.assert_array_equal(z, (x * 2).astype(np.float16).astype(np.float32) + 1)
 
 
@@ -102,13 +82,13 @@ def test_an_annotated_region_outlives_later_steps() -> None:
         widened(sch)
         sch.transform_layout(sch.get_block("C"), ("write", 0), lambda i, j: (j, i))
 
-    text = scheduled(steps).mod.script()
+    text = scheduled(SOURCE, steps)[1].mod.script()
     assert "T.reads(B[vi - 1:vi - 1 + 3, vj])" in text
     assert "T.writes(C[vj, vi])" in text
 
 
 def test_dependences_on_hidden_accesses_are_not_seen() -> None:
-    sch = scheduled(STEPS["hide"])
+    _, sch = scheduled(SOURCE, STEPS["hide"])
     assert sch.get_consumers(sch.get_block("B")) == []
 
 
@@ -133,7 +113,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals(name) -> None:
     steps, message = REFUSED[name]
-    sch = scheduled(lambda sch: None)
+    _, sch = scheduled(SOURCE)
     before = sch.mod.script()
     with pytest.raises(ScheduleError, match=message) as caught:
         steps(sch)
@@ -142,7 +122,7 @@ def test_refusals(name) -> None:
 
 
 def test_wrong_arguments() -> None:
-    sch = scheduled(lambda sch: None)
+    _, sch = scheduled(SOURCE)
     block = sch.get_block("C")
     with pytest.raises(TiraxError, match="which regions of the block"):
         sch.unsafe_hide_buffer_access(block, "either", [0])

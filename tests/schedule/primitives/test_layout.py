@@ -6,7 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from prologue import CONV, HEAD, scheduled
+from prologue import MATMUL_AND_ONE as MATMUL
+from prologue import TWO_STEPS as FIXED
 
+from tirax import te
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.index_map import IndexMap
@@ -14,7 +18,6 @@ from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 TWO_STEPS = """\
         B = T.alloc_buffer((ROWS, COLS))
         for i, j in T.grid(ROWS, COLS):
@@ -26,11 +29,7 @@ TWO_STEPS = """\
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = B[vi, vj] + T.float32(1)
 """
-FIXED = (
-    HEAD
-    + '    def main(A: T.Buffer((14, 16), "float32"), C: T.Buffer((14, 16), "float32")):\n'
-    + TWO_STEPS.replace("ROWS", "14").replace("COLS", "16")
-)
+
 SYMBOLIC = (
     HEAD
     + """\
@@ -40,39 +39,6 @@ SYMBOLIC = (
         C = T.match_buffer(c, (n, T.int64(16)))
 """
     + TWO_STEPS.replace("ROWS", "n").replace("COLS", "T.int64(16)")
-)
-MATMUL = (
-    HEAD
-    + """\
-    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 20), "float32"), D: T.Buffer((16, 20), "float32")):
-        C = T.alloc_buffer((16, 20))
-        for i, j, k in T.grid(16, 20, 24):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-        for i, j in T.grid(16, 20):
-            with T.block("D"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                D[vi, vj] = C[vi, vj] + T.float32(1)
-"""
-)
-CONV = (
-    HEAD
-    + """\
-    def main(
-        X: T.Buffer((1, 8, 8, 3), "float32"),
-        W: T.Buffer((3, 3, 3, 16), "float32"),
-        Y: T.Buffer((1, 6, 6, 16), "float32"),
-    ):
-        for n, h, w, co, kh, kw, ci in T.grid(1, 6, 6, 16, 3, 3, 3):
-            with T.block("conv"):
-                vn, vh, vw, vco, vkh, vkw, vci = T.axis.remap("SSSSRRR", [n, h, w, co, kh, kw, ci])
-                with T.init():
-                    Y[vn, vh, vw, vco] = T.float32(0)
-                Y[vn, vh, vw, vco] = Y[vn, vh, vw, vco] + X[vn, vh + vkh, vw + vkw, vci] * W[vkh, vkw, vci, vco]
-"""
 )
 
 
@@ -144,13 +110,6 @@ CASES = {
 }
 
 
-def scheduled(source: str, steps) -> tuple:
-    module = from_source(source)
-    sch = Schedule(module, debug_mask="all")
-    steps(sch)
-    return module, sch
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_text_and_meaning(name, golden) -> None:
     module, sch = scheduled(*CASES[name])
@@ -207,6 +166,26 @@ def test_padding_as_a_function_of_new_indices() -> None:
     assert_same_meaning(module.op, sch.mod.op)
 
 
+def test_padding_as_a_function_that_is_no_integer() -> None:
+    """The text is TVM's."""
+    pad = {"pad_value": lambda a, b, c: te.exp(b.astype("float32")) * 1.5}
+    module, sch = scheduled(FIXED, on("B", ("write", 0), tiled, **pad))
+    assert 'v_axis0 == 3 and 2 <= v_axis2, T.exp(T.Cast("float32", v_j)) * T.float32(1.5), A[' in sch.mod.script()
+    assert 'pad_value=lambda a, b, c: (T.exp(T.Cast("float32", b)) * T.float32(1.5),)' in str(sch.trace)
+    assert_same_meaning(module.op, sch.mod.op)
+    for trace in (Trace.from_json(sch.trace.as_json()), Trace.from_mlir(sch.trace.mlir())):
+        again = Schedule(module)
+        trace.apply_to_schedule(again)
+        assert again.mod.script() == sch.mod.script()
+
+
+def test_what_was_computed_before_the_padding_is_not_left() -> None:
+    """A choice that reads was left behind, and read out of bounds where the new index is one of padding."""
+    source = FIXED.replace("A[vi, vj] * T.float32(2)", "T.if_then_else(1 <= vj, A[vi, vj - 1], T.float32(0))")
+    module, sch = scheduled(source, on("B", ("write", 0), tiled, pad_value=1.5))
+    assert_same_meaning(module.op, sch.mod.op)
+
+
 def test_index_maps_of_another_integer_type_are_taken() -> None:
     mapping = IndexMap.from_func(lambda i, j: (j // 4, i, j % 4), index_dtype="int64")
     _, sch = scheduled(FIXED, on("B", ("write", 0), mapping))
@@ -221,6 +200,14 @@ def test_handles_follow_a_replaced_block() -> None:
     (loop,) = sch.get_loops(block)
     sch.parallel(loop)
     assert "for ax0 in T.parallel(224):" in sch.mod.script()
+
+
+def test_an_axis_separator_in_the_index_map_is_a_step_of_its_own() -> None:
+    index_map = lambda *i: (i[1] // 4, IndexMap.AXIS_SEPARATOR, i[0], i[1] % 4)  # noqa: E731
+    module, sch = scheduled(FIXED, on("B", ("write", 0), index_map))
+    assert "B = T.alloc_buffer((4, 14, 4), axis_separators=[1])" in sch.mod.script()
+    assert str(sch.trace).endswith('sch.set_axis_separator(block=b0, buffer=("write", 0), axis_separators=[1])')
+    assert_same_meaning(module.op, sch.mod.op)
 
 
 def test_axis_separators() -> None:
@@ -311,7 +298,10 @@ def test_refusals(name) -> None:
         (on("B", "X", tiled), "accesses 0 buffers called X"),
         (on("B", ("both", 0), tiled), "which regions of the block"),
         (on("B", ("write", 0), tiled, pad_value=1), "of another type"),
-        (on("B", ("write", 0), tiled, pad_value=lambda a, b, c: c * 1.5), "constant, or an integer expression"),
+        (on("B", ("write", 0), tiled, pad_value="0.5"), "the text of a lambda"),
+        (on("B", ("write", 0), tiled, pad_value="lambda a, b: (T.float32(1),)"), "another number of indices"),
+        (on("B", ("write", 0), tiled, pad_value=lambda a, b, c: te.exp(c.astype("float16"))), "of another type"),
+        (of_block("B", lambda i, j: (i, IndexMap.AXIS_SEPARATOR, j)), "takes no axis separators"),
         (on("B", ("write", 0), lambda i: (i,)), "another number of indices"),
         (on("B", ("write", 0), 3), "not an index map"),
     ],

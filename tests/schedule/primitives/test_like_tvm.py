@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prologue import scheduled
 from sequences import Step, apply
 from workloads import WORKLOADS
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule
-from tirax.tvm_api.script import from_source
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "schedule" / "steps"
 HEAD = "from tvm.script import ir as I, tir as T\n\n@I.ir_module\nclass Module:\n    @T.prim_func\n    def main("
@@ -149,6 +149,19 @@ CASES: dict[str, tuple[str, list[Step]]] = {
         "symbolic",
         [("annotate", {"block_or_loop": "matmul", "ann_key": "note", "ann_val": {"a": [1, "b"]}})],
     ),
+    "compute_at_a_remainder": ("matmul", [fuse("relu", 0, 1), split("relu", 0, None, 5), at("matmul", "relu", 0)]),
+    "reorder_a_part_of_fused_loops": (
+        "matmul",
+        [
+            fuse("matmul", 0, 1),
+            split("matmul", 0, None, 7),
+            ("reorder", {"loops": [("matmul", 2), ("matmul", 1)]}),
+        ],
+    ),
+    "rfactor_beside_other_buffers": (
+        "matmul",
+        [split("matmul", 2, 4, 4), ("rfactor", {"loop": ("matmul", 2), "factor_axis": 0})],
+    ),
     "compute_at_one_element_of_a_division": ("chain", [at("residual", "flatten", 0)]),
     "compute_at_below_a_unit_loop": ("softmax", [split("norm", 0, 8, None), at("expsum", "norm", 2, units=True)]),
     "compute_at_below_a_kept_unit_loop": (
@@ -185,18 +198,14 @@ def body(text: str) -> str:
     return "\n".join(lines[first:]) + "\n"
 
 
-def scheduled(name: str) -> tuple[Any, Schedule]:
+def outcome(name: str) -> tuple[Any, Schedule]:
     source, steps = CASES[name]
-    module = from_source(SOURCES[source])
-    sch = Schedule(module, debug_mask="all")
-    for step in steps:
-        apply(sch, step)
-    return module, sch
+    return scheduled(SOURCES[source], lambda sch: [apply(sch, step) for step in steps])
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_text_is_that_of_tvm(name: str) -> None:
-    module, sch = scheduled(name)
+    module, sch = outcome(name)
     assert body(sch.mod.script()) == (GOLDEN / f"{name}.txt").read_text()
     assert_same_meaning(module.op, sch.mod.op)
 
@@ -207,4 +216,4 @@ def test_every_text_belongs_to_a_case() -> None:
 
 @pytest.mark.parametrize("name", ["cache_write_in_a_block", "reverse_compute_at_a_row_of_a_reshape"])
 def test_what_comes_out_is_compiled(name: str) -> None:
-    build(scheduled(name)[1].mod.op)
+    build(outcome(name)[1].mod.op)

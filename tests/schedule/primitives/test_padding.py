@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prologue import HEAD, scheduled
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 MATMUL = (
     HEAD
     + """\
@@ -163,9 +163,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_and_meaning(name, golden) -> None:
     source, steps = CASES[name]
-    module = from_source(source)
-    s = Schedule(module, debug_mask="all")
-    steps(s)
+    module, s = scheduled(source, steps)
     golden(f"schedule/padding/{name}.txt", s.mod.script())
     assert_same_meaning(module.op, s.mod.op)
 
@@ -185,15 +183,13 @@ def test_natively() -> None:
 
 
 def test_sums_of_padded_values_are_zero() -> None:
-    module = from_source(MATMUL.replace("A1[vi, vk] * B[vk, vj]", "(A1[vi, vk] - B[vk, vj])"))
-    s = Schedule(module)
+    module, s = scheduled(MATMUL.replace("A1[vi, vk] * B[vk, vj]", "(A1[vi, vk] - B[vk, vj])"))
     all_iterators(s)
     assert_same_meaning(module.op, s.mod.op)
 
 
 def test_what_is_round_stays() -> None:
-    module = from_source(MATMUL)
-    s = Schedule(module)
+    module, s = scheduled(MATMUL)
     s.pad_einsum(s.get_block("C"), [15, 11, 27])
     assert s.mod.script() == module.script()
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prologue import HEAD, scheduled
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 SHAPE = 'T.Buffer((16, 24), "float32")'
 
 
@@ -126,9 +126,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_and_meaning(name, golden) -> None:
     source, steps = CASES[name]
-    module = from_source(source)
-    s = Schedule(module, debug_mask="all")
-    steps(s)
+    module, s = scheduled(source, steps)
     golden(f"schedule/partition/{name}.txt", s.mod.script())
     assert_same_meaning(module.op, s.mod.op)
 
@@ -156,8 +154,7 @@ def test_parts_are_loops_of_their_own() -> None:
 
 
 def test_loops_that_do_not_start_at_0_keep_their_meaning() -> None:
-    module = from_source(BESIDE)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(BESIDE)
     partitioned([1, None], level=1)(s)
     s.loop_partition(s.get_loops(s.get_block("C"))[0], [1, None])
     s.split(s.get_loops(s.get_block("C_i0"))[1], [None, 5])
@@ -205,8 +202,7 @@ def of_another_extent(s):
     ],
 )
 def test_refused(source, steps, rule) -> None:
-    module = from_source(source)
-    s = Schedule(module)
+    module, s = scheduled(source)
     with pytest.raises(ScheduleError, match=rule) as caught:
         steps(s)
     assert "^^^" in str(caught.value)

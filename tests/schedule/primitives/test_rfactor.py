@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prologue import HEAD, scheduled
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 SUM = f"""{HEAD}\
     def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((16,), "float32")):
         for i, k in T.grid(16, 24):
@@ -67,12 +67,18 @@ def whole(s):
     return s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
 
 
+def rows_in_fives(s):
+    s.split(s.get_loops(s.get_block("B"))[0], [None, 5])
+    return s.rfactor(s.split(s.get_loops(s.get_block("B"))[2], [4, 6])[0], 0)
+
+
 CASES = {
     "sum": (SUM, rfactor()),
     "sum_inner": (SUM, rfactor(which=1, axis=-1)),
     "max": (MAX, rfactor()),
     "max_with_a_predicate": (MAX, rfactor((None, 5))),
     "sum_inner_with_a_predicate": (SUM, rfactor((None, 5), which=1)),
+    "sum_of_rows_with_a_predicate": (SUM, rows_in_fives),
     "argmax": (ARGMAX, rfactor()),
     "argmax_inner": (ARGMAX, rfactor(which=1, axis=1)),
     "argmax_whole": (ARGMAX, whole),
@@ -85,8 +91,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_and_meaning(name, golden) -> None:
     source, steps = CASES[name]
-    module = from_source(source)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(source)
     made = steps(s)
     assert s.get(made).block_name.data == "B_rf"
     golden(f"schedule/rfactor/{name}.txt", s.mod.script())

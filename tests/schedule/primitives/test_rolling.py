@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from prologue import HEAD, scheduled
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 POOLS = (
     HEAD
     + """\
@@ -58,16 +58,9 @@ CASES = {
 }
 
 
-def scheduled(steps) -> tuple:
-    module = from_source(POOLS)
-    sch = Schedule(module, debug_mask="all")
-    steps(sch)
-    return module, sch
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_text_and_meaning(name, golden) -> None:
-    module, sch = scheduled(CASES[name])
+    module, sch = scheduled(POOLS, CASES[name])
     golden(f"schedule/rolling/{name}.txt", f"{sch.mod.script()}\n{sch.trace}")
     assert_same_meaning(module.op, sch.mod.op)
     other = Schedule(module)
@@ -79,7 +72,7 @@ def test_text_and_meaning(name, golden) -> None:
 @pytest.mark.parametrize("cols", [5, 12])
 @pytest.mark.parametrize("order", ["IJij", "JIij"])
 def test_every_tiling_in_machine_code(rows, cols, order) -> None:
-    module, sch = scheduled(rolled(rows, cols, order, 1))
+    module, sch = scheduled(POOLS, rolled(rows, cols, order, 1))
     x = np.random.default_rng(rows).integers(-128, 127, (12, 16)).astype(np.int8)
     found, wanted = np.zeros((8, 12), np.int8), np.zeros((8, 12), np.int8)
     build(sch.mod.op)["main"](x, found)
@@ -90,7 +83,7 @@ def test_every_tiling_in_machine_code(rows, cols, order) -> None:
 
 
 def test_iterations_stay_in_order() -> None:
-    _, sch = scheduled(CASES["rows"])
+    _, sch = scheduled(POOLS, CASES["rows"])
     with pytest.raises(ScheduleError, match="opaque"):
         sch.parallel(sch.get_loops(sch.get_block("C"))[0])
 

@@ -7,12 +7,12 @@ from math import prod
 from pathlib import Path
 
 import pytest
+from prologue import HEAD
 
 from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Schedule, ScheduleError
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 SAMPLES = json.loads((Path(__file__).parent / "samples_of_tvm.json").read_text())
 PARTITIONS = ((3, 1, 2), (4, 2, 4), (3, 0, 1), (5, 2, 8), (2, 1, 16))
 

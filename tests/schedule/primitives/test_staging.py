@@ -6,46 +6,14 @@ import json
 
 import numpy as np
 import pytest
+from prologue import CONV, HEAD, scheduled
+from prologue import MATMUL_AND_ONE as MATMUL
 
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
-MATMUL = (
-    HEAD
-    + """\
-    def main(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 20), "float32"), D: T.Buffer((16, 20), "float32")):
-        C = T.alloc_buffer((16, 20))
-        for i, j, k in T.grid(16, 20, 24):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-        for i, j in T.grid(16, 20):
-            with T.block("D"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                D[vi, vj] = C[vi, vj] + T.float32(1)
-"""
-)
-CONV = (
-    HEAD
-    + """\
-    def main(
-        X: T.Buffer((1, 8, 8, 3), "float32"),
-        W: T.Buffer((3, 3, 3, 16), "float32"),
-        Y: T.Buffer((1, 6, 6, 16), "float32"),
-    ):
-        for n, h, w, co, kh, kw, ci in T.grid(1, 6, 6, 16, 3, 3, 3):
-            with T.block("conv"):
-                vn, vh, vw, vco, vkh, vkw, vci = T.axis.remap("SSSSRRR", [n, h, w, co, kh, kw, ci])
-                with T.init():
-                    Y[vn, vh, vw, vco] = T.float32(0)
-                Y[vn, vh, vw, vco] = Y[vn, vh, vw, vco] + X[vn, vh + vkh, vw + vkw, vci] * W[vkh, vkw, vci, vco]
-"""
-)
 UPDATED = (
     HEAD
     + """\
@@ -149,9 +117,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_meaning_and_traces(name, golden) -> None:
     source, steps = CASES[name]
-    module = from_source(source)
-    sch = Schedule(module, debug_mask="all")
-    steps(sch)
+    module, sch = scheduled(source, steps)
     golden(f"schedule/staging/{name}.txt", f"{sch.mod.script()}\n{sch.trace}")
     assert_same_meaning(module.op, sch.mod.op)
     for trace in (Trace.from_json(json.loads(json.dumps(sch.trace.as_json()))), Trace.from_mlir(sch.trace.mlir())):
@@ -163,9 +129,7 @@ def test_text_meaning_and_traces(name, golden) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_native(name) -> None:
     source, steps = CASES[name]
-    module = from_source(source)
-    sch = Schedule(module)
-    steps(sch)
+    module, sch = scheduled(source, steps)
     rng = np.random.default_rng(0)
     given = [
         (rng.random([d.constant for d in p.type.dims]) * 10).astype("int32" if str(p.type.dtype) == "i32" else "f4")

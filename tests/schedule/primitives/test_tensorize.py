@@ -7,6 +7,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 import pytest
+from prologue import HEAD, scheduled
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -18,7 +19,6 @@ from tirax.schedule.intrinsics.generic import microkernel
 from tirax.target import Target
 from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 MATMUL = (
     HEAD
     + """\
@@ -94,8 +94,7 @@ def registry(monkeypatch):
 
 
 def doubled(source=DOUBLE, name="double_4"):
-    module = from_source(source)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(source)
     _, j_1 = s.split(s.get_loops(s.get_block("B"))[1], [None, 4])
     s.tensorize(j_1, name)
     return module, s
@@ -128,8 +127,7 @@ def test_replayed() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"decompose": True}, {"decompose": True, "by_block": True}])
 def test_microkernel(options) -> None:
-    module = from_source(MATMUL)
-    s = Schedule(module, debug_mask="all")
+    module, s = scheduled(MATMUL)
     gemm(s, **options)
     assert "llvm.fma" in s.mod.script()
     assert_same_meaning(module.op, s.mod.op)

@@ -159,10 +159,25 @@ def test_fold_constant_folds_what_depends_on_constants_alone(parse):
     np.testing.assert_allclose(interpret(folded, "main", [x, b]), interpret(parse(PROGRAM), "main", [x, w, b]))
 
 
-def test_fold_constant_respects_its_limit(parse):
+def test_fold_constant_makes_nothing_large_of_something_small(parse):
+    text = """
+relax.func @main() -> !relax.tensor<[4, 6], f32> {
+  %a = relax.constant <f32 [4, 1] [[1.0], [2.0], [3.0], [4.0]]>
+  %b = relax.constant <f32 [1, 6] [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]>
+  %r = relax.multiply %a, %b : !relax.tensor<[4, 6], f32>
+  %s = relax.permute_dims %r : !relax.tensor<[6, 4], f32>
+  %t = relax.permute_dims %s : !relax.tensor<[4, 6], f32>
+  relax.return %t : !relax.tensor<[4, 6], f32> }"""
+    assert ops_named(FoldConstant(max_bytes=95)(parse(text)), "relax.multiply") == 1
+    folded = FoldConstant(max_bytes=96)(parse(text))
+    assert ops_named(folded, "relax.multiply") == 0
+    assert ops_named(FoldConstant(max_bytes=0)(folded), "relax.constant") == 1
+
+
+def test_fold_constant_moves_constants_of_any_size(parse):
     w = np.arange(24, dtype="float32").reshape(4, 6)
     bound = BindParams("main", {"w": w})(parse(PROGRAM))
-    assert ops_named(FoldConstant(max_bytes=8)(bound), "relax.permute_dims") == 3
+    assert ops_named(FoldConstant(max_bytes=8)(bound), "relax.permute_dims") == 0
 
 
 def test_bind_params_binds_symbolic_dims(parse):

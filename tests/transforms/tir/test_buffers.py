@@ -80,6 +80,19 @@ CARRIED = {
                 v = T.axis.spatial(16, i)
                 D[v] = C[v]
 """,
+    "what a predicate leaves from the iterations before": """
+        C = T.alloc_buffer((16,))
+        for i in range(16):
+            for j in range(16):
+                with T.block("C"):
+                    v = T.axis.spatial(16, j)
+                    T.where(j >= i)
+                    C[v] = A[v] + T.Cast("float32", i)
+            for j in range(16):
+                with T.block("D"):
+                    v = T.axis.spatial(16, j)
+                    D[v] = C[v]
+""",
     "what a while loop keeps": """
         C = T.alloc_buffer((1,), "int32")
         C[0] = 0
@@ -104,6 +117,50 @@ def test_what_one_iteration_needs_is_inside_and_small():
             D[i] = C[i] * T.float32(2)
 """)
     assert allocations(module) == [((1,), True)]
+
+
+def test_tiles_of_what_is_no_multiple_of_them_are_inside():
+    module = lowered(
+        """
+        C = T.alloc_buffer((37,))
+        for i in range(5):
+            for j in range(8):
+                with T.block("C"):
+                    v = T.axis.spatial(37, i * 8 + j)
+                    T.where(i * 8 + j < 37)
+                    C[v] = A[v] + T.float32(1)
+            for j in range(8):
+                with T.block("D"):
+                    v = T.axis.spatial(37, i * 8 + j)
+                    T.where(i * 8 + j < 37)
+                    D[v] = C[v]
+""",
+        'A: T.Buffer((37,), "float32"), D: T.Buffer((37,), "float32")',
+    )
+    assert allocations(module) == [((8,), True)]
+
+
+def test_what_a_block_keeps_to_itself_is_allocated_in_it():
+    module = lowered(
+        """
+        C = T.alloc_buffer((16, 8))
+        for i in range(4):
+            with T.block("outer"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi * 4:vi * 4 + 4, 0:8])
+                T.writes(D[vi * 4:vi * 4 + 4, 0:8])
+                for a, b in T.grid(4, 8):
+                    with T.block("C"):
+                        va, vb = T.axis.remap("SS", [a, b])
+                        C[vi * 4 + va, vb] = A[vi * 4 + va, vb] * T.float32(2)
+                for a, b in T.grid(4, 8):
+                    with T.block("D"):
+                        va, vb = T.axis.remap("SS", [a, b])
+                        D[vi * 4 + va, vb] = C[vi * 4 + va, 7 - vb]
+""",
+        'A: T.Buffer((16, 8), "float32"), D: T.Buffer((16, 8), "float32")',
+    )
+    assert allocations(module) == [((4, 8), True)]
 
 
 def test_data_as_an_index_keeps_the_buffer_whole():
@@ -242,3 +299,63 @@ tir.for %i = 0 to 8 {
     kernel(a, y)
     np.testing.assert_array_equal(y, 2 * a)
     assert "memref<16xf32>" in kernel.loops
+
+
+def test_aligned_storage_runs():
+    sch = Schedule(from_source(HEAD + MATMUL))
+    cache = sch.cache_read(sch.get_block("C"), 0, "global")
+    sch.storage_align(cache, 0, 0, 32, 8)
+    (strides,) = {
+        op.result.type.explicit_strides
+        for op in T.CompactBufferAllocation()(T.LowerInitBlock()(sch.mod)).op.walk()
+        if isinstance(op, tir.AllocBufferOp)
+    }
+    assert [s.constant for s in strides] == [40, 1]
+    a, b = (np.random.default_rng(n).random((32, 32), dtype="float32") for n in (0, 1))
+    c = np.zeros((32, 32), "float32")
+    build(sch.mod.op)["main"](a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("row", [[1, 0, 16, 8], [0, 2, 16, 8], [0, 0, 0, 8], [0, 0]])
+def test_alignments_of_nothing(row):
+    mod = from_source(HEAD + f"""
+    def main(A: T.Buffer((16,), "float32")):
+        C = T.alloc_buffer((16,))
+        for i in range(16):
+            with T.block("C"):
+                v = T.axis.spatial(16, i)
+                T.block_attr({{"buffer_dim_align": [{row}]}})
+                C[v] = A[v]
+""")  # fmt: skip
+    with pytest.raises(UnsupportedError, match='buffer_dim_align of block "C"'):
+        T.CompactBufferAllocation()(mod)
+
+
+def test_a_users_local_buffer_shrinks_and_a_padded_one_does_not():
+    source = function("A:8:f32 Y:8:f32", """%B = tir.alloc_buffer : !tir.buffer<[16], f32, scope = "local">
+tir.for %i = 0 to 8 {
+  %x = tir.load %A[%i] : f32
+  tir.store %x, %B[%i]
+  %y = tir.load %B[%i] : f32
+  tir.store %y, %Y[%i]
+}""")  # fmt: skip
+    for text, size in ((source, 8), (source.replace("alloc_buffer :", "alloc_buffer {tirax.padded} :"), 16)):
+        changed = Sequential([T.CompactBufferAllocation()])(parse(text))
+        (found,) = (op for op in changed.walk() if isinstance(op, tir.AllocBufferOp))
+        assert found.result.type.dims[0].constant == size
+
+
+MATCHED = """        for i in range(16):
+            with T.block("D"):
+                vi = T.axis.spatial(16, i)
+                part = T.match_buffer(A[vi], (1,))
+                D[vi] = part[0]
+"""
+
+
+def test_matched_buffers_are_lowered_before_buffers_are_flattened():
+    module = from_source(HEAD + '    def main(A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")):\n' + MATCHED)
+    with pytest.raises(UnsupportedError, match="found: part, made by tir.match_buffer\n.*run lower-match-buffer before"):
+        T.FlattenBuffer()(module)
+    assert "D[vi] = A[vi]" in T.LowerMatchBuffer()(module).script()

@@ -184,8 +184,43 @@ def test_constant_loops_are_partitioned_when_asked():
     assert len(loops(T.LoopPartition()(mod))) == 1
     with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
         changed = T.LoopPartition()(mod)
-    assert [str(loop.extent.constant) for loop in loops(changed)] == ["60", "4"]
+    assert [loop.extent.constant for loop in loops(changed)] == [60]
     assert_same_meaning(mod.op, changed.op)
+    for body, found in (("i < I[0]", []), ("i < 63", [63]), ("i > 0 and i < n", [])):
+        text = f"        for i in range(64):\n            if T.likely({body}):\n                D[i] = A[i]\n"
+        mod = module(text, f'{TWO}, n: T.int32, I: T.Buffer((1,), "int32")')
+        changed = T.LoopPartition(partition_const_loop=True)(mod)
+        assert_same_meaning(mod.op, changed.op)
+        assert "likely" not in changed.script()
+        assert not found or [loop.extent.constant for loop in loops(changed)] == found
+    kept = T.LoopPartition(partition_const_loop=True, no_unroll_loop_with_extent_one=True)(module("""
+        for i in range(64):
+            if T.likely(i < 63):
+                D[i] = A[i]
+            A[i] = T.float32(0)
+"""))  # fmt: skip
+    assert [loop.extent.constant for loop in loops(kept)] == [63, 1]
+
+
+def test_the_hint_may_be_a_pragma_around_the_loop():
+    mod = module("""
+        for i in T.serial(64, annotations={"pragma_loop_partition_hint": 1}):
+            with T.block("D"):
+                v = T.axis.spatial(64, i)
+                D[v] = T.if_then_else(v < 2, T.float32(0), A[v - 2])
+        for i in T.serial(64, annotations={"pragma_loop_partition_hint": 1}):
+            with T.block("A"):
+                v = T.axis.spatial(64, i)
+                if D[v] < T.float32(1):
+                    A[v] = D[v]
+""")
+    flat = Sequential([T.ConvertBlocksToOpaque(), T.LowerOpaqueBlock()])(mod)
+    assert "pragma_loop_partition_hint" in flat.script()
+    changed = T.LoopPartition(unroll_loop_with_partition_hint_no_interval=True)(flat)
+    assert_same_meaning(flat.op, changed.op)
+    assert [loop.extent.constant for loop in loops(changed)] == [2, 62, 64]
+    assert [loop.kind is tir.ForKind.UNROLLED for loop in loops(changed)] == [False, False, True]
+    assert "if_then_else" not in changed.script() and "pragma" not in changed.script()
 
 
 def test_buffers_that_live_together_are_apart():
@@ -216,3 +251,107 @@ def test_in_place_only_where_each_element_is_written_once():
 """, 'A: T.Buffer((72,), "float32"), D: T.Buffer((64,), "float32")')  # fmt: skip
     changed = T.StorageRewrite()(mod)
     assert sum(isinstance(op, tir.AllocBufferOp) for op in changed.op.walk()) == 2
+
+
+HOIST = """
+        for i in range(64):
+            for j in T.vectorized(4):
+                if i < n and j < 2:
+                    D[j] = T.if_then_else(n < 3, A[i], A[j])
+                else:
+                    D[j + 4] = A[i]
+"""
+
+
+@pytest.mark.parametrize(("flags", "branches"), [(0, 1), (1, 1), (2, 3), (3, 3), (7, 5)])
+def test_which_conditions_are_hoisted(flags, branches):
+    mod = module(HOIST, f"{TWO}, n: T.int32")
+    with PassContext(config={"tir.HoistExpression": {"hoisted_conditionals": flags}}):
+        changed = T.HoistExpression()(mod)
+    assert_same_meaning(mod.op, changed.op)
+    assert sum(isinstance(op, tir.IfOp) for op in changed.op.walk()) == branches
+
+
+def test_names_stay_where_they_are_not_wanted():
+    mod = module("""
+        for i in range(64):
+            with T.LetStmt(n * 2) as z:
+                D[i] = A[i] * T.Cast("float32", z)
+""", f"{TWO}, n: T.int32")  # fmt: skip
+    assert T.HoistExpression(hoisted_let_bindings=0)(mod).script() == mod.script()
+    hoisted = T.HoistExpression(hoisted_let_bindings=2)(mod)
+    assert isinstance(next(iter(loops(hoisted))).prev_op, tir.LetOp)
+    assert_same_meaning(mod.op, hoisted.op)
+
+
+def test_a_variant_that_is_not_there():
+    with pytest.raises(NameLookupError, match="basic"):
+        T.HoistIfThenElse("basics")(module(NEST))
+    assert T.HoistIfThenElse("basic")(module(NEST)).script() == module(NEST).script()
+
+
+def test_names_of_repeated_expressions_come_after_the_head_of_a_block():
+    mod = module("""
+        for i in range(8):
+            with T.block("outer"):
+                vi = T.axis.spatial(8, i)
+                for j, k in T.grid(4, 2):
+                    with T.block("D"):
+                        vj = T.axis.spatial(4, j)
+                        vk = T.axis.reduce(2, k)
+                        with T.init():
+                            D[vi * 8 + vj] = T.float32(0)
+                        D[vi * 8 + vj] = D[vi * 8 + vj] + A[vi * 8 + vj * 2 + vk]
+""")
+    changed = T.CommonSubexprElimTIR()(mod)
+    assert "cse_v1" in changed.script()
+    assert from_source(changed.script()).script() == changed.script()
+    assert_same_meaning(mod.op, changed.op)
+
+
+def test_a_parameter_is_the_extent_of_its_name():
+    mod = module(
+        """
+        T.evaluate(T.assume(n <= 16))
+        for i in range(n):
+            if i < 16:
+                D[i] = A[i]
+""",
+        f"{TWO}, n: T.int32",
+    )
+    assert "if " not in T.Simplify()(mod).script()
+
+
+@pytest.mark.parametrize("known", ["assert n < 60, 'n'", "T.evaluate(T.assume(n < 60))"])
+def test_what_is_known_of_a_parameter(known):
+    mod = module(
+        f"""
+        if n < 64:
+            D[0] = A[0]
+        {known}
+        for i in range(64):
+            if n < 64:
+                D[i] = T.if_then_else(n < 61, A[i], A[0])
+            if n < 50:
+                D[i] = T.float32(2)
+""",
+        f"{TWO}, n: T.int32",
+    )
+    changed = T.Simplify()(mod)
+    text = changed.script()
+    assert text.count("n < 64") == 1 and "n < 61" not in text and "n < 50" in text
+    assert_same_meaning(mod.op, changed.op)
+
+
+def test_truncated_divisions_of_what_is_not_negative():
+    mod = module(
+        """
+        for i in range(64):
+            D[T.truncdiv(i, 4) * 4 + T.truncmod(i, 4)] = A[i]
+            D[T.max(T.truncdiv(i - 32, 4) * 4 + T.truncmod(i - 32, 4), 0)] = T.Cast("float32", T.truncdiv(n, 4))
+""",
+        f"{TWO}, n: T.int32",
+    )
+    changed = T.Simplify()(mod)
+    assert "D[i] = A[i]" in changed.script() and "T.Div(i - 32, 4)" in changed.script()
+    assert_same_meaning(mod.op, changed.op)

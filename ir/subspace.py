@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import Const, SymExpr, Var, product
-from ..ir.iter_map import IterMapLevel, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map, quotient, to_expr
+from .iter_map import IterMapLevel, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map, quotient, to_expr
 
 
 @dataclass(frozen=True)

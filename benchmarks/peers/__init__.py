@@ -1,0 +1,1 @@
+"""What tirax is measured beside: each peer that is installed, given the same program."""

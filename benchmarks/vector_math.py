@@ -1,0 +1,99 @@
+"""Elementary functions of 64 Ki numbers beside numpy and beside the C library: elements per nanosecond, and the error.
+
+    python benchmarks/vector_math.py [--rounds 101] [--element float32 float64]
+
+Each function is a Relax module of one operator, built with polynomials (the default) and with `-math=libm`; the results
+are compared with f64 (long double for f64) before anything is timed. The error is in units in the last place.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import measure
+
+measure.quiet()
+
+import numpy as np  # noqa: E402
+
+import tirax.tvm_api as tvm  # noqa: E402
+from tirax.tvm_api import relax  # noqa: E402
+
+COUNT = 1 << 16
+NAMES = {
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "sigmoid": None, "erf": None, "sin": np.sin, "cos": np.cos,
+    "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "atan": np.arctan, "asin": np.arcsin, "acos": np.arccos,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sqrt": np.sqrt, "rsqrt": None, "nn.gelu": None,
+    "nn.gelu_tanh": None, "nn.silu": None,
+}  # fmt: skip
+"""Relax operator -> numpy's function, where there is one."""
+RANGES = {"log": (0.01, 100), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 100), "atanh": (-0.99, 0.99)}
+RANGES |= dict.fromkeys(("sqrt", "rsqrt"), (0.01, 100))
+SOURCE = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({count},), "{element}")) -> R.Tensor(({count},), "{element}"):
+        with R.dataflow():
+            y = R.{name}(x)
+            R.output(y)
+        return y
+"""
+
+
+def built(name: str, element: str, target: str):
+    """The compiled function."""
+    mod = tvm.script.from_source(SOURCE.format(name=name, element=element, count=COUNT))
+    return relax.build(mod, target=target)["main"]
+
+
+def ulps(got: np.ndarray, expected: np.ndarray) -> float:
+    """The largest error in units in the last place of `got`."""
+    return float(np.max(np.abs(got - expected) / np.spacing(np.abs(expected).astype(got.dtype))))
+
+
+def row(name: str, element: str, rounds: int) -> dict[str, object]:
+    """Elements per nanosecond of each side, medians, and the error of ours."""
+    low, high = RANGES.get(name, (-8.0, 8.0))
+    x = np.random.default_rng(0).uniform(low, high, COUNT).astype(element)
+    ours, strict, function = built(name, element, "llvm"), built(name, element, "llvm -math=libm"), NAMES[name]
+    got, other = np.asarray(ours(x)), np.asarray(strict(x))
+    np.testing.assert_allclose(got, other, rtol=1e-4 if element == "float32" else 1e-11, atol=1e-6)
+    sides = {"ours": lambda: ours(x), "libm": lambda: strict(x)}
+    found: dict[str, object] = {"function": name, "element": element}
+    if function is not None:
+        wide = x.astype(np.float64 if element == "float32" else np.longdouble)
+        found["ulps"] = ulps(got, function(wide))
+        if found["ulps"] > 4:
+            raise SystemExit(f"{name}: wrong by {found['ulps']} units in the last place")
+        out = np.empty_like(x)
+        sides["numpy"] = lambda: function(x, out=out)
+    times = measure.interleaved(sides, rounds)
+    return found | {side: COUNT / times[side].median / 1e3 for side in sides}
+
+
+def main() -> None:
+    """Print the table and write it to build/benchmarks/vector_math.json."""
+    options = argparse.ArgumentParser(description="elementary functions beside numpy and the C library")
+    options.add_argument("--rounds", type=int, default=101)
+    options.add_argument("--element", nargs="+", default=["float32", "float64"])
+    chosen = options.parse_args()
+    print(f"{measure.processor()}; elements per ns, medians of {chosen.rounds}; {COUNT} elements\n")
+    print(f"{'':22} {'ours':>8} {'libm':>8} {'numpy':>8} {'÷ libm':>8} {'÷ numpy':>8} {'ulps':>6}")
+    rows = []
+    for element in chosen.element:
+        for name in NAMES:
+            found = row(name, element, chosen.rounds)
+            rows.append(found)
+            ratios = [found["ours"] / found[side] if side in found else None for side in ("libm", "numpy")]
+            cells = [found["ours"], found["libm"], found.get("numpy"), *ratios]
+            text = " ".join(f"{c:8.2f}" if c is not None else f"{'-':>8}" for c in cells)
+            error = f"{found['ulps']:6.2f}" if "ulps" in found else f"{'-':>6}"
+            print(f"{name + ' ' + element:22} {text} {error}", flush=True)
+    measure.write("vector_math", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""The two abstract domains of the analyzer: intervals of integers, and residue classes.
+
+Each operation of `expr.OPS` has a rule in `BOUNDS` (from the intervals of its operands); `residue_of_op` has those for
+residues. Divisors are not zero wherever an expression has a value, so a divisor from 0 on is one from 1 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import gcd, inf
+
+from .expr import CONDITIONS
+
+Number = int | float
+"""An int, or an infinity."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The integers from `low` to `high`, both included; either may be infinite."""
+
+    low: Number
+    high: Number
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def scaled(self, factor: int) -> Interval:
+        """Every element times `factor`, which is not zero."""
+        ends = (self.low * factor, self.high * factor)
+        return Interval(min(ends), max(ends))
+
+    def __mul__(self, other: Interval) -> Interval:
+        ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(ends), max(ends))
+
+    def join(self, other: Interval) -> Interval:
+        """The least interval around both."""
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+    def meet(self, other: Interval) -> Interval:
+        """What is in both."""
+        return Interval(max(self.low, other.low), min(self.high, other.high))
+
+    def divided(self, divisor: int) -> Interval:
+        """The integers whose multiples by `divisor`, which is positive, are in the interval."""
+        low = self.low if self.low in (inf, -inf) else -(-int(self.low) // divisor)
+        return Interval(low, floor(self.high, divisor))
+
+    @property
+    def point(self) -> int | None:
+        """The one integer in it."""
+        return int(self.low) if self.low == self.high and self.low not in (inf, -inf) else None
+
+
+EVERYTHING = Interval(-inf, inf)
+TRUTH = Interval(0, 1)
+
+
+def _times(a: Number, b: Number) -> Number:
+    return 0 if a == 0 or b == 0 else a * b
+
+
+def floor(a: Number, b: Number) -> Number:
+    """floor(a / b), the limit where one is infinite; b is not zero."""
+    if a in (inf, -inf):
+        return a if b > 0 else -a
+    if b in (inf, -inf):
+        return 0 if (a >= 0) == (b > 0) or a == 0 else -1
+    return int(a) // int(b)
+
+
+@dataclass(frozen=True)
+class Residue:
+    """All values that are `base` modulo `step`; a step of 0 is the one value `base`."""
+
+    step: int
+    base: int
+
+    @staticmethod
+    def of(step: int, base: int) -> Residue:
+        return Residue(step, base % step if step else base)
+
+    def __add__(self, other: Residue) -> Residue:
+        return Residue.of(gcd(self.step, other.step), self.base + other.base)
+
+    def __mul__(self, other: Residue) -> Residue:
+        step = gcd(self.step * other.step, self.step * other.base, other.step * self.base)
+        return Residue.of(step, self.base * other.base)
+
+    def join(self, other: Residue) -> Residue:
+        """The least residue class around both."""
+        return Residue.of(gcd(self.step, other.step, self.base - other.base), self.base)
+
+    def meet(self, other: Residue) -> Residue:
+        """One of the two that is in the other, else the finer one: all that is needed of what is in both."""
+        if self.step == 0 or other.step == 0:
+            return self if self.step == 0 else other
+        return self if self.step >= other.step else other
+
+    def floordiv(self, divisor: int) -> Residue:
+        """Of the quotients by a positive constant."""
+        if self.step % divisor:
+            return ANY
+        return Residue.of(self.step // divisor, self.base // divisor)
+
+    def floormod(self, divisor: int) -> Residue:
+        """Of the remainders of a division by a positive constant."""
+        if self.step % divisor == 0:
+            return Residue(0, self.base % divisor)
+        return Residue.of(gcd(self.step, divisor), self.base)
+
+    def within(self, interval: Interval) -> Interval:
+        """The interval with ends that are in the class."""
+        if self.step == 0:
+            return Interval(self.base, self.base)
+        low, high = interval.low, interval.high
+        if low not in (inf, -inf):
+            low += (self.base - int(low)) % self.step
+        if high not in (inf, -inf):
+            high -= (int(high) - self.base) % self.step
+        return Interval(low, high)
+
+
+ANY = Residue(1, 0)
+
+
+def residue_of_op(kind: str, args: Sequence[Residue], divisor: int | None) -> Residue:
+    """The class of the results of an operation, `divisor` being its last operand where that is a constant."""
+    if kind in ("min", "max", "select"):
+        return args[-2].join(args[-1])
+    if kind == "floordiv" and divisor and divisor > 0:
+        return args[0].floordiv(divisor)
+    if kind == "floormod" and divisor and divisor > 0:
+        return args[0].floormod(divisor)
+    return ANY
+
+
+def _divisor(b: Interval) -> Interval | None:
+    """What a divisor may be; None where it may be of both signs."""
+    b = Interval(1, b.high) if b.low == 0 else Interval(b.low, -1) if b.high == 0 else b
+    return None if b.low <= 0 <= b.high or b.low > b.high else b
+
+
+def _floordiv_bounds(a: Interval, b: Interval) -> Interval:
+    by = _divisor(b)
+    if by is None:
+        return EVERYTHING
+    ends = [floor(x, y) for x in (a.low, a.high) for y in (by.low, by.high)]
+    return Interval(min(ends), max(ends))
+
+
+def _floormod_bounds(a: Interval, b: Interval) -> Interval:
+    by = _divisor(b)
+    if by is None:
+        return EVERYTHING
+    if by.high < 0:
+        return Interval(by.low + 1, 0)
+    if a.low >= 0 and a.high < by.low:
+        return a
+    if by.point is not None and floor(a.low, by.low) == floor(a.high, by.low) and abs(a.low) != inf != abs(a.high):
+        return Interval(a.low % by.low, a.high % by.low)
+    return Interval(0, min(by.high - 1, a.high) if a.low >= 0 else by.high - 1)
+
+
+def _truncate(a: Number, b: Number) -> Number:
+    quotient = floor(abs(a), abs(b))
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _truncdiv_bounds(a: Interval, b: Interval) -> Interval:
+    by = _divisor(b)
+    if by is None:
+        return EVERYTHING
+    ends = [_truncate(x, y) for x in (a.low, a.high) for y in (by.low, by.high)]
+    return Interval(min(ends), max(ends))
+
+
+def _truncmod_bounds(a: Interval, b: Interval) -> Interval:
+    most = max(abs(b.low), abs(b.high)) - 1
+    return Interval(max(-most, min(a.low, 0)), min(most, max(a.high, 0)))
+
+
+def _min_bounds(a: Interval, b: Interval) -> Interval:
+    return Interval(min(a.low, b.low), min(a.high, b.high))
+
+
+def _max_bounds(a: Interval, b: Interval) -> Interval:
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+def _select_bounds(_condition: Interval, a: Interval, b: Interval) -> Interval:
+    return a.join(b)
+
+
+def _truth(*_args: Interval) -> Interval:
+    return TRUTH
+
+
+BOUNDS: dict[str, Callable[..., Interval]] = {
+    "floordiv": _floordiv_bounds,
+    "floormod": _floormod_bounds,
+    "truncdiv": _truncdiv_bounds,
+    "truncmod": _truncmod_bounds,
+    "min": _min_bounds,
+    "max": _max_bounds,
+    "select": _select_bounds,
+    **dict.fromkeys(CONDITIONS, _truth),
+}
+
+COMPARISONS: dict[str, Callable[[Interval], tuple[bool, bool]]] = {
+    "eq": lambda i: (i.low == i.high == 0, i.low > 0 or i.high < 0),
+    "ne": lambda i: (i.low > 0 or i.high < 0, i.low == i.high == 0),
+    "lt": lambda i: (i.high < 0, i.low >= 0),
+    "le": lambda i: (i.high <= 0, i.low > 0),
+    "gt": lambda i: (i.low > 0, i.high <= 0),
+    "ge": lambda i: (i.low >= 0, i.high < 0),
+}
+"""Comparison of a difference with 0 -> (always, never)."""
+NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}

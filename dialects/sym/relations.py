@@ -1,0 +1,278 @@
+"""Bounds of sums whose terms depend on each other: what an interval for each term alone cannot see.
+
+    n - n // 8 * 8                is from 0 to 7: 8 * (n // 8) is n - n % 8
+    min(n, i * 8 + 8) - i * 8     is at most 8: the lesser of n - i * 8 and 8
+    i * n + j - m * n             is below 0 for i below m and j below n
+
+All of it is about least values; the greatest one is that of the negated sum. One term is taken out of the sum at a
+time, as often as `steps` says; parts of a sum that share no variable are looked at each for itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from math import gcd, inf
+from typing import Protocol
+
+from .bounds import EVERYTHING, Interval, Number, Residue
+from .expr import Op, Product, Sum, SymExpr, Var, floordiv, floormod, mul, offset_of, product, sum_of, terms_of
+
+_STEPS = 10
+"""How many terms are taken out of a sum."""
+_TERMS = 40
+"""How many terms a sum has at most that is looked at: longer ones only by parts that share no variable."""
+_FACT_DEPTH, _FACT_TRIALS, _FACT_STEPS = 4, 64, 3
+"""How many facts follow from each other in a proof, how many combinations are tried, and the steps of each."""
+
+
+class Bounding(Protocol):
+    """What is asked of the analyzer."""
+
+    ends: dict[Var, tuple[SymExpr, SymExpr]]
+    """Variables with their least and greatest values, where these are no constants, outer ones first."""
+    facts: list[SymExpr]
+    """What is not negative."""
+    seeking: bool
+    """Whether facts are looked for at each step, see `fact_bounds`."""
+
+    def bounds(self, e: SymExpr) -> Interval: ...
+
+    def residue(self, e: SymExpr) -> Residue: ...
+
+
+def sum_bounds(known: Bounding, e: Sum) -> Interval:
+    """An interval around a sum."""
+    if not known.ends and not any(isinstance(t, Op) for t, _ in e.terms):
+        return known.residue(e).within(_each_alone(known, e))
+    out = Interval(e.offset, e.offset)
+    for terms in _independent_parts(known, e):
+        whole = len(terms) == len(e.terms)
+        part = e if whole else sum_of(terms, 0, e.dtype)
+        around = Interval(_least(known, part, _STEPS), -_least(known, -part, _STEPS))
+        out = around if whole else out + around
+    return known.residue(e).within(out)
+
+
+def _each_alone(known: Bounding, e: SymExpr) -> Interval:
+    if not isinstance(e, Sum):
+        return known.bounds(e)
+    out = Interval(e.offset, e.offset)
+    for term, c in e.terms:
+        out = out + known.bounds(term).scaled(c)
+    return out
+
+
+def _independent_parts(known: Bounding, e: Sum) -> Collection[list[tuple[SymExpr, int]]]:
+    """The terms in groups that share no variable with each other."""
+    parent: dict[Var, Var] = {}
+
+    def root(v: Var) -> Var:
+        while parent[v] is not v:
+            parent[v] = v = parent[parent[v]]
+        return v
+
+    used = [_with_ends(known, term.free_vars()) for term, _ in e.terms]
+    for variables in used:
+        for v in variables:
+            parent.setdefault(v, v)
+            parent[root(v)] = root(variables[0])
+    groups: dict[Var | None, list[tuple[SymExpr, int]]] = {}
+    for variables, part in zip(used, e.terms, strict=True):
+        groups.setdefault(root(variables[0]) if variables else None, []).append(part)
+    return groups.values()
+
+
+def _with_ends(known: Bounding, variables: list[Var]) -> list[Var]:
+    """The variables and those that their ends are made of."""
+    if not known.ends:
+        return variables
+    found: dict[Var, None] = {}
+    stack = list(variables)
+    while stack:
+        v = stack.pop()
+        if v not in found:
+            found[v] = None
+            stack += [w for end in known.ends.get(v, ()) for w in end.free_vars()]
+    return list(found)
+
+
+def _least(known: Bounding, e: SymExpr, steps: int) -> Number:
+    """A number that `e` is never below."""
+    out = _each_alone(known, e).low
+    if steps and isinstance(e, Sum) and len(e.terms) <= _TERMS:
+        out = max(out, _related(known, e, steps - 1))
+    if known.seeking:
+        known.seeking = False
+        out = max(out, _by_facts(known, e, 2, [_FACT_TRIALS // 4]).low)
+        known.seeking = True
+    return known.residue(e).within(Interval(out, inf)).low
+
+
+def _related(known: Bounding, e: Sum, steps: int) -> Number:
+    """The least value by taking out one term that depends on others; -inf where none does."""
+    for var in reversed(known.ends):
+        found = _by_ends(known, e, var, steps)
+        if found is not None:
+            return found
+    for term, factor in _related_terms(known, e):
+        found = _TAKEN_OUT[term.kind](known, e, term, factor, steps)
+        if found is not None:
+            return found
+    return -inf
+
+
+def _related_terms(known: Bounding, e: Sum) -> Iterator[tuple[Op, int]]:
+    """The operations among the terms that share a variable with another term, the last first."""
+    if not any(isinstance(t, Op) and t.kind in _TAKEN_OUT for t, _ in e.terms):
+        return
+    variables = {t: _with_ends(known, t.free_vars()) for t, _ in e.terms}
+    uses = Counter(v for found in variables.values() for v in found)
+    for term, factor in reversed(e.terms):
+        if (
+            isinstance(term, Op)
+            and term.kind in _TAKEN_OUT
+            and (known.seeking or any(uses[v] > 1 for v in variables[term]))
+        ):
+            yield term, factor
+
+
+def _others(e: Sum, term: SymExpr) -> list[tuple[SymExpr, int]]:
+    return [(t, c) for t, c in e.terms if t is not term]
+
+
+def _by_quotient(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+    """`x // d * d` is `x - x % d`; the sum is multiplied by what its factor lacks of d."""
+    x, by = term.args
+    d = by.constant
+    if d is None:
+        return _by_symbolic_quotient(known, e, term, factor, steps)
+    if d <= 0:
+        return None
+    scale = d // gcd(factor, d)
+    times = factor * scale // d
+    new = sum_of([*((t, c * scale) for t, c in _others(e, term)), (x, times)], e.offset * scale, e.dtype)
+    low = _least(known, new, steps) + known.bounds(floormod(x, d)).scaled(-times).low
+    return Interval(low, inf).divided(scale).low
+
+
+def _by_symbolic_quotient(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+    """`e` is from k on where `e * d` is above (k - 1) * d: only whether it is from 0 or from 1 on is asked."""
+    x, d = term.args
+    if known.bounds(d).low < 0:
+        return None
+    new = mul(sum_of(_others(e, term), e.offset, e.dtype), d) + x * factor + d - 1
+    if factor > 0:
+        new = new - (d - 1) * factor
+    return next((k for k in (1, 0) if _least(known, new - d * k, steps) >= 0), None)
+
+
+def _by_remainder(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+    """`x - x % d` is `x // d * d`, where that is no longer; x % d is from 0 to d - 1."""
+    x, d = term.args
+    if d.constant is not None:
+        new = sum_of([*_others(e, term), (x, factor), (floordiv(x, d), -factor * d.constant)], e.offset, e.dtype)
+        return _least(known, new, steps) if d.constant > 0 and len(terms_of(new)) <= len(e.terms) else None
+    if known.bounds(d).low < 0:
+        return None
+    rest = sum_of(_others(e, term), e.offset, e.dtype)
+    return _least(known, rest if factor > 0 else rest + (d - 1) * factor, steps)
+
+
+def _by_choice(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+    """A minimum, a maximum or a selection: the sum with either side."""
+    others = _others(e, term)
+    sides = [_least(known, sum_of([*others, (a, factor)], e.offset, e.dtype), steps // 2) for a in term.args[-2:]]
+    return max(sides) if term.kind == ("max" if factor > 0 else "min") else min(sides)
+
+
+_TAKEN_OUT: dict[str, Callable[[Bounding, Sum, Op, int, int], Number | None]] = {
+    "floordiv": _by_quotient,
+    "floormod": _by_remainder,
+    "min": _by_choice,
+    "max": _by_choice,
+    "select": _by_choice,
+}
+
+
+def _by_ends(known: Bounding, e: Sum, var: Var, steps: int) -> Number | None:
+    """The sum where a variable, in which it is linear, has the end at which it is least."""
+    slope = slope_in(e, var)
+    if slope is None or slope.constant == 0:
+        return None
+    sign = known.bounds(slope)
+    if not (sign.low >= 0 or sign.high <= 0):
+        return None
+    first, last = known.ends[var]
+    return _least(known, e - mul(var, slope) + mul(first if sign.low >= 0 else last, slope), steps)
+
+
+def slope_in(e: SymExpr, var: Var) -> SymExpr | None:
+    """The factor of a variable in an expression; None where that is not linear in it."""
+    found: list[tuple[SymExpr, int]] = []
+    for term, factor in terms_of(e):
+        if term == var:
+            found.append((product([], e.dtype), factor))
+        elif isinstance(term, Product) and var in term.atoms:
+            others = list(term.atoms)
+            others.remove(var)
+            if any(var in a.free_vars() for a in others):
+                return None
+            found.append((product(others, e.dtype), factor))
+        elif not isinstance(term, Var) and var in term.free_vars():
+            return None
+    return sum_of(found, 0, e.dtype)
+
+
+def fact_bounds(known: Bounding, e: SymExpr) -> Interval:
+    """An interval around `e` by what is known not to be negative, up to `_FACT_DEPTH` facts after each other.
+
+    Facts are also looked for where quotients and remainders are taken out: `x < y` says `x // 8 <= y // 8`.
+    """
+    if not 0 < len(terms_of(e)) <= _TERMS:
+        return EVERYTHING
+    out = _by_facts(known, e, _FACT_DEPTH, [_FACT_TRIALS])
+    if not any(isinstance(t, Op) and t.kind in ("floordiv", "floormod") for t, _ in terms_of(e)):
+        return out
+    known.seeking = True
+    try:
+        return out.meet(Interval(_least(known, e, _FACT_STEPS), -_least(known, -e, _FACT_STEPS)))
+    finally:
+        known.seeking = False
+
+
+def _by_facts(known: Bounding, e: SymExpr, depth: int, trials: list[int]) -> Interval:
+    out = EVERYTHING
+    for rest, scale, sign in _fact_steps(known, e):
+        if trials[0] <= 0:
+            break
+        trials[0] -= 1
+        low = _least(known, rest * sign, _FACT_STEPS)
+        if depth > 1 and terms_of(rest):
+            low = max(low, _by_facts(known, rest * sign, depth - 1, trials).low)
+        end = Interval(low, inf).divided(scale)
+        out = out.meet(end if sign > 0 else end.scaled(-1))
+    return out
+
+
+def _fact_steps(known: Bounding, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]]:
+    """(rest, scale, sign): `e * scale * sign` is at least `rest * sign`, in which one term of `e` is not."""
+    mine = dict(terms_of(e))
+    for fact in known.facts:
+        for term, factor in terms_of(fact):
+            wanted = mine.get(term)
+            if wanted is None:
+                continue
+            common = gcd(wanted, factor)
+            scale, times = abs(factor) // common, (wanted if factor > 0 else -wanted) // common
+            rest = sum_of([(e, scale), (fact, -times)], 0, e.dtype)
+            if len(terms_of(rest)) <= len(mine):
+                yield rest, scale, 1 if times > 0 else -1
+
+
+def tightened(e: SymExpr) -> SymExpr:
+    """What is not negative exactly where `e` is not: `4 * i - 4 * j + 3` becomes `i - j`."""
+    common = gcd(*(c for _, c in terms_of(e)))
+    if common <= 1:
+        return e
+    return sum_of([(t, c // common) for t, c in terms_of(e)], offset_of(e) // common, e.dtype)

@@ -1,0 +1,401 @@
+"""The rules by which the analyzer makes expressions smaller.
+
+Each rule is a function of the analyzer and an expression whose parts are simple already; it gives an equal expression,
+or None where it does not apply. `RULES` has them by the kind of the operation (`+` for sums), in the order in which
+they are tried. A rule that fires is followed by all of them, on what it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from math import gcd, inf
+from typing import Protocol
+
+from .bounds import COMPARISONS, NEGATED, Interval, Residue, floor
+from .expr import (
+    OPS,
+    Const,
+    Op,
+    Product,
+    Sum,
+    SymExpr,
+    floordiv,
+    floormod,
+    i1,
+    logical_not,
+    mul,
+    offset_of,
+    product,
+    sum_of,
+    terms_of,
+)
+
+_ROUNDS = 8
+"""How many rules are applied to the top of one expression."""
+_SIDES = 8
+"""How many operands of nested minima, or maxima, are compared with each other."""
+_CONDITIONS = 2
+"""In how many conditions around it an expression is simplified."""
+
+
+class Knowing(Protocol):
+    """What rules ask of the analyzer."""
+
+    depth: int
+    """In how many scopes of conditions it is."""
+
+    def bounds(self, e: SymExpr) -> Interval: ...
+
+    def residue(self, e: SymExpr) -> Residue: ...
+
+    def simplify(self, e: SymExpr) -> SymExpr: ...
+
+    def decide(self, e: Op) -> bool | None: ...
+
+    def truth(self, e: SymExpr) -> bool | None: ...
+
+    def constraint_scope(self, condition: SymExpr) -> AbstractContextManager[None]: ...
+
+
+Rule = Callable[[Knowing, SymExpr], SymExpr | None]
+
+
+def simplified(known: Knowing, e: SymExpr) -> SymExpr:
+    """The expression with simple parts, and with the rules applied until none does."""
+    for _ in range(_ROUNDS):
+        e = _with_simple_parts(known, e)
+        if e.dtype == i1:
+            truth = known.truth(e)
+            if truth is not None:
+                return Const(int(truth), i1)
+        new = _step(known, e)
+        if new is None or new == e:
+            return e
+        e = new
+    return e
+
+
+def _step(known: Knowing, e: SymExpr) -> SymExpr | None:
+    for rule in RULES.get("+" if isinstance(e, Sum) else e.kind if isinstance(e, Op) else "", ()):
+        found = rule(known, e)
+        if found is not None:
+            return found
+    return None
+
+
+def _with_simple_parts(known: Knowing, e: SymExpr) -> SymExpr:
+    if isinstance(e, Op) and e.kind in _CONTEXTUAL:
+        return _CONTEXTUAL[e.kind](known, e)
+    given = e.children()
+    parts = [known.simplify(c) for c in given]
+    if all(p is c for p, c in zip(parts, given, strict=True)):
+        return e
+    if isinstance(e, Sum):
+        return sum_of([(p, c) for p, (_, c) in zip(parts, e.terms, strict=True)], e.offset, e.dtype)
+    if isinstance(e, Product):
+        return product(parts, e.dtype)
+    undefined = isinstance(e, Op) and e.kind in _DIVISIONS and parts[1].constant == 0
+    return OPS[e.kind](*parts) if isinstance(e, Op) and not undefined else e
+
+
+# Conditions: what is evaluated only where something holds is simplified knowing it
+
+
+def _simple_under(known: Knowing, condition: SymExpr, e: SymExpr) -> SymExpr:
+    if condition.constant is not None or not e.children() or known.depth >= _CONDITIONS:
+        return known.simplify(e)
+    with known.constraint_scope(condition):
+        return known.simplify(e)
+
+
+def _select_parts(known: Knowing, e: Op) -> SymExpr:
+    """select(i < 4, i // 4, b) -> select(i < 4, 0, b)"""
+    condition = known.simplify(e.args[0])
+    if condition.constant is not None:
+        return known.simplify(e.args[1] if condition.constant else e.args[2])
+    sides = (_simple_under(known, condition, e.args[1]), _simple_under(known, logical_not(condition), e.args[2]))
+    return OPS["select"](condition, *sides)
+
+
+def _connected(known: Knowing, e: Op) -> SymExpr:
+    """i < 4 and i < 8 -> i < 4;  i < 4 or i >= 2 -> true"""
+    first, second = (known.simplify(a) for a in e.args)
+    if first.constant is None and second.constant is None:
+        second = _simple_under(known, first if e.kind == "and" else logical_not(first), second)
+    if first.constant is None and second.constant is None:
+        first = _simple_under(known, second if e.kind == "and" else logical_not(second), first)
+    return OPS[e.kind](first, second)
+
+
+_DIVISIONS = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
+_CONTEXTUAL: dict[str, Callable[[Knowing, Op], SymExpr]] = {
+    "select": _select_parts,
+    "and": _connected,
+    "or": _connected,
+}
+
+
+def _decided(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """i < 8 -> true  (i up to 7)"""
+    truth = known.decide(e) if isinstance(e, Op) else None
+    return None if truth is None else Const(int(truth), i1)
+
+
+def _negation(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """not (a < b) -> a >= b"""
+    inner = e.children()[0]
+    if not isinstance(inner, Op):
+        return None
+    if inner.kind in NEGATED:
+        return OPS[NEGATED[inner.kind]](*inner.args)
+    dual = {"and": "or", "or": "and"}.get(inner.kind)
+    return None if dual is None else OPS[dual](*(logical_not(a) for a in inner.args))
+
+
+# Sums
+
+
+def _point(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """n - n // 8 * 8 - n % 8 -> 0, and whatever else has one value"""
+    if not any(isinstance(t, Op) for t, _ in terms_of(e)):
+        return None
+    value = known.bounds(e).point
+    return None if value is None else Const(value, e.dtype)
+
+
+def _rest(e: SymExpr, *without: SymExpr) -> list[tuple[SymExpr, int]]:
+    return [(t, c) for t, c in terms_of(e) if t not in without]
+
+
+def _operations(e: SymExpr, *kinds: str) -> Iterator[tuple[Op, int]]:
+    for t, c in terms_of(e):
+        if isinstance(t, Op) and t.kind in kinds:
+            yield t, c
+
+
+def _without_remainder(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """x - x % d -> x // d * d"""
+    mine = dict(terms_of(e))
+    for term, factor in _operations(e, "floormod"):
+        x, by = term.args
+        d = by.constant
+        if d is None or any(mine.get(t) != -factor * c for t, c in terms_of(x)):
+            continue
+        return sum_of([*_rest(e, term), (x, factor), (floordiv(x, by), -factor * d)], offset_of(e), e.dtype)
+    return None
+
+
+def _joined_digits(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """x // 4 % 2 * 4 + x % 4 -> x % 8;  x // 8 * 8 + x // 4 % 2 * 4 -> x // 4 * 4"""
+    mine = dict(terms_of(e))
+    for term, factor in _operations(e, "floormod"):
+        x, by = term.args
+        d = by.constant
+        if d is None or d <= 0:
+            continue
+        above = floordiv(x, d)
+        if mine.get(above) == factor * d:
+            return sum_of([*_rest(e, term, above), (x, factor)], offset_of(e), e.dtype)
+        for other, c in _operations(e, "floormod"):
+            size = other.args[1].constant
+            if size and size > 0 and c == factor * d and other.args[0] == above:
+                joined = floormod(x, size * d)
+                return sum_of([*_rest(e, term, other), (joined, factor)], offset_of(e), e.dtype)
+    return None
+
+
+def _difference_of_quotients(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """(x + c) // d - x // d -> (x % d + c) // d"""
+    quotients = [(t, c) for t, c in _operations(e, "floordiv") if t.args[1].constant]
+    if len(quotients) > _SIDES:
+        return None
+    for more, factor in quotients:
+        for less, other in quotients:
+            if factor != -other or factor < 0 or more.args[1] != less.args[1]:
+                continue
+            by, distance = more.args[1], (more.args[0] - less.args[0]).constant
+            if distance is None:
+                continue
+            (base, step, sign) = (less, distance, factor) if distance > 0 else (more, -distance, -factor)
+            joined = floordiv(floormod(base.args[0], by) + step, by)
+            return sum_of([*_rest(e, more, less), (joined, sign)], offset_of(e), e.dtype)
+    return None
+
+
+def _into_choice(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """min(n, i * 8 + 8) - i * 8 -> min(n - i * 8, 8)"""
+    mine = dict(terms_of(e))
+    for term, factor in _operations(e, "min", "max"):
+        inside = {t for a in term.args for t, c in terms_of(a) if mine.get(t) == -factor * c}
+        if not inside:
+            continue
+        moved = [(t, c) for t, c in terms_of(e) if t in inside]
+        sides = [sum_of([(a, factor), *moved], 0, e.dtype) for a in term.args]
+        kind = term.kind if factor > 0 else {"min": "max", "max": "min"}[term.kind]
+        return sum_of([*_rest(e, term, *inside), (OPS[kind](*sides), 1)], offset_of(e), e.dtype)
+    return None
+
+
+# Divisions
+
+
+def _same_quotient(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """x // d -> k and x % d -> x - k * d where k * d <= x < (k + 1) * d"""
+    assert isinstance(e, Op)
+    x, by = e.args
+    d, dividend = by.constant, known.bounds(x)
+    if d is not None:
+        if d <= 0 or dividend.low == -inf or dividend.high == inf or dividend.low > dividend.high:
+            return None
+        k = floor(dividend.low, d)
+        if k != floor(dividend.high, d):
+            return None
+        return Const(int(k), e.dtype) if e.kind == "floordiv" else x - int(k) * d
+    if dividend.low < 0 or known.bounds(by).low < 0 or known.bounds(x - by).high >= 0:
+        return None
+    return Const(0, e.dtype) if e.kind == "floordiv" else x
+
+
+def _known_remainder(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """x % d -> r where x is r modulo a multiple of d"""
+    assert isinstance(e, Op)
+    d = e.args[1].constant
+    if d is None or d <= 0:
+        return None
+    residue = known.residue(e.args[0])
+    return Const(residue.base % d, e.dtype) if residue.step % d == 0 else None
+
+
+def _common_factor(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """(i * 8 + j) // 32 -> i // 4,  (i * 8 + j) % 32 -> i % 4 * 8 + j  where 0 <= j < 8"""
+    assert isinstance(e, Op)
+    x, d = e.args[0], e.args[1].constant
+    if d is None or d <= 0 or not isinstance(x, Sum):
+        return None
+    for g in sorted({gcd(c, d) for _, c in x.terms} - {1}, reverse=True):
+        coarse = sum_of([(t, c // g) for t, c in x.terms if c % g == 0], x.offset // g, x.dtype)
+        fine = sum_of([(t, c) for t, c in x.terms if c % g], x.offset % g, x.dtype)
+        around = known.bounds(fine)
+        if around.low == -inf or around.high == inf or floor(around.low, g) != floor(around.high, g):
+            continue
+        k = int(floor(around.low, g))
+        coarse = coarse + k
+        return floordiv(coarse, d // g) if e.kind == "floordiv" else floormod(coarse, d // g) * g + (fine - k * g)
+    return None
+
+
+def _multiples_of_symbol(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """(i * n + j) // n -> i + j // n,  (i * n + j) % n -> j % n"""
+    assert isinstance(e, Op)
+    x, by = e.args
+    if by.constant is not None or isinstance(by, Sum):
+        return None
+    atoms = by.atoms if isinstance(by, Product) else (by,)
+    whole: list[tuple[SymExpr, int]] = []
+    for term, c in terms_of(x):
+        left = list(term.atoms) if isinstance(term, Product) else [term]
+        if all(a in left for a in atoms):
+            for a in atoms:
+                if a in left:
+                    left.remove(a)
+            if mul(product(left, x.dtype), by) == term:
+                whole.append((product(left, x.dtype), c))
+    if not whole:
+        return None
+    quotient = sum_of(whole, 0, x.dtype)
+    rest = x - mul(quotient, by)
+    return quotient + floordiv(rest, by) if e.kind == "floordiv" else floormod(rest, by)
+
+
+def _truncated_point(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """truncdiv(x, d) -> 0 and truncmod(x, d) -> x where 0 <= x < d"""
+    assert isinstance(e, Op)
+    x, by = e.args
+    if known.bounds(x).low < 0 or known.bounds(by).low < 0 or known.bounds(x - by).high >= 0:
+        return None
+    return Const(0, e.dtype) if e.kind == "truncdiv" else x
+
+
+# Minima and maxima
+
+
+def _sides(e: SymExpr, kind: str) -> Iterator[SymExpr]:
+    if isinstance(e, Op) and e.kind == kind:
+        for a in e.args:
+            yield from _sides(a, kind)
+    else:
+        yield e
+
+
+def _dominated(known: Knowing, e: SymExpr) -> SymExpr | None:
+    """min(i, i // 2, 9) -> i // 2  where 0 <= i <= 9"""
+    assert isinstance(e, Op)
+    sides = list(_sides(e, e.kind))
+    if len(sides) > _SIDES:
+        return None
+    kept: list[SymExpr] = []
+    for side in sides:
+        if any(_covers(known, e.kind, other, side) for other in kept):
+            continue
+        kept = [*(other for other in kept if not _covers(known, e.kind, side, other)), side]
+    if len(kept) == len(sides):
+        return None
+    out = kept[0]
+    for side in kept[1:]:
+        out = OPS[e.kind](out, side)
+    return out
+
+
+def _covers(known: Knowing, kind: str, a: SymExpr, b: SymExpr) -> bool:
+    """Whether b is not needed beside a."""
+    difference = known.bounds(a - b)
+    return difference.high <= 0 if kind == "min" else difference.low >= 0
+
+
+def _choice_of_compared(_known: Knowing, e: SymExpr) -> SymExpr | None:
+    """select(a < b, a, b) -> min(a, b)"""
+    condition, a, b = e.children()
+    if not isinstance(condition, Op) or condition.kind not in ("lt", "le", "gt", "ge"):
+        return None
+    x, y = condition.args if condition.kind in ("lt", "le") else condition.args[::-1]
+    return OPS["min"](a, b) if (x, y) == (a, b) else OPS["max"](a, b) if (x, y) == (b, a) else None
+
+
+_DIVISION: tuple[Rule, ...] = (_same_quotient, _known_remainder, _common_factor, _multiples_of_symbol)
+RULES: dict[str, tuple[Rule, ...]] = {
+    "+": (_point, _joined_digits, _without_remainder, _difference_of_quotients, _into_choice),
+    "floordiv": (_same_quotient, _common_factor, _multiples_of_symbol),
+    "floormod": _DIVISION,
+    "truncdiv": (_truncated_point,),
+    "truncmod": (_truncated_point,),
+    "min": (_dominated,),
+    "max": (_dominated,),
+    "select": (_choice_of_compared,),
+    "not": (_negation,),
+    **dict.fromkeys(COMPARISONS, (_decided,)),
+}
+"""The rules by kind."""
+
+
+# The form of conditions for readers
+
+
+def normal_condition(e: SymExpr) -> SymExpr:
+    """A condition whose comparisons have each term on one side: `x * 2 + n + 3 > n` becomes `-2 < x`."""
+    if not isinstance(e, Op) or e.dtype != i1:
+        return e
+    if e.kind not in COMPARISONS:
+        return OPS[e.kind](*(normal_condition(a) for a in e.args))
+    kind, (a, b) = e.kind, e.args
+    if kind in ("gt", "ge"):
+        kind, a, b = {"gt": "lt", "ge": "le"}[kind], b, a
+    difference = a - b
+    terms, offset = terms_of(difference), offset_of(difference)
+    common = gcd(*(c for _, c in terms)) or 1
+    if kind in ("eq", "ne") and offset % common:
+        return e
+    offset = -(-(offset + (kind == "lt")) // common) - (kind == "lt") if kind in ("lt", "le") else offset // common
+    left = sum_of([(t, c // common) for t, c in terms if c > 0], max(offset, 0), difference.dtype)
+    right = sum_of([(t, -c // common) for t, c in terms if c < 0], max(-offset, 0), difference.dtype)
+    return OPS[kind](left, right)

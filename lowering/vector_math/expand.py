@@ -1,0 +1,173 @@
+"""`expand-math`: the elementary functions of `math` become polynomials, in vectors and scalars alike.
+
+    %y = math.exp %x : vector<16xf32>
+      -> math.fma, arith.addf, arith.shli, arith.select, …
+
+f16 and bf16 are computed in f32. Sums c + c erf(x) and c + c tanh(x), of which gelu is made, are expanded as one
+function, without the cancellation where they are near zero. With a target that has `-math=libm`, everything is left to
+the C library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, math, vector
+from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float16Type, FloatAttr, ModuleOp, f32
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.xdsl_extras.arith_extras import element_type
+from ...ir.transform import Pass
+from ...target import Target
+from ..tir_to_scf.emitter import Emitter, like
+from . import errors, exponentials
+from .functions import FUNCTIONS, Function
+from .lanes import Float, Lanes
+
+_HALVES = (Float16Type, BFloat16Type)
+
+
+@dataclass(frozen=True)
+class ExpandMath(Pass):
+    """Write polynomials for the elementary functions in all functions of a module, unless `target` says `-math=libm`.
+
+    Raises `TargetError` for a target string that is not understood.
+    """
+
+    name = "expand-math"
+
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target(self.target)
+        if target.math == "libm":
+            return
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp) and function.body.blocks:
+                _expand_function(function, target)
+
+
+def _expand_function(function: func.FuncOp, target: Target) -> None:
+    calls = [op for op in function.walk() if type(op) in FUNCTIONS]
+    if not calls:
+        return
+    emit = Emitter(function.body.blocks[0])
+    sums = [op for op in function.walk() if isinstance(op, arith.AddfOp)]
+    for op in sums:
+        _expand_sum(emit, op, target)
+    for op in calls:
+        if op.parent is not None:  # else it was a part of a sum
+            _expand_call(emit, op, target)
+
+
+def _replace(emit: Emitter, op: Operation, build: Callable[[], SSAValue]) -> None:
+    """Put what `build` appends before `op`, and its result in place of the result of `op`."""
+    scratch = Block()
+    with emit.inside(scratch):
+        value = build()
+    place = op.parent
+    assert place is not None
+    for new in list(scratch.ops):
+        new.detach()
+        place.insert_op_before(new, op)
+    value.name_hint = value.name_hint or op.results[0].name_hint  # copied as it is stored, encoded
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def _in_f32(emit: Emitter, values: list[SSAValue], build: Callable[[list[SSAValue]], SSAValue]) -> SSAValue:
+    """`build(values)`; of f16 and bf16 in f32, with the result rounded."""
+    narrow = values[0].type
+    if not isinstance(element_type(narrow), _HALVES):
+        return build(values)
+    wide = build([emit.pure(arith.ExtFOp, (v,), like(narrow, f32)) for v in values])
+    return emit.pure(arith.TruncFOp, (wide,), narrow)
+
+
+def _expand_call(emit: Emitter, op: Operation, target: Target) -> None:
+    function = FUNCTIONS[type(op)]
+
+    def build(values: list[SSAValue]) -> SSAValue:
+        at = Lanes(emit, values[0].type, target)
+        args = [at.wrap(v) for v in values]
+        return _formula(at, op, function, args).value
+
+    _replace(emit, op, lambda: _in_f32(emit, list(op.operands), build))
+
+
+def _formula(at: Lanes, op: Operation, function: Function, args: list[Float]) -> Float:
+    if not function.uses_library:
+        return function.formula(at, *args)
+    cls: type[Operation] = type(op)
+    return function.formula(at, *args, lambda: at.unary(cls, args[0]))
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """factor + factor * call, where `call` is erf or tanh."""
+
+    factor: float
+    call: Operation
+    product: Operation | None
+
+
+def _constant_of(value: SSAValue) -> float | None:
+    """The number that a constant is, in each lane."""
+    owner = value.owner
+    if isinstance(owner, vector.BroadcastOp):
+        return _constant_of(owner.source)
+    if not isinstance(owner, arith.ConstantOp):
+        return None
+    attribute = owner.value
+    if isinstance(attribute, DenseIntOrFPElementsAttr):
+        values = attribute.get_values() if attribute.is_splat() else ()
+        return float(values[0]) if values and isinstance(values[0], float) else None
+    return attribute.value.data if isinstance(attribute, FloatAttr) else None
+
+
+def _sum_of(op: Operation) -> _Sum | None:
+    for constant, other in (op.operands, op.operands[::-1]):
+        factor, owner = _constant_of(constant), other.owner
+        if factor is None or not isinstance(owner, Operation):
+            continue
+        if type(owner) in _SUMS and factor == 1.0:
+            return _Sum(factor, owner, None)
+        if isinstance(owner, arith.MulfOp):
+            for a, b in (owner.operands, owner.operands[::-1]):
+                if type(b.owner) in _SUMS and _constant_of(a) == factor:
+                    return _Sum(factor, b.owner, owner)  # pyright: ignore[reportArgumentType]
+    return None
+
+
+def _expand_sum(emit: Emitter, op: Operation, target: Target) -> None:
+    found = _sum_of(op)
+    if found is None:
+        return
+
+    def build(values: list[SSAValue]) -> SSAValue:
+        at = Lanes(emit, values[0].type, target)
+        return _SUMS[type(found.call)](at, at.wrap(values[0]), found.factor).value
+
+    _replace(emit, op, lambda: _in_f32(emit, [found.call.operands[0]], build))
+    for part in (found.product, found.call):
+        if part is not None and part.parent is not None and not any(r.uses for r in part.results):
+            part.detach()
+            part.erase()
+
+
+def _one_plus_erf(at: Lanes, x: Float, factor: float) -> Float:
+    return errors.erfc(at, -x) * factor
+
+
+def _one_plus_tanh(at: Lanes, x: Float, factor: float) -> Float:
+    """2 / (1 + exp(-2 x))"""
+    return 2.0 * factor / (exponentials.exp(at, x * -2.0) + 1.0)
+
+
+_SUMS: dict[type[Operation], Callable[[Lanes, Float, float], Float]] = {
+    math.ErfOp: _one_plus_erf,
+    math.TanhOp: _one_plus_tanh,
+}

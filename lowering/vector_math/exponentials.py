@@ -1,0 +1,110 @@
+"""exp, exp2, expm1, sinh, cosh, tanh.
+
+x = n ln 2 + r with |r| <= ln 2 / 2, exp(x) = 2^n exp(r), by the polynomial EXP. The integer n is read from the lowest
+bits of x log2(e) + 1.5 * 2^mantissa, so that no float is ever converted to an integer: of NaN that is undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .constants import LN2, LOG2_E, head_and_rest
+from .lanes import Float, Int, Lanes
+
+_LIMITS = {24: (-104.0, 89.0), 53: (-746.0, 710.0)}
+"""Precision -> where exp is 0 and infinite, rounded outwards."""
+_LIMITS2 = {24: (-151.0, 129.0), 53: (-1076.0, 1025.0)}
+"""The same of exp2."""
+_HEAD_BITS = {24: 15, 53: 40}
+"""Bits of the first part of ln 2: its product with n is exact."""
+_LIFT = 64
+"""By how many powers of two a result is lifted above the denormals before its last rounding."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """x as n and r; `bits` has n in its lowest bits."""
+
+    n: Float
+    r: Float
+    bits: Int
+
+
+def reduce(at: Lanes, x: Float, low: Float | None = None) -> Reduced:
+    """x + low = n ln 2 + r."""
+    precision = at.format.precision
+    shifted = at.fma(x, float(LOG2_E), at.format.shifter)
+    n = shifted - at.format.shifter
+    head, rest = head_and_rest(LN2, _HEAD_BITS[precision], precision)
+    r = at.fma(n, -head, x)
+    return Reduced(n, at.fma(n, -rest, r if low is None else r + low), shifted.bits())
+
+
+def power_of_two(at: Lanes, bits: Int, less: int = 0) -> Float:
+    """2^(n - less) of an n that stands in the lowest bits; it must not be a denormal."""
+    return ((bits << at.format.mantissa) + (at.format.one - (less << at.format.mantissa))).as_float()
+
+
+def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
+    """x 2^n, rounded once, for x about 1 and every n that exp can have; too large ones give infinity."""
+    if at.has_scale:
+        return at.scale(x, n)
+    shift, one = at.format.mantissa, at.format.one
+    small = n < 4.0 - at.format.bias
+    exponent = (bits << shift) + small.pick_bits(one + (_LIFT << shift), one - (1 << shift))
+    return x * exponent.as_float() * small.pick(2.0**-_LIFT, 2.0)
+
+
+def exp(at: Lanes, x: Float) -> Float:
+    low, high = _LIMITS[at.format.precision]
+    reduced = reduce(at, x.at_least(low).at_most(high))
+    return scaled(at, at.polynomial(reduced.r, 1.0, 1.0, "EXP"), reduced.n, reduced.bits)
+
+
+def exp2(at: Lanes, x: Float) -> Float:
+    low, high = _LIMITS2[at.format.precision]
+    x = x.at_least(low).at_most(high)
+    shifted = x + at.format.shifter
+    n = shifted - at.format.shifter
+    return scaled(at, at.polynomial(x - n, 1.0, "EXP2"), n, shifted.bits())
+
+
+def _minus_one(at: Lanes, r: Float) -> Float:
+    """exp(r) - 1"""
+    return at.fma(r * r, at.polynomial(r, "EXPM1"), r)
+
+
+def expm1(at: Lanes, x: Float) -> Float:
+    """Twice (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), which overflows only where the result does."""
+    reduced = reduce(at, x.at_least(-64.0).at_most(_LIMITS[at.format.precision][1]))
+    half = power_of_two(at, reduced.bits, less=1)
+    result = at.fma(half, _minus_one(at, reduced.r), half - 0.5) * 2.0
+    return (abs(x) < 2.0**-at.format.precision).pick(x, result)
+
+
+def tanh(at: Lanes, x: Float) -> Float:
+    """t / (t + 2) with t = expm1(2 |x|)"""
+    reduced = reduce(at, abs(x).at_most(20.0) * 2.0)
+    power = power_of_two(at, reduced.bits)
+    t = at.fma(power, _minus_one(at, reduced.r), power - 1.0)
+    return (t / (t + 2.0)).with_sign_of(x)
+
+
+def _half_exp(at: Lanes, a: Float) -> Float:
+    """exp(a) / 2 of a >= 0, which may be infinite although exp(a) / 2 is finite only a little below."""
+    reduced = reduce(at, a.at_most(_LIMITS[at.format.precision][1] + 1.0))
+    return at.polynomial(reduced.r, 1.0, 1.0, "EXP") * power_of_two(at, reduced.bits, less=2) * 2.0
+
+
+def cosh(at: Lanes, x: Float) -> Float:
+    half = _half_exp(at, abs(x))
+    return half + 0.25 / half
+
+
+def sinh(at: Lanes, x: Float) -> Float:
+    """The difference of exponentials from 1 on, an odd polynomial below."""
+    a = abs(x)
+    half = _half_exp(at, a)
+    z = a * a
+    near = at.fma(a * z, at.polynomial(z, "SINH"), a)
+    return (a < 1.0).pick(near, half - 0.25 / half).with_sign_of(x)

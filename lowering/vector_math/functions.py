@@ -1,0 +1,51 @@
+"""The table of the functions: formula, and error bounds that the tests hold it to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects import math
+from xdsl.ir import Operation
+
+from . import circular, errors, exponentials, inverse_circular, logarithms, powers
+from .lanes import Float
+
+
+@dataclass(frozen=True)
+class Function:
+    """How an operation of `math` is expanded, and to how many units in the last place, for f32 and f64."""
+
+    formula: Callable[..., Float]
+    ulp_f32: float
+    ulp_f64: float
+    uses_library: bool = False
+    """Whether the formula gets a way to ask the C library as its last argument."""
+
+
+FUNCTIONS: dict[type[Operation], Function] = {
+    math.ExpOp: Function(exponentials.exp, 1.25, 1.25),
+    math.Exp2Op: Function(exponentials.exp2, 1.25, 1.25),
+    math.ExpM1Op: Function(exponentials.expm1, 1.75, 2.25),
+    math.SinhOp: Function(exponentials.sinh, 2, 2),
+    math.CoshOp: Function(exponentials.cosh, 2, 2),
+    math.TanhOp: Function(exponentials.tanh, 2.75, 3),
+    math.LogOp: Function(logarithms.log, 1, 1),
+    math.Log2Op: Function(logarithms.log2, 1, 1),
+    math.Log10Op: Function(logarithms.log10, 1, 1),
+    math.Log1pOp: Function(logarithms.log1p, 1, 1),
+    math.AsinhOp: Function(logarithms.asinh, 2.25, 2),
+    math.AcoshOp: Function(logarithms.acosh, 2.5, 2.25),
+    math.AtanhOp: Function(logarithms.atanh, 2.25, 2),
+    math.ErfOp: Function(errors.erf, 1.75, 1.75),
+    math.SinOp: Function(circular.sin, 2.5, 2, uses_library=True),
+    math.CosOp: Function(circular.cos, 2.5, 2, uses_library=True),
+    math.TanOp: Function(circular.tan, 4, 3.5, uses_library=True),
+    math.AtanOp: Function(inverse_circular.atan, 2.25, 2.25),
+    math.Atan2Op: Function(inverse_circular.atan2, 2.25, 2.25),
+    math.AsinOp: Function(inverse_circular.asin, 2.75, 2.5),
+    math.AcosOp: Function(inverse_circular.acos, 1.5, 1.5),
+    math.PowFOp: Function(powers.pow, 0.6, 1.5),
+}
+"""Operation -> how it is expanded. The errors are bounds for what was found by trial (docs/vector_math.md), not proofs;
+they hold with fma and without."""

@@ -1,0 +1,316 @@
+"""The vocabulary of the formulas: floats, their bits and masks, scalars or vectors alike, with Python's operators.
+
+Nothing here may be rearranged by LLVM: no operation has fast-math flags, so that a value is the same wherever its
+expression stands, in a vector, in a scalar loop that LLVM makes vectors of, or in what is left over of one.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math, scf, vector
+from xdsl.dialects.builtin import Float64Type, f32, f64, i8, i16, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects.dtypes import lanes_of
+from ...dialects.xdsl_extras.arith_extras import element_type
+from ...target import Target
+from ..tir_to_scf.emitter import NO_FLAGS, Emitter, is_vector, like
+from ..tir_to_scf.intrinsics import call_llvm_intrinsic
+from . import coefficients
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary float format."""
+
+    element: Attribute
+    integer: Attribute
+    precision: int
+    """Bits of the significand, with the hidden one."""
+    bias: int
+    table: dict[str, tuple[float, ...]]
+    """Name -> coefficients of a polynomial."""
+    codes: str
+    """The struct codes of the float and of its bits."""
+
+    @property
+    def mantissa(self) -> int:
+        """Stored bits of the significand."""
+        return self.precision - 1
+
+    @property
+    def integer_bits(self) -> int:
+        """Bits of the whole."""
+        return 32 if self.precision == 24 else 64
+
+    @property
+    def one(self) -> int:
+        """The bits of 1.0."""
+        return self.bias << self.mantissa
+
+    @property
+    def shifter(self) -> float:
+        """Added to a float it leaves the nearest integer in the lowest bits."""
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def least_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+    def bits(self, value: float) -> int:
+        """The bits of a float as an integer."""
+        return struct.unpack(self.codes[1], struct.pack(self.codes[0], value))[0]
+
+
+F32 = Format(f32, i32, 24, 127, coefficients.F32, "fi")
+F64 = Format(f64, i64, 53, 1023, coefficients.F64, "dq")
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """A truth value for each lane."""
+
+    at: Lanes
+    value: SSAValue
+
+    def pick(self, yes: Float | float, no: Float | float) -> Float:
+        """`yes` where it is true."""
+        return Float(self.at, self.at.emit.select(self.value, self.at.value(yes), self.at.value(no)))
+
+    def pick_bits(self, yes: int, no: int) -> Int:
+        """The integer `yes` where it is true."""
+        constant = self.at.integer
+        return Int(self.at, self.at.emit.select(self.value, constant(yes).value, constant(no).value))
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self.at, self.at.emit.binary(arith.AndIOp, self.value, other.value))
+
+    def complement(self) -> Mask:
+        """Where it is false."""
+        return Mask(self.at, self.at.emit.binary(arith.XOrIOp, self.value, self.at.emit.constant(-1, self.value.type)))
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self.at, self.at.emit.binary(arith.OrIOp, self.value, other.value))
+
+    def __xor__(self, other: Mask) -> Mask:
+        return Mask(self.at, self.at.emit.binary(arith.XOrIOp, self.value, other.value))
+
+
+@dataclass(frozen=True, eq=False)
+class Int:
+    """An integer as wide as the float, for each lane; it wraps."""
+
+    at: Lanes
+    value: SSAValue
+
+    def _with(self, cls: type[Operation], other: Int | int) -> Int:
+        right = self.at.integer(other) if isinstance(other, int) else other
+        return Int(self.at, self.at.emit.binary(cls, self.value, right.value))
+
+    def __add__(self, other: Int | int) -> Int:
+        return self._with(arith.AddiOp, other)
+
+    def __sub__(self, other: Int | int) -> Int:
+        return self._with(arith.SubiOp, other)
+
+    def __and__(self, other: Int | int) -> Int:
+        return self._with(arith.AndIOp, other)
+
+    def __xor__(self, other: Int | int) -> Int:
+        return self._with(arith.XOrIOp, other)
+
+    def __lshift__(self, count: int) -> Int:
+        return self._with(arith.ShLIOp, count)
+
+    def __rshift__(self, count: int) -> Int:
+        """Zeros come in from the left."""
+        return self._with(arith.ShRUIOp, count)
+
+    def compare(self, predicate: str, other: int) -> Mask:
+        """`slt`, `eq`, … of arith."""
+        return Mask(self.at, self.at.emit.compare(predicate, self.value, self.at.integer(other).value))
+
+    def as_float(self) -> Float:
+        """The float that has these bits."""
+        return Float(self.at, self.at.emit.pure(arith.BitcastOp, (self.value,), self.at.type))
+
+
+@dataclass(frozen=True, eq=False)
+class Float:
+    """A float for each lane."""
+
+    at: Lanes
+    value: SSAValue
+
+    def _with(self, cls: type[Operation], other: Float | float) -> Float:
+        return Float(self.at, self.at.emit.binary(cls, self.value, self.at.value(other), NO_FLAGS))
+
+    def __add__(self, other: Float | float) -> Float:
+        return self._with(arith.AddfOp, other)
+
+    def __sub__(self, other: Float | float) -> Float:
+        return self._with(arith.SubfOp, other)
+
+    def __mul__(self, other: Float | float) -> Float:
+        return self._with(arith.MulfOp, other)
+
+    def __truediv__(self, other: Float | float) -> Float:
+        return self._with(arith.DivfOp, other)
+
+    def __radd__(self, other: float) -> Float:
+        return self.at.constant(other) + self
+
+    def __rsub__(self, other: float) -> Float:
+        return self.at.constant(other) - self
+
+    def __rmul__(self, other: float) -> Float:
+        return self * other
+
+    def __rtruediv__(self, other: float) -> Float:
+        return self.at.constant(other) / self
+
+    def __neg__(self) -> Float:
+        return self.at.unary(arith.NegfOp, self)
+
+    def __abs__(self) -> Float:
+        return self.at.unary(math.AbsFOp, self)
+
+    def __lt__(self, other: Float | float) -> Mask:
+        return self.compare("olt", other)
+
+    def __gt__(self, other: Float | float) -> Mask:
+        return self.compare("ogt", other)
+
+    def compare(self, predicate: str, other: Float | float) -> Mask:
+        """`olt`, `oeq`, `uno`, … of arith."""
+        return Mask(self.at, self.at.emit.compare(predicate, self.value, self.at.value(other)))
+
+    def at_most(self, limit: float) -> Float:
+        """The smaller of the two; NaN stays."""
+        return (self > limit).pick(limit, self)
+
+    def at_least(self, limit: float) -> Float:
+        """The greater of the two; NaN stays."""
+        return (self < limit).pick(limit, self)
+
+    def sqrt(self) -> Float:
+        return self.at.unary(math.SqrtOp, self)
+
+    def floor(self) -> Float:
+        return self.at.unary(math.FloorOp, self)
+
+    def with_sign_of(self, other: Float) -> Float:
+        emit = self.at.emit
+        return Float(
+            self.at, emit.pure(math.CopySignOp, (self.value, other.value), self.at.type, {"fastmath": NO_FLAGS})
+        )
+
+    def bits(self) -> Int:
+        """The float's bits."""
+        return Int(self.at, self.at.emit.pure(arith.BitcastOp, (self.value,), self.at.integer_type))
+
+
+class Lanes:
+    """Where a formula is written: floats of one type, and what the target has for them."""
+
+    def __init__(self, emit: Emitter, type: Attribute, target: Target):
+        self.emit = emit
+        self.type = type
+        self.target = target
+        self.has_fma = target.has_fma
+        self.format = F64 if isinstance(element_type(type), Float64Type) else F32
+        self.integer_type = like(type, self.format.integer)
+
+    def wrap(self, value: SSAValue) -> Float:
+        """A value of this type."""
+        return Float(self, value)
+
+    def constant(self, value: float) -> Float:
+        return Float(self, self.emit.constant(float(value), self.type))
+
+    def integer(self, value: int) -> Int:
+        return Int(self, self.emit.constant(value, self.integer_type))
+
+    def value(self, number: Float | float) -> SSAValue:
+        """The SSA value of a float or of a constant."""
+        return number.value if isinstance(number, Float) else self.constant(number).value
+
+    def unary(self, cls: type[Operation], x: Float) -> Float:
+        """An operation of arith or math on one float."""
+        return Float(self, self.emit.pure(cls, (x.value,), self.type, {"fastmath": NO_FLAGS}))
+
+    def fma(self, a: Float, b: Float | float, c: Float | float) -> Float:
+        """a * b + c, rounded once where the target can."""
+        if not self.has_fma:
+            return a * b + c
+        operands = (a.value, self.value(b), self.value(c))
+        return Float(self, self.emit.pure(math.FmaOp, operands, self.type, {"fastmath": NO_FLAGS}))
+
+    def product(self, a: Float, b: Float | float) -> tuple[Float, Float]:
+        """(a * b, what rounding took away): exact, without fma by Dekker's method."""
+        p = a * b
+        if self.has_fma:
+            return p, self.fma(a, b, -p)
+        right = b if isinstance(b, Float) else self.constant(b)
+        (ah, al), (bh, bl) = self.halves(a), self.halves(right)
+        return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+    def halves(self, x: Float) -> tuple[Float, Float]:
+        """(the upper half of the bits, the rest): products of halves are exact."""
+        head = (x.bits() & -(1 << (self.format.precision + 1) // 2)).as_float()
+        return head, x - head
+
+    def sum(self, a: Float | float, b: Float) -> tuple[Float, Float]:
+        """(a + b, what rounding took away), whichever is larger."""
+        total = a + b
+        part = total - b
+        return total, (b - (total - part)) + (a - part)
+
+    def polynomial(self, x: Float, *names_or_values: str | float) -> Float:
+        """Horner's scheme over coefficients, the lowest first; a name stands for those of the table."""
+        values: list[float] = []
+        for item in names_or_values:
+            values += self.format.table[item] if isinstance(item, str) else (item,)
+        total: Float | float = values[-1]
+        for value in reversed(values[:-1]):
+            total = self.fma(x, total, value)
+        return total if isinstance(total, Float) else self.constant(total)
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether `scale` can be used: there is an instruction for vectors of 512 bits."""
+        wide = lanes_of(self.type) * self.format.integer_bits == 512
+        return wide and "avx512f" in self.target.features
+
+    def scale(self, x: Float, n: Float) -> Float:
+        """x 2^n, rounded once, for any n."""
+        name, mask = ("ps", i16) if self.format is F32 else ("pd", i8)
+        all_lanes = self.emit.constant(-1, mask)
+        operands = (x.value, n.value, self.constant(0.0).value, all_lanes, self.emit.constant(4, i32))
+        name = f"llvm.x86.avx512.mask.scalef.{name}.512"
+        return Float(self, call_llvm_intrinsic(self.emit, name, operands, self.type))
+
+    def convert(self, cls: type[Operation], x: Float, other: Lanes) -> Float:
+        """`x` in another format by `arith.extf` or `arith.truncf`."""
+        return Float(other, self.emit.pure(cls, (x.value,), other.type))
+
+    def unless(self, rare: Mask, usual: Float, other: Callable[[], Float]) -> Float:
+        """`usual`, but in lanes where `rare` holds `other()`, which is only computed if there is one."""
+        emit = self.emit
+        then, otherwise = Block(), Block()
+        with emit.inside(then):
+            chosen = rare.pick(other(), usual)
+            emit.append(scf.YieldOp(chosen.value))
+        with emit.inside(otherwise):
+            emit.append(scf.YieldOp(usual.value))
+        either = emit.append(scf.IfOp(self._any(rare), [self.type], Region(then), Region(otherwise)))
+        return Float(self, either.results[0])
+
+    def _any(self, mask: Mask) -> SSAValue:
+        if not is_vector(mask.value):
+            return mask.value
+        kind = vector.CombiningKindAttr(vector.CombiningKindFlag("or"))
+        return self.emit.pure(vector.ReductionOp, (mask.value,), element_type(mask.value.type), {"kind": kind})

@@ -1,0 +1,132 @@
+"""log, log2, log10, log1p, and asinh, acosh, atanh by way of log1p.
+
+x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2). log(1 + f) is f - f²/2 and a tail: in f32 by the polynomial
+LOG1P in f, in f64 by LOG in the square of s = f / (2 + f), since log(1 + f) = 2 atanh(s) (as in fdlibm, Sun 1993).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from .constants import LN2, LOG2_E, LOG10_2, LOG10_E, head_and_rest
+from .lanes import Float, Lanes
+
+_HEAD_BITS = {24: 15, 53: 40}
+"""Bits of the first part of log 2: its product with e is exact."""
+
+
+def split(at: Lanes, x: Float) -> tuple[Float, Float]:
+    """(e, f) of x > 0."""
+    form = at.format
+    lift = form.precision
+    tiny = x < form.least_normal
+    lowest = form.bits(math.sqrt(0.5))
+    bits = tiny.pick(x * 2.0**lift, x).bits() + (form.one - lowest)
+    m = ((bits & ((1 << form.mantissa) - 1)) + lowest).as_float()
+    biased = ((bits >> form.mantissa) + form.bits(form.shifter)).as_float()
+    offset = form.shifter + form.bias
+    return biased - tiny.pick(offset + lift, offset), m - 1.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """log(1 + f) = f - half + tail"""
+
+    half: Float
+    tail: Float
+
+
+def series(at: Lanes, f: Float) -> Series:
+    """By LOG1P in f32, where that is short enough to cost less than a division."""
+    square = f * f
+    half = square * 0.5
+    if at.format.precision == 24:
+        return Series(half, f * square * at.polynomial(f, "LOG1P"))
+    s = f / (f + 2.0)
+    z = s * s
+    return Series(half, s * at.fma(z * 2.0, at.polynomial(z, "LOG"), half))
+
+
+def where_defined(at: Lanes, x: Float, result: Float) -> Float:
+    """Minus infinity at 0, NaN below, x where it is infinite or NaN."""
+    result = (x < math.inf).pick(result, x)
+    result = x.compare("oeq", 0.0).pick(-math.inf, result)
+    return (x < 0.0).pick(math.nan, result)
+
+
+def _log_of(at: Lanes, e: Float, f: Float, low: Float | None = None) -> Float:
+    """e log 2 + log(1 + f) + low"""
+    precision = at.format.precision
+    head, rest = head_and_rest(LN2, _HEAD_BITS[precision], precision)
+    terms = series(at, f)
+    small = at.fma(e, rest, terms.tail if low is None else terms.tail + low)
+    return e * head - ((terms.half - small) - f)
+
+
+def log(at: Lanes, x: Float) -> Float:
+    return where_defined(at, x, _log_of(at, *split(at, x)))
+
+
+def to_base(at: Lanes, x: Float, of_two: Fraction, of_e: Fraction) -> Float:
+    """The logarithm to a base, given those of 2 and e to it; as a sum of two floats, so that it is rounded once."""
+    precision = at.format.precision
+    half_bits = precision // 2
+    e, f = split(at, x)
+    terms = series(at, f)
+    head, _ = at.halves(f - terms.half)
+    rest = ((f - head) - terms.half) + terms.tail
+    e_head, e_rest = head_and_rest(of_two, half_bits - (precision == 24), precision)
+    head_factor, rest_factor = head_and_rest(of_e, half_bits - 1, precision)
+    high = head * head_factor
+    low = at.fma(rest + head, rest_factor, rest * head_factor)
+    exact = e * e_head
+    total = exact + high
+    low = at.fma(e, e_rest, low) if e_rest else low
+    return where_defined(at, x, (low + ((exact - total) + high)) + total)
+
+
+def log2(at: Lanes, x: Float) -> Float:
+    return to_base(at, x, Fraction(1), LOG2_E)
+
+
+def log10(at: Lanes, x: Float) -> Float:
+    return to_base(at, x, LOG10_2, LOG10_E)
+
+
+def log1p(at: Lanes, x: Float) -> Float:
+    """log(u) + c / u, where u + c is 1 + x exactly; f is x itself where u needs no scaling."""
+    u, c = at.sum(1.0, x)
+    e, f = split(at, u)
+    near = e.compare("oeq", 0.0)
+    result = _log_of(at, e, near.pick(x, f), near.pick(0.0, c / u))
+    result = where_defined(at, u, result)
+    return (abs(x) < 2.0**-at.format.precision).pick(x, result)
+
+
+def asinh(at: Lanes, x: Float) -> Float:
+    """log1p(a + a² / (1 + sqrt(1 + a²))); log(a) + log(2) where a² would overflow."""
+    a = abs(x)
+    big = a > _huge(at)
+    z = a * a
+    inner = big.pick(a - 1.0, a + z / ((z + 1.0).sqrt() + 1.0))
+    return (log1p(at, inner) + big.pick(float(LN2), 0.0)).with_sign_of(x)
+
+
+def acosh(at: Lanes, x: Float) -> Float:
+    """log1p(t + sqrt(2 t + t²)) with t = x - 1; log(x) + log(2) where t² would overflow."""
+    big = x > _huge(at)
+    t = x - 1.0
+    inner = big.pick(t, t + at.fma(t, t, t * 2.0).sqrt())
+    return (x < 1.0).pick(math.nan, log1p(at, inner) + big.pick(float(LN2), 0.0))
+
+
+def atanh(at: Lanes, x: Float) -> Float:
+    a = abs(x)
+    return (log1p(at, a * 2.0 / (1.0 - a)) * 0.5).with_sign_of(x)
+
+
+def _huge(at: Lanes) -> float:
+    """From here on asinh(x) and acosh(x) are log(2 x)."""
+    return 2.0 ** (at.format.precision + 2)

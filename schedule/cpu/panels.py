@@ -1,0 +1,473 @@
+"""The rule for products one operand of which is copied into panels: large matrices, transposed ones, convolutions.
+
+    C[i, j] += A[i, k] * B(k, j)
+
+Where neighbouring k of B lie pages apart, or neighbouring j are no neighbours in memory (a transposed matrix, an image
+that is read in steps of two, short rows of an image), a strip of columns is copied first. The panel stays in the
+second-level cache while all rows pass over it, and the tiles of `tiles` read it as they would a small matrix:
+
+    for j in N / width:
+        for k in K: panel[k, :] = B(k, j * width : (j + 1) * width)
+        for i in M / rows:
+            acc[rows, width] = init
+            for k: acc[r, c] += A[i * rows + r, k] * panel[k, c]
+            C[i * rows + r, j * width + c] = finish(acc[r, c])
+
+Short rows of an image, h x w, stand side by side in a strip: j is the pair (h, w). A panel that would be larger than
+the cache is copied and used in parts along the outermost k; the sums then wait in a strip [M, width] of their own, and
+each is still taken in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul, product
+from ...dialects.tir import BufferType, ForKind
+from .epilogue import Finish, Guard, hoist_uniform
+from .merge import moves_alike
+from .rewrite import Loops, Where, captured
+from .stages import Iter, Stage, Update, constant_slope, update_of
+from .tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
+
+_PANEL_BYTES = 1 << 17
+FEWEST_ROWS = 24
+"""So many rows must use a panel that copying it is little."""
+_SHORT_ROW = 32
+_FAR_BYTES = 1 << 22
+"""A strip of columns that is spread over as much memory needs more pages than are at hand at once."""
+_MANY_STEPS = 1024
+_MANY_ROWS = 64
+"""So many rows an image is taken to have that has any number."""
+
+
+@dataclass
+class PanelPlan:
+    """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile."""
+
+    update: Update
+    finish: Finish
+    operand: SSAValue
+    outer: list[Iter]
+    above: list[Iter]
+    row: Iter
+    group: Iter | None
+    lane: Iter
+    groups: int
+    lanes: int
+    vectors: int
+    rows: int
+
+    @property
+    def stage(self) -> Stage:
+        return self.finish.stage
+
+    @property
+    def all_rows(self) -> SymExpr:
+        """How many rows a panel is used for."""
+        return product(it.extent for it in (*self.above, self.row))
+
+    @property
+    def column(self) -> Iter:
+        if self.group is None:
+            return self.lane
+        return _pair(self.group, self.lane)
+
+
+def _pair(group: Iter, lane: Iter) -> Iter:
+    return replace(lane, extent=mul(group.extent, lane.extent), parts=(group, lane))
+
+
+def plan_panels(finish: Finish, machine: Machine) -> PanelPlan | None:
+    """The plan for a product, None where this rule does not fit or does not pay."""
+    stage = finish.stage
+    update = update_of(stage)
+    if update is None or not isinstance(update.combiner, tir.AddOp):
+        return None
+    term = update.term.owner
+    if not isinstance(term, tir.MulOp):
+        return None
+    for other, operand in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
+        plan = _plan(finish, update, other, operand, machine)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _plan(finish: Finish, update: Update, other: SSAValue, operand: SSAValue, machine: Machine) -> PanelPlan | None:
+    stage = finish.stage
+    mine, others = _varies_with(stage, operand), _varies_with(stage, other)
+    several = [it for it in stage.spatial if it.extent.constant != 1]
+    rows = [it for it in several if it in others and it not in mine]
+    columns = [it for it in several if it in mine and it not in others]
+    lane = next((it for it in reversed(columns) if constant_slope(finish.last.store, finish.iter_of(it)) == 1), None)
+    if lane is None or not rows or any(r.extent.constant is None for r in stage.reduce[1:]):
+        return None
+    lanes = max(1, machine.vector_bits // element_bits(stage))
+    group, groups = _groups(finish, columns, lane, lanes, machine)
+    if not _pays(stage, operand, lane, group, rows):
+        return None
+    width = lane.extent.constant
+    vectors, tile = tile_size(machine, width, lanes, rows[-1])
+    if group is not None and width is not None:
+        vectors = -(-groups * width // lanes)
+        tile = tile_rows(machine, vectors, rows[-1])
+    fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
+    return PanelPlan(
+        update, finish, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile
+    )  # fmt: skip
+
+
+def _varies_with(stage: Stage, value: SSAValue) -> set[Iter]:
+    """The iterators of a stage that `value` depends on."""
+    by_var = {part.var: it for it in stage.iters for part in (it.parts or (it,))}
+    found: set[Iter] = set()
+    seen: set[Operation] = set()
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        if v in by_var:
+            found.add(by_var[v])
+        elif isinstance(v, OpResult) and v.op not in seen:
+            seen.add(v.op)
+            todo.extend(captured(v.op))
+    return found
+
+
+def _groups(finish: Finish, columns: list[Iter], lane: Iter, lanes: int, machine: Machine) -> tuple[Iter | None, int]:
+    """The iterator whose rows stand side by side in a strip, and how many of them; (None, 1) where rows are long."""
+    width = lane.extent.constant
+    widest = lanes * (4 if machine.registers >= 32 else 2)
+    group = columns[columns.index(lane) - 1] if lane in columns[1:] else None
+    if width is None or group is None or 2 * width > widest or lane.parts or group.parts or lane.dtype != group.dtype:
+        return None, 1
+    ends = finish.iter_of(group), finish.iter_of(lane)
+    if not moves_alike([finish.last.store], *ends):
+        return None, 1
+    if finish.epilogue is not None and not moves_alike(finish.epilogue.accesses, *ends):
+        return None, 1
+    most = min(widest // width, group.extent.constant or widest // width)
+    rows = group.extent.constant or _MANY_ROWS
+    return group, min(range(most, 0, -1), key=lambda n: _cost(rows, n, width, lanes))
+
+
+def _cost(rows: int, groups: int, width: int, lanes: int) -> tuple[int, int]:
+    """(columns that are computed, kinds of strips) of all rows where `groups` of them stand side by side."""
+    full, rest = divmod(rows, groups)
+    return full * stepped(groups * width, lanes) + stepped(rest * width, lanes), 1 + (rest > 0)
+
+
+def stepped(width: int, lanes: int) -> int:
+    """So many columns where the last vector is as short as a power of two may be."""
+    rest = width % lanes
+    return width - rest + (1 << (rest - 1).bit_length() if rest else 0)
+
+
+def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter]) -> bool:
+    """Whether enough rows use a panel, and the operand as it stands is slow to read."""
+    count = product(it.extent for it in rows).constant
+    if count is not None and count < FEWEST_ROWS:
+        return False
+    loads = [op for op in _loads(operand) if op.buffer is not stage.buffer]
+    if not loads or any(constant_slope(load, lane) not in (0, 1) for load in loads):
+        return bool(loads)
+    if group is not None and (lane.extent.constant or _SHORT_ROW) < _SHORT_ROW:
+        return True
+    inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
+    return inner is not None and any(_span(load, inner) >= _FAR_BYTES for load in loads)
+
+
+def _span(load: tir.LoadOp, it: Iter) -> int:
+    """How many bytes an iterator walks over; an extent that is not known is taken for a large one."""
+    bits = max(8, bit_width(cast(BufferType, load.buffer.type).dtype))
+    return abs(constant_slope(load, it) or 0) * bits // 8 * (it.extent.constant or _MANY_STEPS)
+
+
+def _loads(value: SSAValue) -> list[tir.LoadOp]:
+    """Every load that `value` depends on, those in lazy expressions too."""
+    found: dict[Operation, None] = {}
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        if isinstance(v, OpResult) and v.op not in found:
+            found.update(dict.fromkeys(v.op.walk()))
+            todo.extend(captured(v.op))
+    return [op for op in found if isinstance(op, tir.LoadOp)]
+
+
+def emit_panels(loops: Loops, plan: PanelPlan) -> None:
+    """The loops of a plan."""
+    loops.nest(plan.outer, {}, lambda where: _strips(loops, plan, where))
+
+
+def _strips(loops: Loops, plan: PanelPlan, where: Where) -> None:
+    """Full strips, then what is left of the columns."""
+    along = plan.lane if plan.group is None else plan.group
+    done: SymExpr = Const(0, along.dtype)
+    full = plan.lanes * plan.vectors if plan.group is None else plan.groups
+    known = along.extent.constant
+    rest = known % full if known is not None else plan.lanes if plan.group is None else 1
+    for size in dict.fromkeys((full, rest)):
+        if size == 0:
+            continue
+        masked = known is None and plan.group is None and done.constant != 0
+        left = along.extent - done
+        count = floordiv(add(left, size - 1) if masked else left, Const(size, along.dtype))
+
+        def strip(v: SSAValue, size: int = size, done: SymExpr = done, masked: bool = masked) -> None:
+            first = add(done, mul(Var(v, along.dtype), Const(size, along.dtype)))
+            _Strip(loops, plan, where, loops.value(first, along.dtype), size, masked).emit()
+
+        loops.loop(count, strip, dtype=along.dtype, name=f"{name_of(along.var) or 'j'}_strip")
+        done = add(done, mul(count, Const(size, along.dtype)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Steps of the outermost k: so many, from `begin`."""
+
+    begin: SymExpr
+    extent: SymExpr
+
+
+@dataclass
+class _Strip:
+    """A strip of columns: `size` lanes, or rows of lanes, from `first`; `masked` where it may reach over the end.
+
+    `width` are its columns, `padded` those of its buffers, which are whole vectors, `stepped` those that are computed.
+    """
+
+    loops: Loops
+    plan: PanelPlan
+    where: Where
+    first: SSAValue
+    size: int
+    masked: bool
+
+    def __post_init__(self) -> None:
+        lane, group = self.plan.lane, self.plan.group
+        each = 1 if group is None else lane.extent.constant or 1
+        self.width = self.size * each
+        self.padded = -(-self.width // self.plan.lanes) * self.plan.lanes
+        self.stepped = stepped(self.width, self.plan.lanes)
+        self.start = self.loops.value(mul(Var(self.first, lane.dtype), Const(each, lane.dtype)), lane.dtype)
+
+    def emit(self) -> None:
+        """Copy the panel, then all tiles of rows; in parts along the outermost k where the panel were too large."""
+        plan, loops = self.plan, self.loops
+        outermost, *inner = plan.stage.reduce
+        steps = self._steps_of_a_part()
+        panel = self._buffer([Const(steps), *(it.extent for it in inner), Const(self.padded)], plan.operand.type)
+        if outermost.extent.constant == steps:
+            self._use(panel, _Part(Const(0, outermost.dtype), outermost.extent), None)
+            return
+        dtype = cast(BufferType, plan.stage.buffer.type).dtype
+        sums = self._buffer([*(it.extent for it in (*plan.above, plan.row)), Const(self.padded)], dtype)
+        self._each_element(self.begun, lambda where, at, c: self._begin(where, at, c, sums))
+
+        def part(v: SSAValue) -> None:
+            begin = mul(Var(v, outermost.dtype), Const(steps, outermost.dtype))
+            self._use(panel, _Part(begin, minimum(outermost.extent - begin, Const(steps, outermost.dtype))), sums)
+
+        count = floordiv(add(outermost.extent, steps - 1), Const(steps, outermost.dtype))
+        loops.loop(count, part, dtype=outermost.dtype, name=f"{name_of(outermost.var) or 'k'}_part")
+        self._each_element(self.width, lambda where, at, c: self._finish(where, at, c, sums))
+
+    @property
+    def begun(self) -> int:
+        """How many columns sums are begun for: whole vectors where what they begin with is not read from memory."""
+        init = self.plan.stage.init
+        return self.width if init is None or _loads(init.value) else self.stepped
+
+    def _steps_of_a_part(self) -> int:
+        """How many steps of the outermost k a panel has: all of them, or parts of one size that fit the cache."""
+        outermost, *inner = self.plan.stage.reduce
+        each = self.padded * max(8, bit_width(self.plan.operand.type)) // 8
+        for it in inner:
+            each *= it.extent.constant or 1
+        most, known = max(1, _PANEL_BYTES // each), outermost.extent.constant
+        if known is None:
+            return most
+        return known if 2 * known <= 3 * most else -(-known // -(-known // most))
+
+    def _buffer(self, shape: list[SymExpr], dtype: Attribute) -> SSAValue:
+        return self.loops.op(tir.AllocBufferOp(BufferType.of(shape, dtype), padded=True))
+
+    def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
+        plan, loops = self.plan, self.loops
+        self.each_step(part, lambda ks, at: self._copy(panel, ks, at))
+
+        def rows(above: Where) -> None:
+            tile = _Tile(self, above, panel, part, sums)
+            row_tiles(loops, plan.row, plan.rows, plan.vectors, tile.emit)
+
+        loops.nest(plan.above, self.where, rows)
+
+    def each_step(self, part: _Part, body: Callable[[Where, list[SSAValue]], object]) -> None:
+        """Loops over the steps of a part: `body` is given the iterators' values, and the place in the panel."""
+        outermost, *inner = self.plan.stage.reduce
+
+        def over(v: SSAValue) -> None:
+            here = self.loops.value(add(part.begin, Var(v, outermost.dtype)), outermost.dtype)
+            self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [v, *(ks[it] for it in inner)]))
+
+        self.loops.loop(part.extent, over, dtype=outermost.dtype, name=name_of(outermost.var))
+
+    def _copy(self, panel: SSAValue, ks: Where, at: list[SSAValue]) -> None:
+        """One row of the panel; the lanes of its last vector that are no columns are 0."""
+        plan, loops, lane = self.plan, self.loops, self.plan.lane
+        if self.masked or self.width < self.padded:
+            self.vectors(plan.lanes, lambda c: self._store_zero(panel, at, c))
+        if plan.group is None:
+            self.vectors(self.width, lambda c: self._copy_lane({lane: loops.sum(self.first, c)}, ks, panel, [*at, c]))
+            return
+        group, each = plan.group, lane.extent.constant or 1
+
+        def row(g: SSAValue) -> None:
+            where = {group: loops.sum(self.first, g)}
+            begin = loops.value(mul(Var(g, lane.dtype), Const(each, lane.dtype)), lane.dtype)
+            self.vectors(each, lambda c: self._copy_lane({**where, lane: c}, ks, panel, [*at, loops.sum(begin, c)]))
+
+        loops.loop(self.size, row, dtype=lane.dtype, kind=ForKind.UNROLLED)
+
+    def _store_zero(self, panel: SSAValue, at: list[SSAValue], c: SSAValue) -> None:
+        loops, dtype = self.loops, self.plan.lane.dtype
+        place = loops.value(add(Var(c, dtype), self.padded - self.plan.lanes), dtype)
+        zero = loops.op(tir.ConstOp(0, cast(BufferType, panel.type).dtype))
+        loops.insert(tir.StoreOp(zero, panel, [*at, place]))
+
+    def _copy_lane(self, column: Where, ks: Where, panel: SSAValue, at: list[SSAValue]) -> None:
+        loops, plan = self.loops, self.plan
+        cloner = loops.cloner({**self.where, **ks, **column})
+        guard = self.guard(column)
+        if guard is None:
+            loops.insert(tir.StoreOp(cloner(plan.operand), panel, at))
+            return
+        hoist_uniform(cloner, plan.operand, plan.lane)
+        loops.branch(guard.cond, lambda: loops.insert(tir.StoreOp(cloner(plan.operand), panel, at)))
+
+    def _each_element(self, width: int, body: Callable[[Where, list[SSAValue], SSAValue], object]) -> None:
+        """Loops over all rows, vectors along so many columns."""
+        iters = (*self.plan.above, self.plan.row)
+
+        def row(where: Where) -> None:
+            self.vectors(width, lambda c: body(where, [where[it] for it in iters], c))
+
+        self.loops.nest(iters, self.where, row)
+
+    def _begin(self, where: Where, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
+        self.begin(where, c, lambda value: self.loops.insert(tir.StoreOp(value, sums, [*at, c])))
+
+    def _finish(self, where: Where, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
+        self.finish(where, c, self.loops.op(tir.LoadOp(sums, [*at, c])))
+
+    # what the tiles use
+
+    def vectors(self, width: int, body: Callable[[SSAValue], object]) -> None:
+        """A vectorized loop."""
+        self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
+
+    def guard(self, where: Where) -> Guard | None:
+        """The condition for a lane where the strip may reach over the end."""
+        if not self.masked:
+            return None
+        lane = self.plan.lane
+        end = self.loops.value(lane.extent, lane.dtype)
+        return Guard(lane, self.loops.op(tir.LtOp(where[lane], end)))
+
+    def begin(self, where: Where, c: SSAValue, store: Callable[[SSAValue], object]) -> None:
+        """Store what a sum begins with: the init value, or what is in the result where there is none."""
+        init, loops = self.plan.stage.init, self.loops
+        here = self._at_column(where, c)
+        cloner = loops.cloner(here)
+        if init is not None:
+            store(cloner(init.value))
+            return
+        guard = self.guard(here)
+        if guard is None:
+            store(cloner(self.plan.update.old.result))
+        else:
+            loops.branch(guard.cond, lambda: store(cloner(self.plan.update.old.result)))
+
+    def finish(self, where: Where, c: SSAValue, value: SSAValue) -> None:
+        """Finish the element at column `c` and store it."""
+        here = self._at_column(where, c)
+        self.plan.finish.store(self.loops, here, value, self.guard(here))
+
+    def _at_column(self, where: Where, c: SSAValue) -> Where:
+        return {**where, self.plan.column: self.loops.sum(self.start, c)}
+
+
+@dataclass
+class _Tile:
+    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or finish their elements."""
+
+    strip: _Strip
+    where: Where
+    panel: SSAValue
+    part: _Part
+    sums: SSAValue | None
+
+    def emit(self, rows: int, first: SSAValue) -> None:
+        """One tile."""
+        strip, loops = self.strip, self.strip.loops
+        dtype = cast(BufferType, strip.plan.stage.buffer.type).dtype
+        acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, strip.padded], dtype, scope="local"), padded=True))
+        begun = strip.begun if self.sums is None else strip.stepped
+        ended = strip.width if self.sums is None else strip.stepped
+        self._elements(rows, first, begun, lambda where, r, c: self._begin(where, acc, r, c))
+        strip.each_step(
+            self.part,
+            lambda ks, at: self._elements(
+                rows, first, strip.stepped, lambda where, r, c: self._step({**where, **ks}, at, acc, r, c)
+            ),
+        )
+        self._elements(rows, first, ended, lambda where, r, c: self._end(where, acc, r, c))
+
+    def _elements(
+        self, rows: int, first: SSAValue, width: int, body: Callable[[Where, SSAValue, SSAValue], object]
+    ) -> None:
+        row = self.strip.plan.row
+
+        def columns(r: SSAValue) -> None:
+            where = {**self.where, row: self.strip.loops.sum(first, r)}
+            self.strip.vectors(width, lambda c: body(where, r, c))
+
+        self.strip.loops.loop(rows, columns, dtype=row.dtype, kind=ForKind.UNROLLED)
+
+    def _place(self, where: Where, c: SSAValue) -> list[SSAValue]:
+        plan = self.strip.plan
+        return [*(where[it] for it in (*plan.above, plan.row)), c]
+
+    def _begin(self, where: Where, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+        loops = self.strip.loops
+
+        def store(value: SSAValue) -> None:
+            loops.insert(tir.StoreOp(value, acc, [r, c]))
+
+        if self.sums is None:
+            self.strip.begin(where, c, store)
+        else:
+            store(loops.op(tir.LoadOp(self.sums, self._place(where, c))))
+
+    def _step(self, where: Where, at: list[SSAValue], acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+        loops, update = self.strip.loops, self.strip.plan.update
+        cloner = loops.cloner(where)
+        cloner.replace(update.old.result, loops.op(tir.LoadOp(acc, [r, c])))
+        cloner.replace(self.strip.plan.operand, loops.op(tir.LoadOp(self.panel, [*at, c])))
+        loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, [r, c]))
+
+    def _end(self, where: Where, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+        loops = self.strip.loops
+        value = loops.op(tir.LoadOp(acc, [r, c]))
+        if self.sums is None:
+            self.strip.finish(where, c, value)
+        else:
+            loops.insert(tir.StoreOp(value, self.sums, self._place(where, c)))

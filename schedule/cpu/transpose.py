@@ -1,0 +1,159 @@
+"""The rule for transposed copies: squares are turned around in registers.
+
+    for i: for j: Y[i, j] = X[j, i]
+        ->
+    for i in M / 16: for j in N / 16:
+        v0, …, v15 = X[j * 16 + 0, i * 16 :+ 16], …, X[j * 16 + 15, i * 16 :+ 16]
+        w0, …, w15 = the columns of v0, …, v15, by four rounds of shuffles
+        Y[i * 16 + 0, j * 16 :+ 16], … = w0, …
+
+Each line of memory is read and written as a whole, and once. What is left of both sides is copied element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.tir import ForKind
+from ...ir.affine import expr_of
+from .epilogue import Finish
+from .rewrite import Loops, Where
+from .stages import Iter, Stage, constant_slope
+from .tiles import Machine
+
+_WIDEST = 16
+
+
+@dataclass
+class TransposePlan:
+    """`stored` runs along the rows that are written, `loaded` along those that are read; squares have `size` rows."""
+
+    stage: Stage
+    load: tir.LoadOp
+    stored: Iter
+    loaded: Iter
+    size: int
+
+
+def plan_transpose(finish: Finish, machine: Machine) -> TransposePlan | None:
+    """The plan for a copy between two layouts, None where this rule does not fit."""
+    stage = finish.stage
+    load = stage.store.value.owner
+    if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
+        return None
+    size = min(_WIDEST, machine.vector_bits // max(8, bit_width(load.result.type)))
+    stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
+    if stored is None or loaded is None or stored is loaded or bit_width(load.result.type) < 8 or size < 2:
+        return None
+    return TransposePlan(stage, load, stored, loaded, size)
+
+
+def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | None:
+    """The iterator along which an access is contiguous, and only in its last index."""
+    for it in stage.spatial:
+        if (it.extent.constant or size) < size or constant_slope(access, it) != 1:
+            continue
+        others = [v.value for index in access.indices[:-1] for v in expr_of(index).free_vars()]
+        if it.parts and isinstance(access.buffer.owner, tir.AllocBufferOp):
+            return None
+        return it if it.parts or it.var not in others else None
+    return None
+
+
+def emit_transpose(loops: Loops, plan: TransposePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.spatial if it not in (plan.stored, plan.loaded)]
+    loops.nest(outer, {}, lambda where: _squares(loops, plan, where))
+
+
+def _squares(loops: Loops, plan: TransposePlan, where: Where) -> None:
+    """Full squares, then the rows that are left, then the columns that are left of the rows of squares."""
+    size, stored, loaded = plan.size, plan.stored, plan.loaded
+    rows, columns = (floordiv(it.extent, Const(size, it.dtype)) for it in (loaded, stored))
+
+    def square(i: SSAValue, j: SSAValue) -> None:
+        here = {loaded: _scaled(loops, i, size, loaded), stored: _scaled(loops, j, size, stored)}
+        _square(loops, plan, {**where, **here})
+
+    def row(i: SSAValue) -> None:
+        loops.loop(columns, lambda j: square(i, j), dtype=stored.dtype, name=_tile_name(stored))
+
+    loops.loop(rows, row, dtype=loaded.dtype, name=_tile_name(loaded))
+    done = (mul(rows, Const(size, loaded.dtype)), mul(columns, Const(size, stored.dtype)))
+    _rest(loops, plan, where, (done[0], loaded.extent), (Const(0, stored.dtype), stored.extent))
+    _rest(loops, plan, where, (Const(0, loaded.dtype), done[0]), (done[1], stored.extent))
+
+
+def _tile_name(it: Iter) -> str:
+    return f"{name_of(it.var) or 'i'}_tile"
+
+
+def _scaled(loops: Loops, value: SSAValue, size: int, it: Iter) -> SSAValue:
+    return loops.value(mul(Var(value, it.dtype), Const(size, it.dtype)), it.dtype)
+
+
+def _rest(
+    loops: Loops, plan: TransposePlan, where: Where, rows: tuple[SymExpr, SymExpr], columns: tuple[SymExpr, SymExpr]
+) -> None:
+    """Element by element, from the first to before the second of each pair."""
+    stage, loaded, stored = plan.stage, plan.loaded, plan.stored
+
+    def element(i: SSAValue, j: SSAValue) -> None:
+        here = {
+            loaded: loops.value(add(rows[0], Var(i, loaded.dtype)), loaded.dtype),
+            stored: loops.value(add(columns[0], Var(j, stored.dtype)), stored.dtype),
+        }
+        cloner = loops.cloner({**where, **here})
+        value = cloner(plan.load.result)
+        loops.insert(tir.StoreOp(value, stage.buffer, [cloner(index) for index in stage.store.indices]))
+
+    def row(i: SSAValue) -> None:
+        count = columns[1] - columns[0]
+        loops.loop(
+            count, lambda j: element(i, j), dtype=stored.dtype, kind=ForKind.VECTORIZED, name=name_of(stored.var)
+        )
+
+    if (columns[1] - columns[0]).constant != 0:
+        loops.loop(rows[1] - rows[0], row, dtype=loaded.dtype, name=name_of(loaded.var))
+
+
+def _square(loops: Loops, plan: TransposePlan, where: Where) -> None:
+    """One square with its first element at `where`."""
+
+    def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
+        """Where a vector begins that is `step` further in the direction across."""
+        here = loops.value(add(Var(where[across], across.dtype), step), across.dtype)
+        cloner = loops.cloner({**where, across: here})
+        *outer, last = (cloner(index) for index in access.indices)
+        one = loops.op(tir.ConstOp(1, last.type))
+        return [*outer, loops.op(tir.RampOp(last, one, plan.size))]
+
+    rows = [loops.op(tir.LoadOp(plan.load.buffer, place(plan.load, plan.stored, step))) for step in range(plan.size)]
+    store = plan.stage.store
+    for step, value in enumerate(transposed(loops, rows)):
+        loops.insert(tir.StoreOp(value, store.buffer, place(store, plan.loaded, step)))
+
+
+def transposed(loops: Loops, rows: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a square of as many vectors as each has lanes, a power of two.
+
+    In each round two vectors exchange what is above the diagonal of squares half as large for what is below.
+    """
+    size, found = len(rows), list(rows)
+    half = size // 2
+    while half:
+        upper = [lane + size - half if lane & half else lane for lane in range(size)]
+        lower = [lane + size if lane & half else lane + half for lane in range(size)]
+        for at in range(size):
+            if not at & half:
+                a, b = found[at], found[at + half]
+                found[at], found[at + half] = (loops.op(tir.ShuffleOp([a, b], lanes)) for lanes in (upper, lower))
+        half //= 2
+    return found

@@ -1,0 +1,169 @@
+"""Reductions that are expressions: `T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import set_name
+from ...dialects.sym.expr import Const, SymExpr, Var
+from .folding import as_sym
+from .values import FreshVar, Ref, describe
+
+if TYPE_CHECKING:
+    from .tir_calls import TirCalls
+
+_ARGUMENTS = {
+    "reduce": ("combiner", "source", "init", "axis", "condition", "value_index"),
+    "Reduce": ("combiner", "source", "axis", "condition", "value_index", "init"),
+}
+_ALIASES = {"src": "source", "rdom": "axis"}
+_EXAMPLE = 'T.reduce(T.comm_reducer(…), source=[…], init=[], axis=[T.iter_var(k, T.Range(0, n), "CommReduce", "")], …)'
+
+
+@dataclass(frozen=True)
+class CommReducer:
+    """`T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`: its parameters, results and identity."""
+
+    params: tuple[str, ...]
+    results: tuple[ast.expr, ...]
+    identity: tuple[Any, ...]
+
+
+def comm_reducer(p: TirCalls, node: ast.Call) -> CommReducer:
+    """The reducer that a call describes; its body is read where it is used."""
+    given = _arguments(p, node, ("combiner", "identity"))
+    function, identity = given.get("combiner"), given.get("identity")
+    if not isinstance(function, ast.Lambda) or identity is None:
+        raise p.error(node, "a reducer is a lambda and a list", expected="T.comm_reducer(lambda x, y: x + y, [0])")
+    values = tuple(p.visit(n) for n in _items(identity))
+    results = tuple(_items(function.body))
+    names = tuple(a.arg for a in function.args.args)
+    if not values or len(results) != len(values) or len(names) != 2 * len(values):
+        raise p.error(
+            node,
+            "a reducer of n values has n identities, 2 n parameters and n results",
+            found=f"{len(values)}, {len(names)} and {len(results)}",
+        )
+    return CommReducer(names, results, values)
+
+
+def reduce(p: TirCalls, node: ast.Call) -> SSAValue:
+    """The value of a reduction."""
+    name = cast(Ref, p.visit(node.func)).path
+    given = _arguments(p, node, _ARGUMENTS[name])
+    missing = [n for n in ("combiner", "source", "axis") if n not in given]
+    if missing:
+        raise p.error(node, f"T.{name} lacks {', '.join(missing)}", expected=_EXAMPLE)
+    reducer = p.visit(given["combiner"])
+    if not isinstance(reducer, CommReducer):
+        raise p.error(given["combiner"], "a reducer is expected", expected="T.comm_reducer(…)", found=describe(reducer))
+    identity = [p.expr(v, given["combiner"]) for v in reducer.identity]
+    types = [v.type for v in identity]
+    axes = [_axis(p, n) for n in _items(given["axis"])]
+    variables = [(axis, extent.dtype) for axis, _, extent in axes]
+    sources = _items(given["source"])
+    if len(sources) != len(types):
+        raise p.error(given["source"], "the reducer is of another number", expected=len(types), found=len(sources))
+    start = [p.cast(p.visit(n), t, n) for n, t in zip(_items(given.get("init")), types, strict=False)]
+    if start and len(start) != len(types):
+        raise p.error(node, "init has another number of values", expected=len(types), found=len(start))
+    both = list(zip(reducer.params, types * 2, strict=True))
+    op = tir.ReduceOp(
+        [(least, extent) for _, least, extent in axes],
+        identity,
+        _region(p, variables, given.get("condition", ast.Constant(True)), i1),
+        [_region(p, variables, n, t) for n, t in zip(sources, types, strict=True)],
+        [_region(p, both, n, t) for n, t in zip(reducer.results, types, strict=True)],
+        init=start,
+        value_index=_number(p, given.get("value_index"), len(types)),
+    )
+    return p.emit(op, node)
+
+
+def _arguments(p: TirCalls, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
+    """The arguments of a call by name, unevaluated; `None` is as good as none."""
+    found = dict(zip(names, node.args, strict=False))
+    found |= {_ALIASES.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
+    wrong = [n for n in found if n not in names]
+    if wrong or len(node.args) > len(names):
+        raise p.error(node, "unknown arguments", expected=", ".join(names), found=", ".join(wrong) or len(node.args))
+    return {n: v for n, v in found.items() if not (isinstance(v, ast.Constant) and v.value is None)}
+
+
+def _items(node: ast.expr | None) -> list[ast.expr]:
+    if node is None:
+        return []
+    return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
+
+
+def _axis(p: TirCalls, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
+    """Variable, first value and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
+    if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
+        raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
+    given = _arguments(p, node, ("var", "dom", "iter_type", "thread_tag"))
+    var, dom, kind = given.get("var"), given.get("dom"), given.get("iter_type", ast.Constant("CommReduce"))
+    declared = p.visit(var) if isinstance(var, ast.Name) else None
+    dtype = declared.dtype if isinstance(declared, FreshVar | Var) else None
+    if not isinstance(var, ast.Name) or not isinstance(dtype, IntegerType):
+        raise p.error(node, "the axis has no variable", expected="k = T.int32()", found=describe(declared))
+    if dom is None or p.visit(kind) not in ("CommReduce", 2):
+        raise p.error(node, "an axis of a reduction has a range and the kind CommReduce")
+    low, high = _range(p, dom)
+    least, end = _bound(p, low, dtype), _bound(p, high, dtype)
+    return var.id, least, end - least
+
+
+def _range(p: TirCalls, node: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """`T.Range(0, n)`, `T.Range(n)` or `(0, n)`."""
+    items = _items(node)
+    if isinstance(node, ast.Call) and p.visit(node.func) == Ref("tir", "Range") and not node.keywords:
+        items = [ast.copy_location(ast.Constant(0), node), *node.args][-2:]
+    if len(items) != 2:
+        raise p.error(node, "a range is expected", expected="T.Range(0, n)")
+    return items[0], items[1]
+
+
+def _bound(p: TirCalls, node: ast.expr, dtype: IntegerType) -> SymExpr:
+    found = p.dim(p.visit(node), node)
+    if found.constant is not None:
+        return Const(found.constant, dtype)
+    if found.dtype != dtype or any(not isinstance(v.name, str) for v in found.free_vars()):
+        raise p.error(node, "a bound of an axis is an expression over extents, of the type of its variable")
+    return found
+
+
+def _number(p: TirCalls, node: ast.expr | None, count: int) -> int:
+    if node is None:
+        return 0
+    found = as_sym(p.visit(node))
+    if found is None or found.constant is None or not 0 <= found.constant < count:
+        raise p.error(node, "value_index is the number of a value", expected=f"0 <= value_index < {count}")
+    return found.constant
+
+
+def _region(p: TirCalls, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:
+    """An expression over names of its own, as a region."""
+    block = Block(arg_types=[t for _, t in args])
+    for (name, _), value in zip(args, block.args, strict=True):
+        set_name(value, name)
+    outer, p.block = p.block, block
+    try:
+        with p.scope.frame() as frame:
+            frame.update(zip((n for n, _ in args), block.args, strict=True))
+            value = p.visit(node)
+            if p.imm(value) is None and p.type_of(value, node) != dtype:
+                raise p.error(node, "a reducer works on one type", expected=dtype, found=p.type_of(value, node))
+            p.emit(tir.YieldOp(p.cast(value, dtype, node)), node)
+    finally:
+        p.block = outer
+    return Region(block)
+
+
+__all__ = ["CommReducer", "comm_reducer", "reduce"]

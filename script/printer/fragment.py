@@ -1,0 +1,80 @@
+"""Expressions and statements by themselves as TVMScript: what they use and do not define is declared before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of
+from .document import Document, Expr, PrinterConfig, atom
+from .expressions import EXPRESSIONS
+from .tir import TIRPrinter
+
+
+class _Values(dict[SSAValue, Expr]):
+    """What values print as, found out when it is needed."""
+
+    def __init__(self, printer: FragmentPrinter):
+        super().__init__()
+        self._printer = printer
+
+    def __missing__(self, value: SSAValue) -> Expr:
+        owner = value.owner
+        printed = EXPRESSIONS.get(type(owner)) if isinstance(owner, Operation) else None
+        if printed is None:
+            return self._printer.free(value)
+        self[value] = printed(self._printer, owner)
+        return self[value]
+
+
+class FragmentPrinter(TIRPrinter):
+    """Prints a part of a tensor function; `declared` are the lines for what it does not define."""
+
+    def __init__(self, doc: Document):
+        super().__init__(doc)
+        self._values = _Values(self)
+        self.declared: list[str] = []
+
+    def free(self, value: SSAValue) -> Expr:
+        """A variable or buffer from elsewhere."""
+        name = self._names.define(name_of(value) or "v")
+        self._values[value] = atom(name)
+        with self.doc.collecting(self.declared):
+            if isinstance(value.type, tir.BufferType):
+                self.doc.lines.append(f"{name} = {self._buffer('Buffer', value.type, [])}")
+            else:
+                dtype = self._dtype(value.type)
+                self.doc.lines.append(f"{name} = {dtype if dtype.endswith(')') else dtype + '()'}")
+        return self._values[value]
+
+    def statements(self, ops: Sequence[Operation]) -> None:
+        """Print statements that follow each other."""
+        for op in ops:
+            if isinstance(op, tir.FuncOp):
+                self._root_block(op)
+            elif type(op) not in EXPRESSIONS:
+                self._statements((op,))
+
+    def _root_block(self, func: tir.FuncOp) -> None:
+        """What a function does, which TVM has in a block."""
+        self.doc.line(f'with {self.doc.tir("block")}("root"):')
+        with self.doc.indented():
+            self.doc.line(f"{self.doc.tir('reads')}()")
+            self.doc.line(f"{self.doc.tir('writes')}()")
+            self._statements(func.body.block.ops)
+
+
+def print_expression(value: SSAValue, **options: Any) -> str:
+    """The text of an expression, without a declaration of its variables."""
+    return FragmentPrinter(Document(PrinterConfig(**options))).value(value).text
+
+
+def print_statements(ops: Sequence[Operation], **options: Any) -> str:
+    """The text of statements that follow each other, after the variables and buffers that they take from elsewhere."""
+    doc = Document(PrinterConfig(**options))
+    printer = FragmentPrinter(doc)
+    printer.statements(ops)
+    return "\n".join(["# from tvm.script import tir as " + doc.config.tir_prefix, "", *printer.declared, *doc.lines])

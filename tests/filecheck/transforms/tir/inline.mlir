@@ -1,0 +1,34 @@
+// RUN: tirax-opt %s -p tir-inline-private-functions | filecheck %s
+
+// CHECK-NOT: @scale
+
+// CHECK-LABEL: tir.func @main
+// CHECK:         tir.for %i = 0 to 8 {
+// CHECK-NEXT:      %x = tir.load %A[%i] : f32
+// CHECK-NEXT:      %f = tir.cast %n : i32 -> f32
+// CHECK:           tir.store %y, %A[%i]
+// CHECK:         tir.call @public(%data) : none
+tir.func @main(%A: !tir.buffer<[8], f32>, %n: i32) {
+  %data = tir.buffer_data %A
+  %r = tir.call @scale(%data, %n) : none
+  tir.evaluate %r : none
+  %p = tir.call @public(%data) : none
+  tir.evaluate %p : none
+}
+
+tir.func private @scale(%X: !tir.buffer<[m], f32>, %k: i32) {
+  tir.for %i = 0 to m {
+    %x = tir.load %X[%i] : f32
+    %f = tir.cast %k : i32 -> f32
+    %y = tir.mul %x, %f : f32
+    tir.store %y, %X[%i]
+  }
+}
+
+// CHECK:       tir.func @public
+tir.func @public(%X: !tir.buffer<[m], f32>) {
+  %c = tir.const 1.0 : f32
+  tir.for %i = 0 to m {
+    tir.store %c, %X[%i]
+  }
+}

@@ -1,0 +1,110 @@
+"""Objects are found by the module that they come from, before anything is scheduled; and only where they fit."""
+
+import numpy as np
+import pytest
+
+from tirax.ir.transform import PassContext
+from tirax.lowering import object_cache
+from tirax.lowering.build import Timings, build
+from tirax.tvm_api.script import from_source
+
+SOURCE = """
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 4), "float32")):
+        with R.dataflow():
+            y = R.OPERATOR(R.matmul(x, w))
+            R.output(y)
+        return y
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TIRAX_CACHE", "1")
+    return tmp_path / "tirax" / "objects"
+
+
+def module(operator="nn.relu"):
+    return from_source(SOURCE.replace("OPERATOR", operator))
+
+
+def built(mod, *args, **options):
+    """The executable, and whether its functions had to be scheduled."""
+    with Timings() as timings:
+        executable = build(mod, *args, **options)
+    return executable, "default-schedule" in timings.stages
+
+
+def check(executable, weights=None, operator=lambda v: np.maximum(v, 0)):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((3, 8), dtype=np.float32)
+    w = rng.standard_normal((8, 4), dtype=np.float32) if weights is None else weights
+    result = executable["main"](x) if weights is not None else executable["main"](x, w)
+    np.testing.assert_allclose(result, operator(x.astype(np.float64) @ w), rtol=1e-5, atol=1e-5)
+
+
+def test_the_second_build_schedules_nothing():
+    for scheduled in (True, False):
+        executable, ran = built(module())
+        assert ran is scheduled
+        check(executable)
+
+
+def test_other_programs_and_targets_are_others():
+    built(module())
+    executable, ran = built(module("tanh"))
+    assert ran
+    check(executable, operator=np.tanh)
+    assert built(module(), "llvm -mcpu=haswell")[1]
+    assert not built(module(), "llvm -mcpu=haswell")[1]
+    assert built(module(), "llvm -num-cores=1")[1]
+
+
+def test_constants_are_no_part_of_the_object():
+    rng = np.random.default_rng(1)
+    for scheduled in (True, False):
+        weights = rng.standard_normal((8, 4), dtype=np.float32)
+        executable, ran = built(module(), params={"w": weights})
+        assert ran is scheduled
+        check(executable, weights)
+
+
+def test_settings_of_passes_are_not_looked_up():
+    built(module())
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 4}}):
+        assert built(module())[1]
+    with PassContext(disabled_pass=["FuseOps"]):
+        assert built(module())[1]
+
+
+def test_changed_sources_are_compiled_again(monkeypatch):
+    built(module())
+    monkeypatch.setattr(object_cache, "_sources", lambda: "a changed pass")
+    assert built(module())[1]
+
+
+@pytest.mark.parametrize("keep", [lambda size: size > 1000, lambda size: size <= 1000], ids=["no link", "no object"])
+def test_what_is_lost_is_made_again(own_cache, keep):
+    built(module())
+    for path in own_cache.glob("*.o"):
+        if not keep(path.stat().st_size):
+            path.unlink()
+    executable, ran = built(module())
+    assert ran
+    check(executable)
+    assert not built(module())[1]
+
+
+def test_damaged_files_are_made_again(own_cache):
+    built(module())
+    for path in own_cache.glob("*.o"):
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
+    executable, ran = built(module())
+    assert ran
+    check(executable)

@@ -1,0 +1,226 @@
+"""`expand-math`: accuracy over the whole range, special numbers, equal values in vectors and scalars, other targets."""
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vector_math import REFERENCES, compiled, elementwise, expanded, function, inputs, special, ulps
+
+from tirax.lowering.vector_math.functions import FUNCTIONS
+from tirax.target import Target, TargetError
+
+DTYPES = {"f32": np.float32, "f64": np.float64}
+LANES = {"f32": 16, "f64": 8}
+SAMPLES = {"f32": 64, "f64": 6}
+BASELINE, AVX2 = "llvm -mcpu=x86-64", "llvm -mcpu=x86-64-v3"
+ROWS = {cls.name.removeprefix("math."): row for cls, row in FUNCTIONS.items()}
+TWO = ("atan2", "powf")
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def arguments(op: str, dtype, per_exponent: int = 16):
+    """Inputs of an operation: all strata, for two operands in pairs, for powers also those with usual results."""
+    x = inputs(dtype, per_exponent)
+    if op not in TWO:
+        return (x,)
+    rng = np.random.default_rng(1)
+    y = x[rng.permutation(len(x))]
+    if op == "powf":
+        half = len(x) // 2
+        x = np.concatenate([np.abs(rng.uniform(0, 4, half)).astype(dtype), x[half:]])
+        reach = 120 if dtype is np.float32 else 700
+        y = np.concatenate([rng.uniform(-reach, reach, half).astype(dtype), y[half:]])
+        y[half : half + half // 4] = np.round(rng.uniform(-9, 9, half // 4))
+    return x, y
+
+
+def test_every_row_of_the_table_has_a_reference():
+    assert ROWS.keys() == REFERENCES.keys()
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("op", ROWS)
+def test_errors_are_within_the_bounds(backend, op, element):
+    xs = arguments(op, DTYPES[element], SAMPLES[element])
+    got = compiled(backend, elementwise(op, element, LANES[element], len(xs)))(*xs)
+    wide = np.float64 if element == "f32" else np.longdouble
+    error = ulps(got, REFERENCES[op](*(x.astype(wide) for x in xs)))
+    worst = int(np.argmax(error))
+    bound = ROWS[op].ulp_f32 if element == "f32" else ROWS[op].ulp_f64
+    assert error[worst] <= bound, f"{op}({', '.join(repr(x[worst]) for x in xs)}) = {got[worst]!r}"
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("op", ["exp", "tanh", "log2", "log1p", "erf", "sin", "tan", "atan2", "powf"])
+def test_without_fma_the_same_bounds_hold(backend, op, element):
+    xs = arguments(op, DTYPES[element], 4)
+    got = compiled(backend, elementwise(op, element, 4, len(xs)), BASELINE)(*xs)
+    wide = np.float64 if element == "f32" else np.longdouble
+    error = ulps(got, REFERENCES[op](*(x.astype(wide) for x in xs)))
+    assert np.max(error) <= (ROWS[op].ulp_f32 if element == "f32" else ROWS[op].ulp_f64)
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("op", ["exp", "exp2", "sinh", "erf", "log", "cos", "powf"])
+def test_a_value_does_not_depend_on_vectors(backend, op, element):
+    """A vector as wide as a register, a wider one, scalars (in a loop that LLVM may vectorize), a half as wide one."""
+    xs = arguments(op, DTYPES[element], 2)
+    first, *others = (
+        compiled(backend, elementwise(op, element, lanes, len(xs)), target)(*xs)
+        for lanes, target in ((LANES[element], "llvm"), (32, "llvm"), (1, "llvm"), (LANES[element] // 2, AVX2))
+    )
+    if not Target().has_fma:
+        others.pop()
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+        np.testing.assert_array_equal(np.signbit(first), np.signbit(other))
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("op", ["powf", "atan2"])
+def test_pairs_of_special_numbers_give_what_c_says(backend, op, element):
+    dtype = DTYPES[element]
+    values = np.array([0, 0.5, 1, 2, 3, 4, 7.5, 1e30, np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).tiny], dtype)
+    pairs = np.array(list(itertools.product(np.concatenate([values, -values]), repeat=2)), dtype)
+    x, y = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+    got = compiled(backend, elementwise(op, element, 8, 2))(x, y)
+    expected = REFERENCES[op](x.astype(np.float64), y.astype(np.float64))
+    assert np.max(ulps(got, expected)) <= 1.5
+
+
+@pytest.mark.parametrize("op", ["sin", "cos", "tan"])
+def test_large_angles_are_reduced_exactly(backend, op):
+    for element, numbers in (
+        ("f32", [1e5, 1e10, 3e38, 16367173.0]),
+        ("f64", [1e10, 1e22, 1.7e308, 6381956970095103.0]),
+    ):
+        x = np.array([*numbers, 0.5, *(-n for n in numbers[:3])], DTYPES[element])
+        got = compiled(backend, elementwise(op, element, 8))(x)
+        expected = np.array([getattr(math, op)(float(v)) for v in x], np.longdouble)
+        assert np.max(ulps(got, expected)) <= 3.5
+
+
+def test_exact_results_are_exact(backend):
+    powers = np.exp2(np.arange(-149, 128, dtype=np.float64)).astype(np.float32)
+    powers = np.concatenate([powers, np.ones(-len(powers) % 16, np.float32)])
+    np.testing.assert_array_equal(compiled(backend, elementwise("log2", "f32", 16))(powers), np.log2(powers))
+    np.testing.assert_array_equal(compiled(backend, elementwise("exp2", "f32", 16))(np.log2(powers)), powers)
+    tens = np.array([10.0**i for i in range(16)])
+    np.testing.assert_array_equal(compiled(backend, elementwise("log10", "f64", 8))(tens), np.arange(16))
+    x, y = np.meshgrid(np.arange(-7.0, 9.0), np.arange(8.0))
+    got = compiled(backend, elementwise("powf", "f64", 8, 2))(x.ravel().copy(), y.ravel().copy())
+    np.testing.assert_array_equal(got, np.power(x, y).ravel())
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("op", ["exp", "erf", "powf"])
+def test_narrow_floats_are_computed_in_f32(backend, dtypes, op, element):
+    every = np.arange(1 << 16, dtype=np.uint16).view(dtypes[element])
+    xs = (every,) if op not in TWO else (every, every[np.random.default_rng(0).permutation(len(every))])
+    got = compiled(backend, elementwise(op, element, 16, len(xs)))(*xs)
+    wide = compiled(backend, elementwise(op, "f32", 16, len(xs)))(*(x.astype(np.float32) for x in xs))
+    np.testing.assert_array_equal(got.astype(np.float32), wide.astype(dtypes[element]).astype(np.float32))
+
+
+def gelu(call: str, constant: str, scaled: bool, lanes: int) -> str:
+    """constant + constant * erf(x) or tanh(x), or 1 + …, with the operands of the sum in both orders."""
+    type_ = f"vector<{lanes}xf32>"
+    product = f"%p = arith.mulf %e, %h : {type_}" if scaled else ""
+    body = f"""
+      %x = vector.load %a[%i] : memref<?xf32>, {type_}
+      %c = arith.constant {constant} : f32
+      %h = vector.broadcast %c : f32 to {type_}
+      %e = math.{call} %x : {type_}
+      {product}
+      %s = arith.addf {"%h, %p" if scaled else "%e, %h"} : {type_}
+      vector.store %s, %out[%i] : memref<?xf32>, {type_}"""
+    return function("%a : memref<?xf32>, %out : memref<?xf32>, %n : index", body, lanes)
+
+
+@pytest.mark.parametrize(("constant", "scaled"), [("5.0e-01", True), ("1.0", False)])
+def test_the_tail_of_gelu_keeps_its_digits(backend, constant, scaled):
+    x = np.linspace(-8, 8, 4096).astype(np.float32)
+    factor = float(constant)
+    got = compiled(backend, gelu("erf", constant, scaled, 16))(x)
+    expected = np.array([factor * math.erfc(-float(v)) for v in x], np.longdouble)
+    assert np.max(ulps(got, expected)) <= 6
+    got = compiled(backend, gelu("tanh", constant, scaled, 16))(x)
+    assert np.max(ulps(got, factor * 2 / (1 + np.exp(-2 * x.astype(np.longdouble))))) <= 3
+
+
+def test_a_sum_of_other_constants_is_not_touched(backend):
+    text = str(expanded(backend, gelu("erf", "2.5e-01", False, 16)))
+    assert "arith.addf" in text and "math.erf" not in text
+    x = np.linspace(-8, 8, 256).astype(np.float32)
+    expected = 0.25 + np.array([math.erf(float(v)) for v in x])
+    np.testing.assert_allclose(compiled(backend, gelu("erf", "2.5e-01", False, 16))(x), expected, atol=2e-7)
+
+
+def test_strict_mode_leaves_everything_to_the_c_library(backend):
+    source = elementwise("tanh", "f32", 16)
+    assert str(expanded(backend, source, "llvm -math=libm")) == str(backend.parse(source))
+    assert "math.tanh" not in str(expanded(backend, source, "llvm -math=polynomial"))
+    with pytest.raises(TargetError, match="option -math in target") as caught:
+        Target("llvm -math=fast")
+    assert "polynomial or libm" in str(caught.value)
+
+
+def test_special_numbers_are_among_the_inputs():
+    values = special(np.float32)
+    assert np.isnan(values).any() and np.isinf(values).sum() >= 2 and (values == 0).sum() >= 2
+    assert (np.abs(values[values != 0]) < np.finfo(np.float32).tiny).any()
+
+
+@pytest.mark.parametrize("triple", ["aarch64-linux-gnu", "x86_64-linux-gnu"])
+def test_no_library_is_called(backend, triple):
+    from tirax.lowering.convert_to_llvm import ConvertToLLVM
+    from tirax.lowering.llvm_text import print_llvm
+    from tirax.lowering.machine import emit_assembly
+
+    target = Target(f"llvm -mtriple={triple}")
+    for op in ("exp", "log", "erf", "atan", "powf"):
+        module = expanded(backend, elementwise(op, "f32", 4, 2 if op in TWO else 1), str(target))
+        ConvertToLLVM().apply(backend.context(), module)
+        text = emit_assembly(print_llvm(module), target)
+        calls = [line.split()[1] for line in text.splitlines() if line.split()[:1] in (["bl"], ["callq"])]
+        assert set(calls) <= {"floorf", "floorf@PLT"}
+
+
+def test_the_page_has_the_bounds_of_the_table():
+    page = (Path(__file__).parents[2] / "docs" / "vector_math.md").read_text()
+    found = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    assert {name: (float(a), float(b)) for name, a, b in found} == {
+        name: (row.ulp_f32, row.ulp_f64) for name, row in ROWS.items()
+    }
+
+
+GELU = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        with R.dataflow():
+            y = R.nn.gelu(x)
+            R.output(y)
+        return y
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -math=libm"])
+def test_builds_follow_the_target(target):
+    """In strict mode gelu is computed as it is written, so that its tail is lost."""
+    from tirax.tvm_api import relax
+    from tirax.tvm_api.script import from_source
+
+    gelu = relax.build(from_source(GELU), target=target)["main"]
+    x = np.linspace(-7, 3, 77, dtype=np.float32)
+    exact = np.array([0.5 * float(v) * math.erfc(-float(v) / math.sqrt(2)) for v in x])
+    got = np.asarray(gelu(x))
+    np.testing.assert_allclose(got, exact, atol=1e-6)
+    assert (np.max(np.abs(got / exact - 1)) < 1e-5) == (target == "llvm")

@@ -1,0 +1,129 @@
+"""Constant matrices in panels: what becomes so, how it is read, and that it means the same."""
+
+import numpy as np
+import pytest
+
+from tirax.dialects import relax as ops
+from tirax.interpreter import assert_same_meaning
+from tirax.transforms.operators.pack_weights import PackWeights
+from tirax.tvm_api import relax
+from tirax.tvm_api.relax.transform import BindParams
+from tirax.tvm_api.script import from_source
+
+PROGRAM = """
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor({x}, "{dtype}"), w: R.Tensor({w}, "{dtype}")):
+        n = T.int64()
+        with R.dataflow():
+            m = {matrix}
+            y = R.matmul(x, m{options})
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+"""
+AVX512, AVX2 = "llvm -mcpu=skylake-avx512 -vector-width=512", "llvm -mcpu=haswell"
+
+
+def program(
+    x='("n", 5)', w="(5, 128)", matrix="R.add(w, R.const(0, '{dtype}'))", dtype="float32", options="", bind=True
+):
+    matrix = matrix.format(dtype=dtype)
+    mod = from_source(PROGRAM.format(x=x, w=w, matrix=matrix, dtype=dtype, options=options))
+    values = np.random.default_rng(0).integers(-3, 4, tuple(map(int, w.strip("()").split(",")))).astype(dtype)
+    return BindParams("main", {"w": values})(mod) if bind else mod
+
+
+def packed(mod, target=AVX512, min_bytes=0):
+    return PackWeights(target=target, min_bytes=min_bytes)(relax.transform.FoldConstant()(mod))
+
+
+def panels(mod):
+    """The shapes of the constants that products read."""
+    calls = [c for c in mod.op.walk() if isinstance(c, ops.CallTIROp)]
+    return [c.args[1].owner.value.data.shape for c in calls]
+
+
+CASES = {
+    "a matrix": ({}, AVX512, (2, 5, 64)),
+    "narrow vectors": ({"w": "(5, 80)"}, AVX2, (5, 5, 16)),
+    "double": ({"dtype": "float64"}, AVX512, (4, 5, 32)),
+    "a vector": ({"x": "(5,)"}, AVX512, (2, 5, 64)),
+    "batches": ({"x": '(2, "n", 5)'}, AVX512, (2, 5, 64)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_packed(case):
+    options, target, shape = CASES[case]
+    before = program(**options)
+    after = packed(before, target)
+    assert panels(after) == [shape]
+    assert_same_meaning(before.op, after.op)
+
+
+def test_a_transposed_matrix_is_packed_as_it_was_given():
+    before = program(w="(128, 5)", matrix="R.permute_dims(w)")
+    after = PackWeights(AVX512, 0)(before)
+    assert panels(after) == [(2, 5, 64)] and "permute_dims" not in after.script(show_meta=False)
+    assert_same_meaning(before.op, after.op)
+
+
+def test_what_stands_in_the_panels():
+    before = program()
+    (shape,) = panels(after := packed(before))
+    (constant,) = (c.value.numpy() for c in after.op.walk() if isinstance(c, ops.ConstantOp))
+    (matrix,) = (c.value.numpy() for c in before.op.walk() if isinstance(c, ops.ConstantOp) and c.value.data.shape)
+    assert constant.shape == shape
+    np.testing.assert_array_equal(constant[0], matrix[:, :64])
+    np.testing.assert_array_equal(constant[1], matrix[:, 64:])
+
+
+LEFT = {
+    "a parameter": ({"bind": False}, 0),
+    "a small one": ({}, 5 * 128 * 4 + 1),
+    "half a panel": ({"w": "(5, 96)"}, 0),
+    "integers": ({"dtype": "int32"}, 0),
+    "another dtype of the result": ({"dtype": "float16", "options": ", out_dtype='float32'"}, 0),
+    "several matrices": ({"x": "(2, 3, 5)", "w": "(2, 5, 128)"}, 0),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_left(case):
+    options, least = LEFT[case]
+    before = relax.transform.FoldConstant()(program(**options))
+    assert PackWeights(AVX512, least)(before).script() == before.script()
+
+
+def test_equal_products_share_a_function():
+    text = """
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3, 5), "float32"), w: R.Tensor((5, 64), "float32"), v: R.Tensor((5, 64), "float32"), u: R.Tensor((5, 128), "float32")):
+        with R.dataflow():
+            y = (R.matmul(x, w), R.matmul(x, v), R.matmul(x, u))
+            R.output(y)
+        return y
+"""  # noqa: E501
+    rng = np.random.default_rng(1)
+    weights = {name: rng.random((5, size), "float32") for name, size in (("w", 64), ("v", 64), ("u", 128))}
+    before = BindParams("main", weights)(from_source(text))
+    after = packed(before)
+    assert len({c.callee_name for c in after.op.walk() if isinstance(c, ops.CallTIROp)}) == 2
+    assert_same_meaning(before.op, after.op)
+
+
+def test_native():
+    before = program()
+    after = PackWeights(min_bytes=0)(relax.transform.FoldConstant()(before))
+    found, wanted = (relax.build(mod)["main"] for mod in (after, before))
+    for rows in (0, 1, 2, 7, 30):
+        x = np.random.default_rng(rows).standard_normal((rows, 5), dtype=np.float32)
+        np.testing.assert_allclose(found(x), wanted(x), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,105 @@
+"""Put constant matrices into the order in which products read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import relax
+from ...dialects.dtypes import bit_width, byte_size, is_float
+from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import Const
+from ...ir.prim_expr import PrimExpr
+from ...ir.transform import Pass
+from ...target import Target
+from ...te import reduction
+from ...te.tensor import IterVar, Tensor, compute
+from .rules import place, producer
+from .te_calls import call_tensor_functions
+
+_VECTORS, _FEW_VECTORS = 4, 2
+"""Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
+
+
+@dataclass(frozen=True)
+class PackWeights(Pass):
+    """Products with large constant matrices read them in panels, in the order in which a tile of registers does.
+
+    y = matmul(x, w)  ->  y = reshape(call_tir(packed_matmul, (x, p)), …)    p[j // n, k, j % n] = w[k, j]
+
+    n is the width of a tile for `target`; it must divide the columns. The result is in panels, too, y[…, i, j // n,
+    j % n], which is no other order. Matrices that are transposed first are packed as they were given. Those of less
+    than `min_bytes` stay in the caches in any order, and stay.
+    """
+
+    name = "pack-weights"
+    target: str = "llvm"
+    min_bytes: int = 1 << 20
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target(self.target)
+        call_tensor_functions(op, {"relax.matmul": partial(_matmul, target, self.min_bytes)})
+
+
+def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:
+    x, weights = op.operands
+    matrix, out = _constant_matrix(weights), op.results[0].type
+    assert isinstance(out, TensorType) and out.element is not None
+    t = cast(TensorType, weights.type)
+    if matrix is None or t.element is None or t.element != out.element or not is_float(t.element):
+        return None
+    rows, columns = matrix.shape
+    width = _width(target, t.element)
+    if rows * columns * byte_size(t.element) < min_bytes or columns % width:
+        return None
+    packed = place(op, relax.ConstantOp(_packed(matrix, width, t.element)))
+    return packed_matmul, [x, packed], "packed_matmul"
+
+
+def _constant_matrix(value: SSAValue) -> np.ndarray[Any, Any] | None:
+    """The elements of a constant matrix, or of the transpose of one; None for all else."""
+    transpose = producer(value, "permute_dims")
+    owner = value.owner if transpose is None else transpose.operands[0].owner
+    if not isinstance(owner, relax.ConstantOp):
+        return None
+    array = owner.value.numpy()
+    if array.ndim != 2:
+        return None
+    return array if transpose is None or transpose.attr("axes") in ([0, 1], [-2, -1]) else array.T
+
+
+def _width(target: Target, element: Attribute) -> int:
+    vectors = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
+    return max(1, target.vector_bits // bit_width(element)) * vectors
+
+
+def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
+    """[K, N] -> [N / width, K, width]"""
+    rows, columns = matrix.shape
+
+    def fill(panels: np.ndarray[Any, Any]) -> None:
+        for panel, first in zip(panels, range(0, columns, width), strict=True):
+            panel[...] = matrix[:, first : first + width]
+
+    return TensorDataAttr.filled((columns // width, rows, width), element, fill)
+
+
+def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:
+    """The product of `a`, [..., K], and of a matrix in panels, [N / n, K, n]: [..., N / n, n]."""
+    extent, count, width = a.dims[-1], panels.dims[0], panels.dims[2]
+    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+    def element(*i: PrimExpr) -> Any:
+        *left, panel, j = i
+        return reduction.sum(a(*left, k) * panels(panel, k, j), axis=k)
+
+    return compute([*a.dims[:-1], count, width], element, "matmul")

@@ -1,0 +1,173 @@
+"""`parallelize-loops`: the outermost loops whose iterations do not depend on each other run on several threads.
+
+    for i in range(n): for j in range(m): Y[i, j] = …
+      -> for i in T.parallel(n): for j in range(m): Y[i, j] = …
+
+Only in functions with `tir.noalias`, as legalization makes them, that no schedule was given to (`tir.is_scheduled`).
+Iterations are independent where what each writes lies in a part of every buffer that no other iteration touches, as
+far as intervals show it, and where nothing but loops, branches, loads and stores is in the loop. A loop of few
+iterations leaves the threads to the loops inside where these have more. How much work a thread must get is decided when
+the loop runs (`outline-parallel`); loops of a few thousand operations in all, as far as known here, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import SymExpr, Var, add
+from ...dialects.tir import ForKind
+from ...ir.affine import expr_of
+from ...ir.regions import Interval, accessed
+from ...ir.transform import Pass
+from ...target import Target
+from .walk import functions, is_scheduled
+
+_SMALL = 16384
+"""Operations that take a few microseconds: less than two threads are worth."""
+_FEW = 8
+_STATEMENTS = (
+    tir.ForOp, tir.IfOp, tir.StoreOp, tir.LetOp, tir.BlockOp, tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp,
+)  # fmt: skip
+_REFUSED = (
+    tir.CallExternOp, tir.CallOp, tir.CallPackedOp, tir.CallLLVMEffectOp, tir.AllocateOp, tir.DeclBufferOp,
+    tir.MatchBufferOp,
+)  # fmt: skip
+"""Effects, and other names for memory."""
+
+
+@dataclass(frozen=True)
+class ParallelizeLoops(Pass):
+    """Give the outermost independent loops of unscheduled functions the kind `parallel`."""
+
+    name = "parallelize-loops"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cores = Target(self.target).cores
+        for function in functions(op):
+            noalias = function.func_attrs is not None and "tir.noalias" in function.func_attrs.data
+            if noalias and not is_scheduled(function):
+                for statement in _loops(function.body.block.ops):
+                    _parallelize(statement, cores)
+
+
+def _loops(ops: Iterable[Operation]) -> list[tir.ForOp]:
+    return [op for op in ops if isinstance(op, tir.ForOp)]
+
+
+def _parallelize(loop: tir.ForOp, cores: int) -> None:
+    """Mark the loop, or the loops directly inside of it."""
+    if not _is_plain(loop) or _is_rest(loop):
+        return
+    work = _work(loop)
+    if work is not None and work < _SMALL:
+        return
+    inner = [nested for nested in _loops(loop.body.block.ops) if not _is_rest(nested)]
+    if _is_independent(loop) and not _leaves_threads_to(loop, inner, cores):
+        loop.properties["kind_attr"] = StringAttr(ForKind.PARALLEL.value)
+        return
+    for nested in inner:
+        _parallelize(nested, cores)
+
+
+def _leaves_threads_to(loop: tir.ForOp, inner: list[tir.ForOp], cores: int) -> bool:
+    """Whether the loop has fewer iterations than there are cores, and every loop inside may have more."""
+    count = _count(loop)
+    if count is None or count >= cores or not inner:
+        return False
+    return all(_has_more(nested, count) and _is_plain(nested) and _is_independent(nested) for nested in inner)
+
+
+def _has_more(loop: tir.ForOp, count: int) -> bool:
+    own = _count(loop)
+    return own is None or own > count
+
+
+def _count(loop: tir.ForOp) -> int | None:
+    return loop.extent.constant if isinstance(loop.extent, SymExpr) else None
+
+
+def _is_rest(loop: tir.ForOp) -> bool:
+    """Whether the loop takes what tiles of symbolic sizes leave: how often it runs is not known, but not often."""
+    extent = loop.extent
+    return isinstance(extent, SymExpr) and extent.constant is None and Analyzer().bounds(extent).high < _FEW
+
+
+def _is_plain(loop: tir.ForOp) -> bool:
+    """A serial loop without annotations, in which nothing has effects but stores."""
+    if loop.kind is not ForKind.SERIAL or loop.annotations is not None or loop.thread is not None:
+        return False
+    return all(not isinstance(op, _REFUSED) and (op.results or _is_known(op)) for op in loop.body.walk())
+
+
+def _is_known(op: Operation) -> bool:
+    if isinstance(op, tir.BlockOp) and op.annotations is not None:
+        return False
+    return isinstance(op, (*_STATEMENTS, tir.YieldOp))
+
+
+def _work(op: Operation) -> int | None:
+    """How many operations run in `op`, None where that depends on symbolic sizes. A vectorized loop counts a 16th."""
+    total = 0
+    for block in (block for region in op.regions for block in region.blocks):
+        for inner in block.ops:
+            part = _work(inner) if inner.regions else int(bool(inner.operands))
+            if part is None:
+                return None
+            total += part
+    if not isinstance(op, tir.ForOp):
+        return total
+    count = _count(op)
+    if count is None:
+        return None
+    return total * (count if op.kind is not ForKind.VECTORIZED else count // 16 + 1)
+
+
+def _is_independent(loop: tir.ForOp) -> bool:
+    """Whether iterations touch disjoint parts of each buffer that they write."""
+    reads, writes = accessed(loop.body.block)
+    var = _variable(loop.loop_var)
+    return all(
+        _is_disjoint([dims, *([reads[buffer]] if buffer in reads else [])], var) for buffer, dims in writes.items()
+    )
+
+
+def _variable(value: SSAValue) -> Var | None:
+    expr = expr_of(value)
+    return expr if isinstance(expr, Var) else None
+
+
+def _is_disjoint(accesses: list[list[Interval | None]], var: Var | None) -> bool:
+    """Whether in some dimension the intervals move on with each iteration by as much as they cover."""
+    if var is None:
+        return False
+    for intervals in zip(*accesses, strict=True):
+        known = [i for i in intervals if i is not None]
+        if len(known) == len(intervals) and _moves_on(known, var):
+            return True
+    return False
+
+
+def _moves_on(intervals: list[Interval], var: Var) -> bool:
+    low = intervals[0][0]
+    step = _step(low, var)
+    if step is None or step <= 0:
+        return False
+    offsets: list[int] = []
+    for least, most in intervals:
+        begin, end = (least - low).constant, (most - low).constant
+        if begin is None or end is None:
+            return False
+        offsets += [begin, end]
+    return max(offsets) - min(offsets) < step
+
+
+def _step(low: SymExpr, var: Var) -> int | None:
+    return (low.substitute({var: add(var, 1)}) - low).constant

@@ -1,0 +1,78 @@
+"""Strides that blocks ask for: `buffer_dim_align = [[0, 1, 32, 8]]` of a block that writes `%B`.
+
+The stride of dimension 1 of the first buffer that the block writes is 8 modulo 32, in elements: so that rows of a cache
+begin in different banks, say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.relax.types import dims_attr
+from ...dialects.sym.expr import Const, SymExpr, add, floormod, mul
+from ...ir.substitute import set_type
+from ...ir.verify import location_of
+
+ALIGN = "buffer_dim_align"
+_Alignments = dict[int, tuple[int, int]]
+
+
+def align_strides(func: tir.FuncOp) -> None:
+    """Give the buffers that a function allocates the strides that its blocks ask for.
+
+    Buffers with strides or an offset stay. Raises `UnsupportedError` for a row that names no buffer or dimension.
+    """
+    for buffer, axes in _wanted(func).items():
+        t = cast(tir.BufferType, buffer.type)
+        if isinstance(buffer.owner, tir.AllocBufferOp) and t.explicit_strides is None and t.elem_offset is None:
+            strides = dims_attr(_strides(t.dims, axes))
+            rest = (t.scope, t.align, t.offset_factor, t.separators)
+            set_type(buffer, tir.BufferType(t.shape, t.dtype, strides, t.offset, *rest))
+
+
+def _wanted(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
+    """The buffers that blocks ask strides for: (factor, offset) by dimension."""
+    found: dict[SSAValue, _Alignments] = {}
+    for block in func.walk():
+        if not isinstance(block, tir.BlockOp) or block.annotations is None or ALIGN not in block.annotations.data:
+            continue
+        for row in _rows(block.annotations.data[ALIGN]):
+            number, axis, factor, offset = row if len(row) == 4 else (-1, 0, 0, 0)
+            buffers = [region.buffer for region in block.writes]
+            rank = cast(tir.BufferType, buffers[number].type).rank if 0 <= number < len(buffers) else 0
+            if not 0 <= axis < rank or factor <= 0:
+                raise UnsupportedError(
+                    f'{ALIGN} of block "{block.block_name.data}"',
+                    location=location_of(block),
+                    expected="[number of a buffer that the block writes, dimension, factor, offset]",
+                    found=row,
+                )
+            found.setdefault(buffers[number], {})[axis] = (factor, offset)
+    return found
+
+
+def _rows(attr: Attribute) -> list[list[int]]:
+    """A list of lists of integers as Python values; what is none of these is left out."""
+    rows = cast("Iterable[Attribute]", attr) if isinstance(attr, ArrayAttr) else ()
+    lists = [cast("Iterable[Attribute]", r) for r in rows if isinstance(r, ArrayAttr)]
+    return [[cast("IntegerAttr[IntegerType]", v).value.data for v in r if isinstance(v, IntegerAttr)] for r in lists]
+
+
+def _strides(dims: Iterable[SymExpr], axes: Mapping[int, tuple[int, int]]) -> list[SymExpr]:
+    """Strides from the last dimension to the first, each moved up to the next that is wanted."""
+    extents = list(dims)
+    stride: SymExpr = Const(1, extents[0].dtype)
+    found: list[SymExpr] = []
+    for axis in range(len(extents) - 1, -1, -1):
+        if axis in axes:
+            factor, offset = axes[axis]
+            stride = add(stride, floormod(add(mul(floormod(stride, factor), -1), offset + factor), factor))
+        found.append(stride)
+        stride = mul(stride, extents[axis])
+    return found[::-1]

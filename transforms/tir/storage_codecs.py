@@ -1,0 +1,121 @@
+"""How values that no machine computes with are stored as integers, and how these are converted by arithmetic on bits.
+
+Rounding is that of float32 to the nearest, to even where two are equally near; what is too great becomes infinity, or
+NaN where the type has none: as `ml_dtypes` converts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects.builtin import IntegerType, bf16, f32, i32
+from xdsl.ir import Attribute
+
+from ...dialects import tir
+from ...dialects.dtypes import NARROW, NarrowFloat, ui4, ui8, ui16, ui32
+from ...ir import prim_expr as tx
+from ...ir.prim_expr import PrimExpr
+
+_INFINITY = 0xFF << 23
+"""The magnitude of infinity in float32, above which all is NaN."""
+
+
+@dataclass(frozen=True)
+class Codec:
+    """The integer type that values are stored as, and expressions: bits -> int32 or float32, any other type -> bits."""
+
+    bits: IntegerType
+    decode: Callable[[PrimExpr], PrimExpr]
+    encode: Callable[[PrimExpr], PrimExpr]
+
+
+def reinterpreted(value: PrimExpr, dtype: Attribute) -> PrimExpr:
+    """The same bits as another type."""
+    return PrimExpr(tir.ReinterpretOp(value.ssa, dtype).result)
+
+
+def _signed_half(byte: PrimExpr) -> PrimExpr:
+    return (_unsigned_half(byte) ^ 8) - 8
+
+
+def _unsigned_half(byte: PrimExpr) -> PrimExpr:
+    return (byte & 15).astype(i32)
+
+
+def _half(value: PrimExpr) -> PrimExpr:
+    return (value.astype(i32) & 15).astype(ui8)
+
+
+def _decode(form: NarrowFloat, byte: PrimExpr) -> PrimExpr:
+    bits = byte.astype(ui32)
+    magnitude = bits & 0x7F
+    # the exponent of the narrow type where float32 has its own: too small by the difference of the biases
+    value = reinterpreted(magnitude << (23 - form.mantissa), f32) * tx.const(2.0 ** (127 - form.bias), f32)
+    nan = tx.const(float("nan"), f32)
+    if form.single_nan:
+        value = tx.select(tx.equal(bits, form.nan), nan, value)
+    elif form.infinity is None:
+        value = tx.select(tx.equal(magnitude, form.nan), nan, value)
+    else:
+        value = tx.select(tx.equal(magnitude, form.infinity), tx.const(float("inf"), f32), value)
+        value = tx.select(magnitude > form.infinity, nan, value)
+    return tx.select(tx.equal(bits >> 7, 0), value, value * tx.const(-1.0, f32))
+
+
+def _encode(form: NarrowFloat, value: PrimExpr) -> PrimExpr:
+    bits = reinterpreted(value.astype(f32), ui32)
+    magnitude = bits & 0x7FFFFFFF
+    code = tx.select(
+        reinterpreted(magnitude, f32) < tx.const(2.0 ** (1 - form.bias), f32),
+        _subnormal(magnitude, form),
+        _normal(magnitude, form),
+    )
+    greatest = (0x7F if form.single_nan else form.nan - 1) if form.infinity is None else form.infinity - 1
+    too_great = form.nan if form.infinity is None else form.infinity
+    code = tx.select(code > greatest, tx.const(too_great, ui32), code)
+    code = tx.select(magnitude > _INFINITY, tx.const(form.nan, ui32), code)
+    negative = tx.equal(bits >> 31, 1)
+    if form.single_nan:
+        negative = tx.logical_and(negative, tx.logical_and(tx.less(0, code), code < form.nan))
+    return (code | tx.select(negative, tx.const(0x80, ui32), tx.const(0, ui32))).astype(ui8)
+
+
+def _subnormal(magnitude: PrimExpr, form: NarrowFloat) -> PrimExpr:
+    """How many of the least steps of the narrow type: a great number added rounds away what is less than one."""
+    steps = reinterpreted(magnitude, f32) * tx.const(2.0 ** (form.bias - 1 + form.mantissa), f32)
+    return reinterpreted(steps + tx.const(2.0**23, f32), ui32) - ((127 + 23) << 23)
+
+
+def _normal(magnitude: PrimExpr, form: NarrowFloat) -> PrimExpr:
+    """The upper bits, rounded: half a step is added, less one where the last bit that stays is even."""
+    cut = 23 - form.mantissa
+    return (_rounded(magnitude, cut) >> cut) - ((127 - form.bias) << form.mantissa)
+
+
+def _rounded(bits: PrimExpr, cut: int) -> PrimExpr:
+    return bits + ((1 << (cut - 1)) - 1) + ((bits >> cut) & 1)
+
+
+def _decode_bfloat16(bits: PrimExpr) -> PrimExpr:
+    """The upper half of a float32."""
+    return reinterpreted(bits.astype(ui32) << 16, f32)
+
+
+def _encode_bfloat16(value: PrimExpr) -> PrimExpr:
+    bits = reinterpreted(value.astype(f32), ui32)
+    quiet = (bits >> 16) | 0x40
+    return tx.select((bits & 0x7FFFFFFF) > _INFINITY, quiet, _rounded(bits, 16) >> 16).astype(ui16)
+
+
+def _codec(dtype: Attribute, form: NarrowFloat | None) -> Codec:
+    if form is not None:
+        return Codec(ui8, partial(_decode, form), partial(_encode, form))
+    return Codec(ui8, _unsigned_half if dtype == ui4 else _signed_half, _half)
+
+
+NARROW_CODECS: dict[Attribute, Codec] = {t: _codec(t, form) for t, form in NARROW.items()}
+"""Floats of 8 bits and integers of 4, each in a byte."""
+FP8_CODECS: dict[Attribute, Codec] = {t: NARROW_CODECS[t] for t, form in NARROW.items() if form is not None}
+BF16_CODECS: dict[Attribute, Codec] = {bf16: Codec(ui16, _decode_bfloat16, _encode_bfloat16)}

@@ -1,0 +1,170 @@
+"""What `lower-narrow-types`, `bf16-storage-legalize` and `fp8-storage-legalize` share: values stored as integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
+from ...dialects.names import name_of, set_name
+from ...ir.prim_expr import PrimExpr, place, placeholder_value
+from ...ir.substitute import set_type
+from ...ir.verify import location_of
+from .storage_codecs import Codec
+from .walk import inline_before, values_of
+
+_MOVES = (
+    tir.FuncOp,
+    tir.ReturnOp,
+    tir.LoadOp,
+    tir.StoreOp,
+    tir.SelectOp,
+    tir.IfThenElseOp,
+    tir.YieldOp,
+    tir.LetOp,
+    tir.LetInOp,
+    tir.EvaluateOp,
+    tir.BroadcastOp,
+    tir.ShuffleOp,
+    tir.ReinterpretOp,
+    tir.AllocBufferOp,
+    tir.AllocateOp,
+    tir.DeclBufferOp,
+    tir.BufferDataOp,
+    tir.MatchBufferOp,
+    tir.CallOp,
+    tir.ReadsOp,
+    tir.WritesOp,
+    tir.BlockOp,
+)
+"""What does not look at the values."""
+_CONVERTED = (tir.CastOp, tir.ConstOp)
+
+
+def store_as_bits(func: tir.FuncOp, codecs: Mapping[Attribute, Codec], hint: str) -> None:
+    """Store values of the types of `codecs` as integers and convert them by arithmetic, in place.
+
+    Raises `UnsupportedError` with `hint` for an operation that computes with such values.
+    """
+    _Storage(codecs, hint).function(func)
+
+
+class _Storage:
+    def __init__(self, codecs: Mapping[Attribute, Codec], hint: str):
+        self.codecs = codecs
+        self.hint = hint
+
+    def function(self, func: tir.FuncOp) -> None:
+        if not any(self._stored(v.type) for inner in func.walk() for v in values_of(inner)):
+            return
+        for op in func.walk():
+            self._check(op)
+        casts = [(op, op.value.type, op.result.type) for op in func.walk() if isinstance(op, tir.CastOp)]
+        for op in list(func.walk()):
+            if isinstance(op, tir.ConstOp) and op.result.type in self.codecs:
+                self._constant(op)
+        for op in func.walk():
+            self._retype(op)
+        for op, source, target in casts:
+            if self._stored(source) or self._stored(target):
+                self._convert(op, source, target)
+
+    def _stored(self, t: Attribute) -> Attribute | None:
+        """The type of `codecs` that a type is, or is made of; None where it is of none."""
+        inner = t.dtype if isinstance(t, tir.BufferType | tir.HandleType) else scalar_of(t)
+        return inner if inner in self.codecs else None
+
+    def _check(self, op: Operation) -> None:
+        values = [*op.operands, *op.results]
+        found = next((v.type for v in values if self._stored(v.type)), None)
+        if found is None or isinstance(op, _MOVES):
+            return
+        dtype = self._stored(found)
+        if isinstance(op, _CONVERTED) and dtype is not None and scalar_of(found) == dtype:
+            return
+        raise UnsupportedError(
+            f"{op.name}: nothing is computed with {dtype_name(dtype or found)}",
+            location=location_of(op),
+            found=found,
+            hint=self.hint,
+        )
+
+    def _constant(self, op: tir.ConstOp) -> None:
+        import numpy as np
+
+        bits = self.codecs[op.result.type].bits
+        stored = np.asarray(op.py_value).astype(numpy_dtype(op.result.type)).view(numpy_dtype(bits))
+        _replace(op, PrimExpr(tir.ConstOp(int(stored[()]), bits).result))
+
+    def _retype(self, op: Operation) -> None:
+        for value in values_of(op):
+            if self._stored(value.type):
+                set_type(value, self._as_bits(value.type))
+        for key in ("dtype", "ret_type"):
+            t = op.properties.get(key)
+            if t is not None and self._stored(t):
+                op.properties[key] = self._as_bits(t)
+
+    def _as_bits(self, t: Attribute) -> Attribute:
+        if isinstance(t, tir.BufferType):
+            dtype = self._as_bits(t.dtype)
+            return tir.BufferType(t.shape, dtype, t.strides, t.offset, t.scope, t.align, t.offset_factor, t.separators)
+        if isinstance(t, tir.HandleType):
+            return tir.HandleType(self._as_bits(t.dtype), t.scope)
+        return like(self.codecs[scalar_of(t)].bits, t)
+
+    def _convert(self, op: tir.CastOp, source: Attribute, target: Attribute) -> None:
+        """The conversion of one value by arithmetic, or of each lane of a vector."""
+        scalars = scalar_of(source), scalar_of(target)
+        codecs = [self.codecs.get(t) for t in scalars]
+        value = placeholder = PrimExpr(placeholder_value(scalar_of(op.value.type)))
+        if codecs[0] is not None:
+            value = codecs[0].decode(value)
+        value = value.astype(scalars[1]) if codecs[1] is None else codecs[1].encode(value)
+        block = Block()
+        mapping = {placeholder.ssa: op.value}
+        if lanes_of(source) == 1:
+            result = place(value, block, mapping)
+        else:
+            result = _place_lanes(value.ssa, block, mapping, lanes_of(source))
+        _put(op, block, result)
+
+
+def like(dtype: Attribute, t: Attribute) -> Attribute:
+    """`dtype`, or a vector of it with as many lanes as `t`."""
+    return dtype if lanes_of(t) == 1 else VectorType(dtype, [lanes_of(t)])
+
+
+def _place_lanes(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue], lanes: int) -> SSAValue:
+    """`place` of an expression on scalars, done with vectors."""
+    if value in mapping:
+        return mapping[value]
+    op = value.owner
+    assert isinstance(op, Operation), "an expression over placeholders that are all mapped"
+    new: Operation = op.clone({o: _place_lanes(o, block, mapping, lanes) for o in op.operands})
+    if not op.operands:
+        block.add_op(new)
+        new = tir.BroadcastOp(new.results[0], lanes)
+    else:
+        set_type(new.results[0], VectorType(value.type, [lanes]))
+    block.add_op(new)
+    mapping[value] = new.results[0]
+    return new.results[0]
+
+
+def _replace(op: Operation, expr: PrimExpr) -> None:
+    block = Block()
+    _put(op, block, place(expr, block, {}))
+
+
+def _put(op: Operation, block: Block, value: SSAValue) -> None:
+    """What computes `value` in place of an operation."""
+    inline_before(block, op)
+    set_name(value, name_of(value) or name_of(op.results[0]))
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
