@@ -135,6 +135,7 @@ _PASSES: dict[str, str] = {
     "merge-kernels": "lowering.host.merge:MergeKernels",
     "lower-relax-calls": "lowering.host.calls:LowerRelaxCalls",
     "plan-memory": "lowering.memory.plan:PlanMemory",
+    "promote-tiles": "lowering.tir_to_scf.promote:PromoteTiles",
     "convert-host-to-llvm": "lowering.host.convert:ConvertHostToLLVM",
     "isolate-kernels": "lowering.host.convert:IsolateKernels",
     "lower-scf": "lowering.convert_to_llvm:LowerScf",

@@ -23,7 +23,7 @@ from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndU
 from ..transforms.tir.simplify_scheduled import SimplifyScheduled
 from ..transforms.tir.storage_rewrite import StorageRewrite
 from ..transforms.tir.tir_simplify import TirSimplify
-from .tir_to_scf import ConvertTirToScf, OutlineParallel
+from .tir_to_scf import ConvertTirToScf, OutlineParallel, PromoteTiles
 
 
 def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
@@ -47,7 +47,7 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         MarkUnrolledLoops(),
         TirSimplify(),
     ]
-    return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel(target.text)]
+    return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel(target.text), PromoteTiles()]
 
 
 def lower_tir(module: ModuleOp, target: Target | None = None, *, schedule: bool = True) -> ModuleOp:

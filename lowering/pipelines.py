@@ -18,6 +18,7 @@ OPTIMIZE = (
     "sink-reshape",
     "remove-redundant-reshape",
     "fold-constant",
+    "fuse-transpose-matmul",
     "legalize-ops",
     "annotate-tir-op-pattern",
     "fuse-ops",
@@ -27,8 +28,8 @@ OPTIMIZE = (
 )
 """relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
 
-Weights are packed before constants are folded: as they were given, they need not be transposed first. Reshapes are no
-functions in the end, but views.
+Weights are packed before constants are folded: as they were given, they need not be transposed first. What would be
+transposed when the program runs is multiplied as it stands. Reshapes are no functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""
@@ -50,6 +51,7 @@ KERNELS = (
     "tir-simplify",
     "convert-tir-to-scf",
     "outline-parallel",
+    "promote-tiles",
     "isolate-kernels",
 )
 """tir functions -> func, scf, memref, arith, math, vector."""

@@ -102,7 +102,7 @@ def _buffer(block: tir.BlockOp, given: Any, sides: Sequence[str] = SIDES) -> lis
     }
     if len(found) != 1:
         known = sorted({str(name_of(b)) for side in sides for b in buffers_of(block, side)})
-        raise TiraxError(f"the block accesses {len(found)} buffers called {wanted}", expected=known, found=wanted)
+        fail(f"the block accesses {len(found)} buffers called {wanted}", block, expected=known, found=wanted)
     return next(iter(found.values()))
 
 

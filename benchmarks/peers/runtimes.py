@@ -130,7 +130,11 @@ def _iree(program: Program, threads: int) -> Call | None:
 
 
 def _function_name(context: Any) -> str:
-    return next(name for name in context.modules.module.vm_module.function_names if not name.startswith("__") and "$" not in name)
+    return next(
+        name
+        for name in context.modules.module.vm_module.function_names
+        if not name.startswith("__") and "$" not in name
+    )
 
 
 def _tvm(program: Program, threads: int) -> Call | None:

@@ -103,6 +103,11 @@ class BlockOp(IRDLOperation):
         return self.body.block.args
 
     @property
+    def name_hint(self) -> str:
+        """What the block is called, by TVM's name."""
+        return self.block_name.data
+
+    @property
     def kinds(self) -> list[IterKind]:
         return [IterKind(k.data) for k in self.iter_kinds]
 

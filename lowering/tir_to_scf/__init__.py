@@ -15,6 +15,7 @@ tir function.
 
 from .convert import ConvertTirToScf
 from .outline import OutlineParallel
+from .promote import PromoteTiles
 from .signature import KernelSignature, kernel_signature
 
-__all__ = ["ConvertTirToScf", "KernelSignature", "OutlineParallel", "kernel_signature"]
+__all__ = ["ConvertTirToScf", "KernelSignature", "OutlineParallel", "PromoteTiles", "kernel_signature"]

@@ -25,6 +25,7 @@ from ...dialects.sym.expr import Const
 from ...ir.transform import Pass
 from ...target import Target
 from ...transforms.tir.walk import erase_with_tree, functions, remove_dead
+from .dots import emit_dots, plan_dots
 from .epilogue import Finish, find_finish
 from .fuse import fuse_rows
 from .inline import erase_if_unread, inline_stages
@@ -49,7 +50,7 @@ class DefaultSchedule(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        machine = Machine(target.vector_bits, target.vector_registers)
+        machine = Machine(target.vector_bits, target.vector_registers, target.features)
         for func in functions(op):
             if func.func_attrs is None or "tir.is_scheduled" not in func.func_attrs.data:
                 _schedule(func, machine)
@@ -74,6 +75,7 @@ class Rule:
 
 
 RULES = (
+    Rule("dots", plan_dots, emit_dots),
     Rule("panels", plan_panels, emit_panels),
     Rule("streams", plan_streams, emit_streams),
     Rule("tiles", plan_tiles, emit_tiles),
@@ -133,8 +135,10 @@ def _apply(loops: Loops, finish: Finish, machine: Machine) -> bool:
 
     Few rows do not pay for a panel: where it is not known how many there are both ways are written.
     """
+    first, _, *others = RULES
+    if first(loops, finish, machine):
+        return True
     plan = plan_panels(finish, machine)
-    others = RULES[1:]
     if plan is None:
         return any(rule(loops, finish, machine) for rule in others)
     few = Block()

@@ -1,7 +1,8 @@
 """The rule for reductions along contiguous memory: sums of rows, products with a transposed matrix, dot products.
 
 Vectors run along the reduction, so that partial results stand in the lanes and are combined at the end; floats are
-added in another order than tir's. A tile of `rows` x `columns` elements shares its loads:
+added in another order than tir's. A tile of `rows` x `columns` elements shares its loads, or four elements side by
+side where a matrix is multiplied by a vector:
 
     for i in M / rows: for j in N / columns:
         acc[rows, columns, width] = 0
@@ -11,8 +12,9 @@ added in another order than tir's. A tile of `rows` x `columns` elements shares 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import i64
@@ -27,8 +29,9 @@ from .rewrite import Loops, Where
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .tiles import Machine, element_bits
 
-_CHAINS = 4
-"""So many vectors are summed side by side where there is one element only: an addition waits for the one before it."""
+_ROWS = 4
+_SUMS = (4, 8, 1)
+"""So many vectors are summed side by side in tiles of no, one, two iterators: an addition waits for the one before."""
 
 _REDUCTIONS: dict[type[Operation], tuple[str, str, str]] = {
     tir.AddOp: ("fadd", "add", "add"),
@@ -67,7 +70,7 @@ def plan_lanes(finish: Finish, machine: Machine, fewest: int = 1) -> LanePlan | 
     if lane is None or (lane.extent.constant or fewest) < fewest:
         return None
     tile = _tile(stage, lane, machine)
-    chains = _CHAINS if all(size == 1 for _, size in tile) else 1
+    chains = -(-_SUMS[len(tile)] // prod(size for _, size in tile))
     lanes = max(1, machine.vector_bits // element_bits(stage))
     if lane.extent.constant is not None:
         chains = max(1, min(chains, lane.extent.constant // lanes))
@@ -80,13 +83,13 @@ def _contiguous(stage: Stage, update: Update, it: Iter) -> bool:
 
 
 def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
-    """Two iterators, each of which leaves a vector of operands where it is; none where there are not two."""
+    """Two iterators, each of which leaves a vector of operands where it is, or one that does."""
     vectors = [load for load in stage.loads if constant_slope(load, lane) == 1]
     found = [
         it for it in stage.spatial if it.extent.constant != 1 and any(constant_slope(v, it) == 0 for v in vectors)
     ][-2:]
-    size = 4 if machine.registers >= 32 else 2
-    return [(it, min(size, it.extent.constant or size)) for it in found] if len(found) == 2 else []
+    size = 2 if len(found) == 2 and machine.registers < 32 else _ROWS
+    return [(it, min(size, it.extent.constant or size)) for it in found]
 
 
 def emit_lanes(loops: Loops, plan: LanePlan) -> None:
@@ -227,27 +230,31 @@ class _Tile:
         """Combine the vectors, then the lanes, then the init value; finish and store."""
         plan, loops = self.plan, self.loops
         combine = type(plan.update.combiner)
-        dtype = self._dtype()
-        total: SSAValue | None = None
-        for chain in range(plan.chains):
-            base = loops.op(tir.ConstOp(chain * plan.lanes, i64))
-            index = base
-            if plan.lanes > 1:
-                index = loops.op(tir.RampOp(base, loops.op(tir.ConstOp(1, i64)), plan.lanes))
-            part = loops.op(tir.LoadOp(acc, [*at, index]))
-            total = part if total is None else loops.op(combine(total, part))
-        assert total is not None and plan.stage.init is not None
+        total = across(loops, acc, at, (plan.lanes, plan.chains), combine)
+        assert plan.stage.init is not None
         start = loops.cloner(where)(plan.stage.init.value)
-        if plan.lanes > 1:
-            total = self._across(total, dtype)
         plan.finish.store(loops, where, loops.op(combine(start, total)))
 
-    def _across(self, lanes: SSAValue, dtype: Attribute) -> SSAValue:
-        """The horizontal reduction of a vector."""
-        loops = self.loops
-        names = _REDUCTIONS[type(self.plan.update.combiner)]
-        kind = names[0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
-        args = [lanes]
-        if kind == "fadd":
-            args = [loops.op(tir.ConstOp(0, dtype)), lanes]
-        return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))
+
+def across(
+    loops: Loops, acc: SSAValue, at: Sequence[SSAValue], size: tuple[int, int], combine: type[tir.BinaryExpr]
+) -> SSAValue:
+    """The sum (maximum, minimum) of what stands in a row of a buffer, `size` is (lanes of a vector, vectors)."""
+    lanes, vectors = size
+    total: SSAValue | None = None
+    for vector in range(vectors):
+        base = loops.op(tir.ConstOp(vector * lanes, i64))
+        index = base
+        if lanes > 1:
+            index = loops.op(tir.RampOp(base, loops.op(tir.ConstOp(1, i64)), lanes))
+        part = loops.op(tir.LoadOp(acc, [*at, index]))
+        total = part if total is None else loops.op(combine(total, part))
+    assert total is not None
+    return total if lanes == 1 else _horizontal(loops, total, cast(BufferType, acc.type).dtype, combine)
+
+
+def _horizontal(loops: Loops, lanes: SSAValue, dtype: Attribute, combine: type[Operation]) -> SSAValue:
+    """The reduction of one vector."""
+    kind = _REDUCTIONS[combine][0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
+    args = [loops.op(tir.ConstOp(0, dtype)), lanes] if kind == "fadd" else [lanes]
+    return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))

@@ -13,6 +13,9 @@ second-level cache while all rows pass over it, and the tiles of `tiles` read it
             for k: acc[r, c] += A[i * rows + r, k] * panel[k, c]
             C[i * rows + r, j * width + c] = finish(acc[r, c])
 
+Where neighbouring k are neighbours in memory, as in a matrix that is stored transposed, the panel is filled by squares
+that are turned around in registers (`transpose`).
+
 Short rows of an image, h x w, stand side by side in a strip: j is the pair (h, w). A panel that would be larger than
 the cache is copied and used in parts along the outermost k; the sums then wait in a strip [M, width] of their own, and
 each is still taken in its order.
@@ -31,11 +34,13 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul, product
 from ...dialects.tir import BufferType, ForKind
+from ...ir.affine import expr_of
 from .epilogue import Finish, Guard, hoist_uniform
 from .merge import moves_alike
 from .rewrite import Loops, Where, captured
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
+from .transpose import WIDEST, transposed
 
 _PANEL_BYTES = 1 << 17
 FEWEST_ROWS = 24
@@ -68,6 +73,17 @@ class PanelPlan:
     @property
     def stage(self) -> Stage:
         return self.finish.stage
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
+        load = self.operand.owner
+        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= WIDEST:
+            return False
+        inner, *others = self.stage.reduce
+        if others or inner.parts or constant_slope(load, inner) != 1 or constant_slope(load, self.lane) in (0, 1):
+            return False
+        return inner.var not in [v.value for i in load.indices[:-1] for v in expr_of(i).free_vars()]
 
     @property
     def all_rows(self) -> SymExpr:
@@ -302,7 +318,7 @@ class _Strip:
 
     def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
         plan, loops = self.plan, self.loops
-        self.each_step(part, lambda ks, at: self._copy(panel, ks, at))
+        self._fill(panel, part)
 
         def rows(above: Where) -> None:
             tile = _Tile(self, above, panel, part, sums)
@@ -310,23 +326,78 @@ class _Strip:
 
         loops.nest(plan.above, self.where, rows)
 
-    def each_step(self, part: _Part, body: Callable[[Where, list[SSAValue]], object]) -> None:
-        """Loops over the steps of a part: `body` is given the iterators' values, and the place in the panel."""
-        outermost, *inner = self.plan.stage.reduce
+    def _fill(self, panel: SSAValue, part: _Part) -> None:
+        """Copy a part: squares of a transposed matrix, then element by element what is left."""
+        turned = 0 if self.masked or not self.plan.is_turned else self.width - self.width % self.plan.lanes
+        if not turned:
+            self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0))
+            return
+        k, size = self.plan.stage.reduce[0], self.plan.lanes
+        count = floordiv(part.extent, Const(size, k.dtype))
+        self._squares(panel, part, count, turned // size)
+        if turned < self.width:
+            self.each_step(part, lambda ks, at: self._copy(panel, ks, at, turned))
+        done = mul(count, Const(size, k.dtype))
+        self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0), done)
 
-        def over(v: SSAValue) -> None:
+    def _squares(self, panel: SSAValue, part: _Part, count: SymExpr, across: int) -> None:
+        """`count` x `across` squares of the operand, read row by row and stored column by column."""
+        loops, plan, size = self.loops, self.plan, self.plan.lanes
+        k, lane = plan.stage.reduce[0], plan.lane
+        load = cast(tir.LoadOp, plan.operand.owner)
+
+        def ramp(first: SSAValue) -> SSAValue:
+            return loops.op(tir.RampOp(first, loops.op(tir.ConstOp(1, first.type)), size))
+
+        def read(step: SymExpr, column: SymExpr) -> SSAValue:
+            here = {k: loops.value(add(part.begin, step), k.dtype)}
+            here[lane] = loops.value(add(Var(self.first, lane.dtype), column), lane.dtype)
+            cloner = loops.cloner({**self.where, **here})
+            *outer, last = (cloner(index) for index in load.indices)
+            return loops.op(tir.LoadOp(load.buffer, [*outer, ramp(last)]))
+
+        def square(g: SSAValue, v: SSAValue) -> None:
+            column = mul(Var(g, lane.dtype), Const(size, lane.dtype))
+            step = mul(Var(v, k.dtype), Const(size, k.dtype))
+            rows = [read(step, add(column, at)) for at in range(size)]
+            for at, value in enumerate(transposed(loops, rows)):
+                place = [loops.value(add(step, at), k.dtype), ramp(loops.value(column, lane.dtype))]
+                loops.insert(tir.StoreOp(value, panel, place))
+
+        def strip(g: SSAValue) -> None:
+            loops.loop(count, lambda v: square(g, v), dtype=k.dtype, name=f"{name_of(k.var) or 'k'}_tile")
+
+        loops.loop(across, strip, dtype=lane.dtype)
+
+    def each_step(
+        self, part: _Part, body: Callable[[Where, list[SSAValue]], object], done: SymExpr | None = None
+    ) -> None:
+        """Loops over the steps of a part, but those that are `done`.
+
+        `body` is given the iterators' values, and the place in the panel.
+        """
+        outermost, *inner = self.plan.stage.reduce
+        done = Const(0, outermost.dtype) if done is None else done
+
+        def over(i: SSAValue) -> None:
+            v = self.loops.value(add(done, Var(i, outermost.dtype)), outermost.dtype)
             here = self.loops.value(add(part.begin, Var(v, outermost.dtype)), outermost.dtype)
             self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [v, *(ks[it] for it in inner)]))
 
-        self.loops.loop(part.extent, over, dtype=outermost.dtype, name=name_of(outermost.var))
+        self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
 
-    def _copy(self, panel: SSAValue, ks: Where, at: list[SSAValue]) -> None:
-        """One row of the panel; the lanes of its last vector that are no columns are 0."""
+    def _copy(self, panel: SSAValue, ks: Where, at: list[SSAValue], begin: int) -> None:
+        """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
         plan, loops, lane = self.plan, self.loops, self.plan.lane
         if self.masked or self.width < self.padded:
             self.vectors(plan.lanes, lambda c: self._store_zero(panel, at, c))
         if plan.group is None:
-            self.vectors(self.width, lambda c: self._copy_lane({lane: loops.sum(self.first, c)}, ks, panel, [*at, c]))
+
+            def column(c: SSAValue) -> None:
+                place = loops.value(add(Var(c, lane.dtype), begin), lane.dtype)
+                self._copy_lane({lane: loops.sum(self.first, place)}, ks, panel, [*at, place])
+
+            self.vectors(self.width - begin, column)
             return
         group, each = plan.group, lane.extent.constant or 1
 

@@ -98,6 +98,12 @@ def _in_init(op: Operation, block: tir.BlockOp) -> bool:
 
 def analyse(root: Operation) -> Stage | None:
     """The stage that `root` is, None where it has another form."""
+    found = nest_of(root)
+    return None if found is None else _with_body(root, *found)
+
+
+def nest_of(root: Operation) -> tuple[tir.BlockOp, list[Iter]] | None:
+    """The block in a nest of plain loops, and its iterators in their order; None where there is none."""
     loops: dict[SSAValue, SymExpr] = {}
     op: Operation = root
     while isinstance(op, tir.ForOp):
@@ -110,7 +116,7 @@ def analyse(root: Operation) -> Stage | None:
     if not isinstance(op, tir.BlockOp) or op.predicate is not None:
         return None
     iters = _iters(op, loops)
-    return None if iters is None else _with_body(root, op, iters)
+    return None if iters is None else (op, iters)
 
 
 def _plain_extent(loop: tir.ForOp) -> SymExpr | None:
@@ -152,10 +158,10 @@ def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage 
             stores.append(op)
         elif isinstance(op, tir.InitOp):
             last = op.body.block.last_op
-            if not isinstance(last, tir.StoreOp) or not _is_expression(list(op.body.block.ops)[:-1]):
+            if not isinstance(last, tir.StoreOp) or not is_expression(list(op.body.block.ops)[:-1]):
                 return None
             init = last
-        elif not isinstance(op, tir.ReadsOp | tir.WritesOp) and not _is_expression([op]):
+        elif not isinstance(op, tir.ReadsOp | tir.WritesOp) and not is_expression([op]):
             return None
     if len(stores) != 1 or stores[0] is not block.body.block.last_op:
         return None
@@ -163,7 +169,8 @@ def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage 
     return stage if _is_sound(stage) else None
 
 
-def _is_expression(ops: Iterable[Operation]) -> bool:
+def is_expression(ops: Iterable[Operation]) -> bool:
+    """Whether operations only compute."""
     return all(type(inner) in _EXPRESSIONS for op in ops for inner in op.walk())
 
 

@@ -41,6 +41,7 @@ class Machine:
 
     vector_bits: int
     registers: int
+    features: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -28,7 +28,8 @@ from .rewrite import Loops, Where
 from .stages import Iter, Stage, constant_slope
 from .tiles import Machine
 
-_WIDEST = 16
+WIDEST = 16
+"""The largest squares: more rows than that are no more in registers."""
 
 
 @dataclass
@@ -48,7 +49,7 @@ def plan_transpose(finish: Finish, machine: Machine) -> TransposePlan | None:
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
         return None
-    size = min(_WIDEST, machine.vector_bits // max(8, bit_width(load.result.type)))
+    size = min(WIDEST, machine.vector_bits // max(8, bit_width(load.result.type)))
     stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
     if stored is None or loaded is None or stored is loaded or bit_width(load.result.type) < 8 or size < 2:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
@@ -16,6 +17,8 @@ from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..state import BlockLike, State, fail
+
+_THREAD = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
 
 
 @primitive
@@ -56,6 +59,8 @@ def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
 
     Refused as `parallel` is.
     """
+    if not _THREAD.fullmatch(thread_axis):
+        fail("there is no such axis of threads", loop, expected="threadIdx.x", found=thread_axis)
     _check_parallel(loop)
     loop.properties["kind_attr"] = StringAttr(ForKind.THREAD_BINDING.value)
     loop.properties["thread"] = StringAttr(thread_axis)

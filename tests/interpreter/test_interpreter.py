@@ -198,7 +198,9 @@ def test_registered_functions_get_arrays_of_the_runtime(parse):
     names = {"double": lambda x, out: out.copyfrom(2 * x.numpy()), "negate": lambda x: array(-x.numpy())}
     for name, function in names.items():
         register_func(f"test_interpreter.{name}", function, override=True)
-    module = parse(RELAX.replace('"double"', '"test_interpreter.double"').replace('"negate"', '"test_interpreter.negate"'))
+    module = parse(
+        RELAX.replace('"double"', '"test_interpreter.double"').replace('"negate"', '"test_interpreter.negate"')
+    )
     x = np.arange(3, dtype="float32")
     np.testing.assert_array_equal(interpret(module, "packed", [x]), -2 * x)
 

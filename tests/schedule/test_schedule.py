@@ -142,6 +142,15 @@ def test_a_refusal_leaves_everything_as_it_was(module) -> None:
     verify_module(sch.mod.op)
 
 
+def test_axes_of_threads(module) -> None:
+    sch = Schedule(module)
+    i, j, _ = sch.get_loops(sch.get_block("C"))
+    sch.bind(i, "blockIdx.x")
+    with pytest.raises(ScheduleError, match="bind: there is no such axis of threads") as caught:
+        sch.bind(j, "threadIdx")
+    assert "^^^" in str(caught.value)
+
+
 def test_levels_of_errors(module) -> None:
     sch = Schedule(module, error_render_level="fast")
     k = sch.get_loops(sch.get_block("C"))[2]
@@ -154,6 +163,7 @@ def test_levels_of_errors(module) -> None:
     with pytest.raises(ScheduleError) as caught:
         quiet.get_block("D")
     assert str(caught.value) == "error: get_block: no block is called D"
+    assert quiet.get(quiet.get_block("C")).name_hint == "C"
     with pytest.raises(TiraxError, match="unknown error_render_level"):
         Schedule(module, error_render_level="loud")
 

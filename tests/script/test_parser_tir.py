@@ -344,7 +344,7 @@ def test_captured_scalars_of_tir() -> None:
     text = SIGNATURE + "    for i in range(n):\n        A[i] = B[i] * x + half\n"
     values = {"n": const(4, "int32"), "x": const(3, "float32"), "half": const(0.5, "float16")}
     op = parse_function(text, extra_vars=values)
-    assert 'A[i] = B[i] * T.float32(3.0) + T.float32(0.5)' in print_script(op)
+    assert "A[i] = B[i] * T.float32(3.0) + T.float32(0.5)" in print_script(op)
     symbolic = {"n": SizeVar("n", "int64") * 2}
     relax = parse_function('@R.function\ndef f(x: R.Tensor((n, 4), "float32")):\n    return x', extra_vars=symbolic)
     assert 'R.Tensor(("n * 2", 4)' in print_script(relax)

@@ -154,9 +154,9 @@ class Database:
         """The database of a folder; one in memory where there is no folder. Given one itself, that."""
         if not isinstance(kind, str):
             return Database.create(kind)
-        if kind == "memory" or work_dir is None:
-            return Database.create("memory")
-        return Database.create(kind, work_dir=work_dir)
+        if work_dir is None and kind in ("sqlite", "json"):
+            kind = "memory"
+        return Database.create(kind, **({"work_dir": work_dir} if kind in ("sqlite", "json") else {}))
 
     @staticmethod
     def found_in(work_dir: str | os.PathLike[str]) -> Database:

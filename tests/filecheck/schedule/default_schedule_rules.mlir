@@ -81,6 +81,66 @@ tir.func @vector(%A: !tir.buffer<[64], f32>, %B: !tir.buffer<[64, 2048], f32>, %
   } }
 }
 
+// A matrix that is stored transposed: squares of it are turned around in registers on the way into the panel.
+// CHECK-LABEL: tir.func @across
+// CHECK:         tir.for %vj_strip = 0 to 2 {
+// CHECK:           %[[PANEL:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[40, 64], f32>
+// CHECK:           tir.for %{{.*}} = 0 to 4 {
+// CHECK:             tir.for %vk_tile = 0 to 2 {
+// CHECK-COUNT-16:      tir.load %B[%{{.*}}] : vector<16xf32>
+// CHECK-COUNT-64:      tir.shuffle
+// CHECK-COUNT-16:      tir.store %{{.*}}, %[[PANEL]]
+// CHECK:           tir.for %vk = 0 to 8 {
+// CHECK:             tir.for vectorized %{{.*}} = 0 to 64 {
+// CHECK:               tir.store %{{.*}}, %[[PANEL]]
+// CHECK:           tir.for %vi_tile = 0 to 8 {
+// CHECK:             tir.load %[[PANEL]]
+tir.func @across(%A: !tir.buffer<[48, 40], f32>, %B: !tir.buffer<[128, 40], f32>, %C: !tir.buffer<[48, 128], f32>) {
+  tir.for %i = 0 to 48 { tir.for %j = 0 to 128 { tir.for %k = 0 to 40 {
+    tir.block "C" (%vi = spatial(%i, 48), %vj = spatial(%j, 128), %vk = reduce(%k, 40)) {
+      tir.init {
+        %z = tir.const 0.0 : f32
+        tir.store %z, %C[%vi, %vj]
+      }
+      %c = tir.load %C[%vi, %vj] : f32
+      %a = tir.load %A[%vi, %vk] : f32
+      %b = tir.load %B[%vj, %vk] : f32
+      %m = tir.mul %a, %b : f32
+      %s = tir.add %c, %m : f32
+      tir.store %s, %C[%vi, %vj]
+    }
+  } } }
+}
+
+// A matrix times a vector: four rows side by side, two vectors of sums each.
+// CHECK-LABEL: tir.func @dots
+// CHECK-NOT:     tir.shuffle
+// CHECK:         tir.for %{{.*}} = 0 to 32 {
+// CHECK:           !tir.buffer<[4, 32], f32, scope = "local">
+// CHECK:           tir.for %k_tile = 0 to 2 {
+// CHECK-NEXT:        tir.const
+// CHECK-NEXT:        tir.mul
+// CHECK-NEXT:        tir.for unrolled %{{.*}} = 0 to 4 {
+// CHECK:               tir.for vectorized %{{.*}} = 0 to 32 {
+// CHECK:                 tir.load %B
+// CHECK:           tir.call_llvm_intrin
+tir.func @dots(%A: !tir.buffer<[64], f32>, %B: !tir.buffer<[128, 64], f32>, %C: !tir.buffer<[128], f32>) {
+  tir.for %j = 0 to 128 { tir.for %k = 0 to 64 {
+    tir.block "C" (%vj = spatial(%j, 128), %vk = reduce(%k, 64)) {
+      tir.init {
+        %z = tir.const 0.0 : f32
+        tir.store %z, %C[%vj]
+      }
+      %c = tir.load %C[%vj] : f32
+      %a = tir.load %A[%vk] : f32
+      %b = tir.load %B[%vj, %vk] : f32
+      %m = tir.mul %a, %b : f32
+      %s = tir.add %c, %m : f32
+      tir.store %s, %C[%vj]
+    }
+  } }
+}
+
 // Squares of 16 x 16 are turned around in registers; what is left of 40 rows is copied one by one.
 // CHECK-LABEL: tir.func @transposed
 // CHECK:         tir.for %vi_tile = 0 to 2 {

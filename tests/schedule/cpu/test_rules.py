@@ -76,6 +76,15 @@ def conv(image, inputs, outputs, kernel, stride, pad, *, then=lambda x: x, batch
     )
 
 
+def nt(x, w):
+    axes = [*range(len(w.struct_info.shape) - 2), -1, -2]
+    return op.matmul(x, op.permute_dims(w, axes))
+
+
+def nt_numpy(x, w):
+    return x @ w.swapaxes(-1, -2)
+
+
 ROWS = ({"n": 0}, {"n": 1}, {"n": 23}, {"n": 24}, {"n": 31})
 PANELS = {
     "wide": Case(op.matmul, np.matmul, ((26, 1030), (1030, 1030))),
@@ -83,6 +92,16 @@ PANELS = {
     "rows": Case(op.matmul, np.matmul, (("n", 1024), (1024, 1024)), ROWS),
     "batch and rows": Case(op.matmul, np.matmul, (("n", 5, 1024), (1024, 1024)), ({"n": 0}, {"n": 1}, {"n": 6})),
     "depth": Case(op.matmul, np.matmul, ((25, "k"), ("k", 1040)), ({"k": 0}, {"k": 1}, {"k": 515})),
+    "transposed": Case(nt, nt_numpy, ((25, 35), (70, 35))),
+    "transposed, in parts": Case(nt, nt_numpy, ((24, 1030), (65, 1030))),
+    "transposed, rows": Case(nt, nt_numpy, (("n", 40), (48, 40)), ROWS),
+    "transposed, batch": Case(nt, nt_numpy, (("n", 2, 26, 20), ("n", 2, 37, 20)), ({"n": 0}, {"n": 1}, {"n": 3})),
+    "transposed, depth and columns": Case(
+        nt,
+        nt_numpy,
+        ((25, "k"), ("m", "k")),
+        tuple({"k": k, "m": m} for k, m in ((0, 5), (1, 1), (7, 0), (33, 70), (700, 131))),
+    ),
     "stride": conv((15, 31), 3, 33, 1, 2, 0, then=op.nn.relu),
     "window": conv((7, 9), 5, 30, 3, 1, 1, then=op.nn.relu),
     "window and stride": conv((14, 14), 6, 24, 3, 2, 1, then=op.nn.relu, batch="n", sizes=({"n": 0}, {"n": 3})),
@@ -122,6 +141,16 @@ OTHERS = {
     "gemv": Case(op.matmul, np.matmul, ((1, 21), (21, 1040))),
     "gemv of any width": Case(op.matmul, np.matmul, ((1, "k"), ("k", 1040)), ({"k": 0}, {"k": 1}, {"k": 17})),
     "gemv, batched": Case(op.matmul, np.matmul, (("n", 1, 9), ("n", 9, 1030)), ({"n": 0}, {"n": 2})),
+    "gemv, transposed": Case(
+        nt, nt_numpy, ((1, "k"), ("n", "k")), tuple({"k": k, "n": n} for k, n in ((0, 3), (1, 1), (17, 0), (139, 11)))
+    ),
+    "matrix times vector": Case(op.matmul, np.matmul, (("n", 150), (150, 1)), ({"n": 0}, {"n": 1}, {"n": 7})),
+    "few rows, transposed": Case(
+        lambda x, w: op.nn.relu(nt(x, w)),
+        lambda x, w: np.maximum(nt_numpy(x, w), 0),
+        ((3, 21), ("n", 21)),
+        ({"n": 1}, {"n": 10}),
+    ),
     "sum of the first axis": Case(lambda x: op.mean(x, 0), lambda x: x.mean(0), ((18, 1030),)),
     "columns": Case(op.matmul, np.matmul, ((2, 30, 65), (2, 65, "n")), ({"n": 0}, {"n": 1}, {"n": 37})),
     "even rows": Case(op.matmul, np.matmul, ((29, 13), (13, 40))),
@@ -190,7 +219,18 @@ def test_other_rules(name):
     check(OTHERS[name], TARGETS[0])
 
 
-@pytest.mark.parametrize("name", ["gemv of any width", "pool, steps of two", "groups", "transposed", "softmax"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gemv of any width",
+        "gemv, transposed",
+        "few rows, transposed",
+        "pool, steps of two",
+        "groups",
+        "transposed",
+        "softmax",
+    ],
+)
 @pytest.mark.parametrize("target", TARGETS[1:])
 def test_other_rules_with_other_vectors(name, target):
     check(OTHERS[name], target)
@@ -211,6 +251,15 @@ def test_few_rows_do_without_a_panel():
     text = scheduled(PANELS["rows"])
     assert "tir.ge" in text and "} else {" in text
     assert "_strip" not in scheduled(Case(op.matmul, np.matmul, ((4, 1024), (1024, 1024))))
+
+
+def test_a_transposed_matrix_is_read_as_it_stands():
+    """Its squares are turned around in registers, between the panel's loop and the tiles; a vector needs no panel."""
+    text = scheduled(PANELS["transposed"])
+    assert "permute_dims" not in text and text.count("tir.shuffle") == 64 * 1, text.count("tir.shuffle")
+    text = scheduled(OTHERS["gemv, transposed"])
+    assert 'tir.alloc_buffer {tirax.padded} : !tir.buffer<[4, 32], f32, scope = "local">' in text, text
+    assert "_strip" not in text and "tir.shuffle" not in text
 
 
 @pytest.mark.parametrize("name", ["softmax", "softmax of heads", "layer norm"])

@@ -242,6 +242,7 @@ def main(A: T.Buffer((16,), "float32")):
 REFUSED = {
     "pads": (FIXED, on("B", ("write", 0), tiled), "the index map pads the buffer"),
     "not_one_to_one": (FIXED, on("B", ("write", 0), lambda i, j: (i,)), "has no inverse"),
+    "no_such_name": (FIXED, on("B", "X", tiled), "the block accesses 0 buffers called X"),
     "no_such_buffer": (FIXED, on("B", ("write", 1), tiled), "the block writes 1 buffers"),
     "window": (WINDOW, on("B", ("write", 0), lambda i: (i // 2, i % 2)), "neither a parameter nor allocated"),
     "address": (EXTERN, on("B", ("write", 0), lambda i: (i // 4, i % 4)), "more than accesses of elements"),
@@ -295,7 +296,6 @@ def test_refusals(name) -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        (on("B", "X", tiled), "accesses 0 buffers called X"),
         (on("B", ("both", 0), tiled), "which regions of the block"),
         (on("B", ("write", 0), tiled, pad_value=1), "of another type"),
         (on("B", ("write", 0), tiled, pad_value="0.5"), "the text of a lambda"),
