@@ -214,6 +214,8 @@ def _moves() -> list[Row]:
         ),
         Row("silu 64x1408", ((64, 1408),), lambda x: op.nn.silu(x), lambda x: x / (1 + np.exp(-x))),
         Row("argmax 1024²", (wide,), lambda x: op.argmax(x, axis=-1), lambda x: x.argmax(-1)),
+        Row("argmax 64x50257", ((64, 50257),), lambda x: op.argmax(x, axis=-1), lambda x: x.argmax(-1)),
+        Row("argmin 1024² axis 0", (wide,), lambda x: op.argmin(x, axis=0), lambda x: x.argmin(0)),
         Row("cumsum 1024²", (wide,), lambda x: op.cumsum(x, axis=-1), lambda x: x.cumsum(-1)),
         Row("cumsum 1024² axis 0", (wide,), lambda x: op.cumsum(x, axis=0), lambda x: x.cumsum(0)),
     ]

@@ -38,6 +38,9 @@ def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
         raise InterpreterError(message, location=location_of(op)) from None
     given = [_argument(op, a) for a in args]
     function.argtypes = [type(a) for a in given]
+    if isinstance(op.result.type, tir.HandleType):
+        function.restype = ctypes.c_void_p
+        return (np.uint64(function(*given) or 0),)
     function.restype = None if op.result.type == tir.VOID else _c_type(op, op.result.type)
     result = function(*given)
     return (None if function.restype is None else scalars.of_type(result, op.result.type),)

@@ -129,6 +129,23 @@ def steps_of(block: tir.BlockOp) -> set[Var]:
     return {v for kind, e in pairs if kind is IterKind.REDUCE for v in e.free_vars()}
 
 
+def require_reduced_in_scope(block: tir.BlockOp) -> None:
+    """Refuse a reduction that goes on from one run of its scope to the next: its buffer holds what is reduced so far."""
+    inside = set(map(st.loop_expr, st.loops_above(block)))
+    outside = [v for v in steps_of(block) - inside if _varies(v)] if block.init is not None else []
+    if outside and isinstance(st.scope_of(block), tir.BlockOp):
+        names = ", ".join(sorted(map(str, outside)))
+        fail(f"the reduction goes on around its scope: its steps depend on {names}, which is outside of it", block)
+
+
+def _varies(var: Var) -> bool:
+    """Whether a variable is of a loop, or a block, that may run more than once."""
+    owner = var.value.owner.parent_op() if isinstance(var.value, BlockArgument) else None
+    if isinstance(owner, tir.ForOp):
+        return st.constant_extent(owner) != 1
+    return isinstance(owner, tir.BlockOp) and iter_ranges(owner)[var][1].constant != 1
+
+
 def _is_injective(indices: Sequence[SymExpr], ranges: Ranges) -> bool:
     """Whether the indices, which may leave gaps, tell the iterators: `i * 4 + j` with j below 3."""
     try:

@@ -151,9 +151,12 @@ class Child:
         code = self._process.wait()
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").strip().splitlines()
-        said = f": {lines[0]}" if lines else ""
+        said = lines[0] if lines else ""
+        if said.startswith("Traceback"):  # the error is its last line
+            said = lines[-1]
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return JobFailure("crash", f"the process ended by {how}{said}")
+        kind = "memory" if said.startswith("MemoryError") else "crash"
+        return JobFailure(kind, f"the process ended by {how}{said and ': '}{said}")
 
     def kill(self) -> None:
         """End the process."""

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     BytesAttr,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
+    FunctionType,
     IntegerAttr,
     MemRefType,
     StringAttr,
@@ -445,11 +446,13 @@ class Statements:
         name = op.func.data
         types = [a.type for a in args]
         known = self.externs.setdefault(name, func.FuncOp.external(name, types, results))
-        if list(known.function_type.inputs.data) != types:
+        wanted = FunctionType.from_lists(types, results)
+        if known.function_type != wanted:
             raise UnsupportedError(
-                f"C function '{name}' is called with arguments of two kinds",
-                expected=", ".join(str(t) for t in known.function_type.inputs.data),
-                found=", ".join(map(str, types)),
+                f"C function '{name}' is called with arguments or results of two kinds",
+                location=location_of(op),
+                expected=str(known.function_type),
+                found=str(wanted),
             )
         self._called(op, func.CallOp(name, args, results))
 

@@ -33,6 +33,7 @@ from .lanes import emit_lanes, plan_lanes
 from .merge import merged
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
 from .pointwise import emit_pointwise, plan_pointwise
+from .positions import schedule_positions
 from .rewrite import Loops
 from .split import split_reductions
 from .stages import analyse
@@ -91,6 +92,7 @@ RULES = (
 
 def _schedule(func: tir.FuncOp, machine: Machine) -> None:
     split_reductions(func)
+    schedule_positions(func, machine)
     body = func.body.block
     found = [analyse(op) for op in body.ops]
     if any(stage is None and _has_effect(op) for stage, op in zip(found, list(body.ops), strict=True)):

@@ -3,8 +3,8 @@
     C[i, j] += A[i, k] * B[k, j]        of bfloat16 in float32 (or bfloat16), of bytes in int32
 
 An element of 32 bits holds `group` steps of k: two bfloat16 (`vdpbf16ps`), or four bytes (`vpdpbusd`). Those of A lie
-behind each other in memory; those of B are put together, for a strip of columns, in a panel that all rows pass over, or,
-where there are few rows, step by step:
+behind each other in memory; those of B are put together, for a strip of columns, in a panel that all rows pass over,
+or, where there are few rows, step by step:
 
     for j in N / width:
         for s in K / group: panel[s, :] = B[s * group : (s + 1) * group, j * width : (j + 1) * width]
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, VectorType, bf16, f32, i8, i32
@@ -38,9 +38,9 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine import expr_of
-from .epilogue import Finish
+from .epilogue import Finish, Guard, hoist_uniform
 from .panels import FEWEST_ROWS
-from .rewrite import Loops, Where
+from .rewrite import Cloner, Loops, Where
 from .stages import Iter, Stage, constant_slope, tree, update_of
 from .tiles import Machine, row_tiles, tile_rows, tile_size
 
@@ -137,7 +137,7 @@ def _plan(finish: Finish, rows: SSAValue, columns: SSAValue, k: Iter, machine: M
         return None
     row = next((it for it in reversed(stage.spatial) if it is not lane and _reused(columns, load, it)), None)
     if row is None and dot.sums == cast(BufferType, stage.buffer.type).dtype:
-        return None  # nothing is reused: memory is all that counts
+        return None  # read once: `streams` reads memory in order
     lanes = machine.vector_bits // 32
     vectors, tile = tile_size(machine, lane.extent.constant, lanes, row)
     if dot.shifted:  # one row more, and 128s
@@ -162,10 +162,10 @@ def _in_order(load: tir.LoadOp, k: Iter) -> bool:
 
 
 def _lane(finish: Finish, rows: tir.LoadOp) -> Iter | None:
-    """The iterator along which the result is contiguous and A does not move; a known number of columns."""
+    """The iterator along which the result is contiguous and A does not move."""
     for it in reversed(finish.stage.spatial):
         contiguous = constant_slope(finish.last.store, finish.iter_of(it)) == 1
-        if contiguous and it.extent.constant not in (None, 0, 1) and constant_slope(rows, it) == 0:
+        if contiguous and it.extent.constant not in (0, 1) and constant_slope(rows, it) == 0:
             return it
     return None
 
@@ -191,26 +191,34 @@ def emit_dots(loops: Loops, plan: DotPlan) -> None:
 
 def _strips(loops: Loops, plan: DotPlan, where: Where) -> None:
     """Full strips of columns, then what is left."""
-    lane = plan.lane
-    known, full = cast(int, lane.extent.constant), plan.lanes * plan.vectors
-    for count, start, width in ((known // full, 0, full), (min(known % full, 1), known - known % full, known % full)):
+    lane, full = plan.lane, plan.lanes * plan.vectors
+    count = floordiv(lane.extent, Const(full, lane.dtype))
+    done = mul(count, Const(full, lane.dtype))
+    left = lane.extent - done
+    size, masked = (plan.lanes, True) if left.constant is None else (left.constant, False)
+    rest = floordiv(add(left, size - 1), Const(size, lane.dtype)) if size else Const(0, lane.dtype)
+    for number, start, width, may_end in ((count, Const(0, lane.dtype), full, False), (rest, done, size, masked)):
 
-        def strip(v: SSAValue, start: int = start, width: int = width) -> None:
-            first = add(Const(start, lane.dtype), mul(Var(v, lane.dtype), Const(width, lane.dtype)))
-            _Strip(loops, plan, where, loops.value(first, lane.dtype), width).emit()
+        def strip(v: SSAValue, start: SymExpr = start, width: int = width, may_end: bool = may_end) -> None:
+            first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
+            _Strip(loops, plan, where, loops.value(first, lane.dtype), width, may_end).emit()
 
-        loops.loop(count, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_strip")
+        loops.loop(number, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_strip")
 
 
 @dataclass
 class _Strip:
-    """A strip of columns: `width` from `first`; its buffers have whole vectors."""
+    """A strip of columns: `width` from `first`, `masked` where it may reach over the end.
+
+    Its buffers have whole vectors.
+    """
 
     loops: Loops
     plan: DotPlan
     where: Where
     first: SSAValue
     width: int
+    masked: bool
 
     def __post_init__(self) -> None:
         self.count = -(-self.width // self.plan.lanes)
@@ -269,21 +277,34 @@ class _Strip:
     def _pack(self, panel: SSAValue, at: list[SSAValue], first: SSAValue, taken: int) -> None:
         """One row of the panel: `taken` k from `first`; what are no columns is 0."""
         plan, loops = self.plan, self.loops
-        if self.width < self.padded:
+        if self.masked or self.width < self.padded:
             self._vectorized(self.padded, lambda c: loops.insert(tir.StoreOp(self._number(0), panel, [*at, c])))
 
         def column(c: SSAValue) -> None:
             place: Where = {**self.where, plan.lane: loops.sum(self.first, c)}
-            parts: list[SSAValue] = []
-            for step in range(taken):
-                cloner = loops.cloner({**place, plan.k: loops.value(add(Var(first, plan.k.dtype), step), plan.k.dtype)})
-                parts.append(self._shifted_bits(cloner(plan.columns), step))
-            value = parts[0]
-            for part in parts[1:]:
-                value = loops.op(tir.CallIntrinOp("bitwise_or", [value, part], self.packed))
-            loops.insert(tir.StoreOp(value, panel, [*at, c]))
+            steps = [loops.value(add(Var(first, plan.k.dtype), step), plan.k.dtype) for step in range(taken)]
+            cloners = [loops.cloner({**place, plan.k: step}) for step in steps]
+            guard = self._guard(place)
+            if guard is None:
+                loops.insert(tir.StoreOp(self._together(cloners), panel, [*at, c]))
+                return
+            for cloner in cloners:
+                hoist_uniform(cloner, plan.columns, plan.lane)
+            loops.branch(guard.cond, lambda: loops.insert(tir.StoreOp(self._together(cloners), panel, [*at, c])))
 
         self._vectorized(self.width, column)
+
+    def _guard(self, where: Where) -> Guard | None:
+        """The condition for a lane where the strip may reach over the end."""
+        if not self.masked:
+            return None
+        lane = self.plan.lane
+        return Guard(lane, self.loops.op(tir.LtOp(where[lane], self.loops.value(lane.extent, lane.dtype))))
+
+    def _together(self, cloners: list[Cloner]) -> SSAValue:
+        """B at several steps of k, each copied by its cloner, as one element of the panel."""
+        parts = [self._shifted_bits(cloner(self.plan.columns), step) for step, cloner in enumerate(cloners)]
+        return reduce(lambda a, b: self.loops.op(tir.CallIntrinOp("bitwise_or", [a, b], self.packed)), parts)
 
     def _shifted_bits(self, value: SSAValue, step: int) -> SSAValue:
         """The bits of B at the place of a step; a number in float32 where there is one step."""
@@ -374,7 +395,7 @@ class _Strip:
         if dtype != value.type:
             value = loops.op(tir.CastOp(value, dtype))
         where: Where = {**self._at_row(first_row, r), plan.lane: loops.sum(self.first, c)}
-        plan.finish.store(loops, where, value)
+        plan.finish.store(loops, where, value, self._guard(where))
 
     def _at_row(self, first_row: SSAValue | None, r: SSAValue) -> Where:
         row = self.plan.row
@@ -395,5 +416,6 @@ class _Strip:
 
     def _ramp(self, vector: int) -> SSAValue:
         """The places of a vector in a row."""
-        loops, dtype, lanes = self.loops, self.plan.lane.dtype, self.plan.lanes
-        return loops.op(tir.RampOp(*(loops.op(tir.ConstOp(n, dtype)) for n in (vector * lanes, 1)), lanes))
+        dtype, lanes = self.plan.lane.dtype, self.plan.lanes
+        first, stride = (self.loops.op(tir.ConstOp(number, dtype)) for number in (vector * lanes, 1))
+        return self.loops.op(tir.RampOp(first, stride, lanes))

@@ -37,6 +37,7 @@ from ...dialects.tir import BufferType, ForKind
 from ...ir.affine import expr_of
 from .epilogue import Finish, Guard, hoist_uniform
 from .merge import moves_alike
+from .packed import panels_of
 from .rewrite import Loops, Where, captured
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
@@ -127,6 +128,8 @@ def _plan(finish: Finish, update: Update, other: SSAValue, operand: SSAValue, ma
     if lane is None or not rows or any(r.extent.constant is None for r in stage.reduce[1:]):
         return None
     lanes = max(1, machine.vector_bits // element_bits(stage))
+    if panels_of(stage, lane, lanes) is not None:
+        return None
     group, groups = _groups(finish, columns, lane, lanes, machine)
     if not _pays(stage, operand, lane, group, rows):
         return None

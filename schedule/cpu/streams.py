@@ -48,7 +48,7 @@ class StreamPlan:
 def plan_streams(finish: Finish, machine: Machine) -> StreamPlan | None:
     """The plan for a reduction, None where this rule does not fit or `tiles` reads whole rows as well."""
     tiles = plan_tiles(finish, machine)
-    if tiles is None or tiles.row is not None or finish.stage.init is None:
+    if tiles is None or tiles.row is not None or tiles.panels is not None or finish.stage.init is None:
         return None
     inner = [it for it in finish.stage.reduce if it.extent.constant != 1][-1:]
     width = tiles.lane.extent.constant

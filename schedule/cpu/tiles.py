@@ -26,6 +26,7 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish, Guard, hoist_uniform
+from .packed import Panels, panels_of
 from .rewrite import Loops, Where
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
@@ -55,6 +56,7 @@ class TilePlan:
     lanes: int
     vectors: int
     rows: int
+    panels: Panels | None = None
 
     @property
     def stage(self) -> Stage:
@@ -85,23 +87,29 @@ def plan_tiles(finish: Finish, machine: Machine, allowed: frozenset[int | None] 
     update = update_of(stage)
     if update is None or not stage.reduce:
         return None
-    lane = _lane_iter(stage, finish, allowed)
+    lanes = max(1, machine.vector_bits // element_bits(stage))
+    lane = _lane_iter(stage, finish, allowed, lanes)
     if lane is None:
         return None
-    lanes = max(1, machine.vector_bits // element_bits(stage))
     row = _row_iter(stage, update, lane)
-    vectors, rows = tile_size(machine, lane.extent.constant, lanes, row)
-    return TilePlan(update, finish, lane, row, lanes, vectors, rows)
+    panels = panels_of(stage, lane, lanes)
+    vectors, rows = tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    if panels is not None and vectors * lanes != panels.width:
+        if allowed is not None:
+            return None
+        panels = None
+    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels)
 
 
-def _lane_iter(stage: Stage, finish: Finish, allowed: frozenset[int | None] | None) -> Iter | None:
+def _lane_iter(stage: Stage, finish: Finish, allowed: frozenset[int | None] | None, lanes: int) -> Iter | None:
     """The innermost iterator in which the result is contiguous, and every operand takes a step that is allowed."""
     for it in reversed(stage.spatial):
         mine = finish.iter_of(it)
         if it.extent.constant == 1 or constant_slope(finish.last.store, mine) != 1:
             continue
         operands = [s for load in stage.loads if load.buffer is not stage.buffer for s in [constant_slope(load, it)]]
-        if (allowed is None or all(s in allowed for s in operands)) and any(s != 0 for s in operands):
+        fits = allowed is None or all(s in allowed for s in operands) or panels_of(stage, it, lanes) is not None
+        if fits and any(s != 0 for s in operands):
             return it
     return None
 
@@ -240,6 +248,8 @@ class _Strip:
             cloner = self.loops.cloner({**where, **ks})
             old = tir.LoadOp(acc, at)
             cloner.replace(update.old.result, old.result)
+            if self.plan.panels is not None:
+                self.plan.panels.put(loops, cloner, self.first, at[1])
             guard = self._guard(where)
             if guard is not None:
                 hoist_uniform(cloner, update.term, self.plan.lane)

@@ -83,13 +83,15 @@ def cache_write(
 
     `consumer_blocks` read the new buffer, all others the old one. The copy stands before the first of those, in the
     innermost loop around both, and last in the scope where there is none. Gives the block that copies. Refused where
-    the block writes fewer buffers or reads what it writes, and where another block writes the buffer, too.
+    the block writes fewer buffers or reads what it writes, where another block writes the buffer, too, and where the
+    block is a reduction with steps outside of its scope.
     """
     buffer = nth(block, st.buffers_written(block), write_buffer_index, "writes")
     scope = st.scope_of(block)
     _only_writer(scope, buffer)
     if buffer in st.buffers_read(block):
         fail("the block reads what it writes", block)
+    checks.require_reduced_in_scope(block)
     readers = [b for b in st.blocks_below(scope) if b is not block and buffer in st.buffers_read(b)]
     readers = [b for b in readers if _comes_before(scope, block, [b])]
     chosen = [b for b in readers if b in (consumer_blocks or ())]
@@ -278,12 +280,13 @@ def copy_loops(
         (IterKind.SPATIAL, build(value, extent.dtype), (Const(0, extent.dtype), extent))
         for value, extent in zip(values, whole, strict=True)
     ]
-    inside = [OPS["lt"](value, extent) for value, extent in zip(values, whole, strict=True)]
-    nest = [*around, *loops]
-    moving = [c for c, (first, _) in zip(inside, rows, strict=True) if first.constant is None]
+    ends = zip(values, whole, rows, strict=True)
+    moving = [c for value, end, (first, _) in ends if first.constant is None for c in _within(value, end)]
     if moved is not None:
         far_ends = zip(offsets, values, cast(BufferType, moved.type).dims, strict=False)
-        moving += [OPS["lt"](offset + value, end) for offset, value, end in far_ends if offset.constant is None]
+        far_ends = [(o + value, end) for o, value, end in far_ends if o.constant is None]
+        moving += [c for index, end in far_ends for c in _within(index, end)]
+    nest = [*around, *loops]
     known = _known(nest, offsets)
     predicate = joined([build(c) for c in moving if not checks.holds(c, nest, known)], place)
     out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], predicate)
@@ -296,6 +299,11 @@ def copy_loops(
     place(out)
     refresh_regions(out)
     return out
+
+
+def _within(index: SymExpr, end: SymExpr) -> tuple[SymExpr, SymExpr]:
+    """The conditions under which an index is one of a dimension."""
+    return OPS["le"](Const(0, index.dtype), index), OPS["lt"](index, end)
 
 
 def _known(loops: Sequence[tir.ForOp], exprs: Sequence[SymExpr]) -> Analyzer:

@@ -31,7 +31,7 @@ _INTRINSIC_OPERATORS = {
     "bitwise_xor": "bitwise_xor",
 }
 _LOGICAL = frozenset({"and", "or"})
-_BUFFER_ATTRIBUTES = "data, dtype, shape, strides, elem_offset, access_ptr, vload"
+_BUFFER_ATTRIBUTES = "data, dtype, shape, strides, elem_offset, access_ptr, vload, vstore"
 
 
 def element(dtype: Attribute) -> Attribute:
@@ -377,7 +377,7 @@ class TirEvaluator(Evaluator):
     def _buffer_attribute(self, buffer: SSAValue, t: tir.BufferType, name: str, node: ast.AST) -> Any:
         if name == "data":
             return self.emit(tir.BufferDataOp(buffer), node)
-        if name in ("access_ptr", "vload"):
+        if name in ("access_ptr", "vload", "vstore"):
             return Method(buffer, name)
         plain: dict[str, Any] = {
             "dtype": dtype_name(t.dtype),

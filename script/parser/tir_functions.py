@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects import tir
@@ -47,18 +47,32 @@ def _vload(p: TirCalls, buffer: SSAValue, site: CallSite) -> SSAValue:
     begin, dtype = site.bind("begin dtype=")
     t = cast(tir.BufferType, buffer.type)
     wanted = p.dtype(dtype, site.node, dtype_name(t.dtype))
+    return p.emit(tir.LoadOp(buffer, _vector_indices(p, t, begin, wanted, site)), site.node)
+
+
+def _vstore(p: TirCalls, buffer: SSAValue, site: CallSite) -> None:
+    """`A.vstore([i, j], value)`: a statement that stores a vector from an element on."""
+    begin, value = site.bind("begin value")
+    stored = p.expr(value, site.node)
+    indices = _vector_indices(p, cast(tir.BufferType, buffer.type), begin, stored.type, site)
+    p.emit(tir.StoreOp(stored, buffer, indices), site.node)
+
+
+def _vector_indices(p: TirCalls, t: tir.BufferType, begin: Any, wanted: Attribute, site: CallSite) -> list[SSAValue]:
+    """The indices of as many elements as `wanted` has lanes."""
     indices = [p.expr(i, site.node) for i in (cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin])]
     if scalar_of(wanted) != t.dtype or len(indices) != t.rank:
         raise site.error("the elements or the number of indices do not fit", found=f"{len(indices)} for {t}")
     if lanes_of(wanted) > 1:
         one = p.cast(1, indices[-1].type, site.node)
         indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(wanted)), site.node)
-    return p.emit(tir.LoadOp(buffer, indices), site.node)
+    return indices
 
 
-_BUFFER_METHODS: dict[str, Callable[[TirCalls, SSAValue, CallSite], SSAValue]] = {
+_BUFFER_METHODS: dict[str, Callable[[TirCalls, SSAValue, CallSite], SSAValue | None]] = {
     "access_ptr": _access_ptr,
     "vload": _vload,
+    "vstore": _vstore,
 }
 
 

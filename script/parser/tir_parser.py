@@ -249,7 +249,8 @@ class TirParser(TirFunctions):
             self.assign(node.target, FreshVar(dtype), node)
             return
         value = self.visit(node.value)
-        if self.imm(value) is not None:
+        imm = self.imm(value)
+        if imm is not None and (is_float(dtype) or not is_float(imm.dtype)):
             value = self.cast(value, dtype, node)
         given = self.type_of(value, node)
         if given != dtype and not (isinstance(given, HandleType) and isinstance(dtype, HandleType)):

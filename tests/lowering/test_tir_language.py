@@ -147,7 +147,8 @@ PROGRAMS = {
         for i in range(16):
             B[i] = T.call_extern("float32", "sinf", A[i]) + T.call_pure_extern("float32", "cosf", A[i])
         T.call_extern("void", "memcpy", T.address_of(B[4]), T.address_of(A[0]), T.int64(16))
-        """, [*(np.sin(A16) + np.cos(A16))[:4], *A16[:4], *(np.sin(A16) + np.cos(A16))[8:]]),
+        T.call_extern("handle", "memmove", T.address_of(B[12]), T.address_of(A[0]), T.int64(16))
+        """, [*(np.sin(A16) + np.cos(A16))[:4], *A16[:4], *(np.sin(A16) + np.cos(A16))[8:12], *A16[:4]]),
     "LLVM intrinsics": ("""
         for i in range(16):
             B[i] = T.call_llvm_pure_intrin("float32", "llvm.fabs", A[i])
@@ -453,6 +454,7 @@ REFUSED = {
     "T.call_llvm_intrin('void', 'llvm.nosuch', A[0])": "llvm.nosuch",
     "T.evaluate(T.vscale())": "T.vscale is not supported",
     "T.evaluate(T.ptx_commit_group())": "T.ptx_commit_group is not supported",
+    "B[0] = T.call_extern('float32', 'f', A[0])\n    T.call_extern('void', 'f', A[0])": "or results of two kinds",
     "T.evaluate(T.call_packed('f', 1))": "is called from a kernel that is built by itself",
 }
 

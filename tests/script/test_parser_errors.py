@@ -53,6 +53,7 @@ PRIM_FUNCS: list[tuple[str, str, int, int]] = [
     ("with T.foo():\n    A[0, 0] = 1", "'with' cannot be used so", 3, 10),
     ("A[0, 0] = 'x'", "this is no TIR expression", 3, 5),
     ("x = 3\nx += 1", "a variable cannot be changed", 4, 5),
+    ("x: T.int32 = T.float32(1.5)", "the value is not of the annotated type", 3, 18),
     ("x: T.float32 = T.int32(1) + A", "operator '+' cannot be applied", 3, 20),
     ("x: T.int32 = A[0, 0]", "the value is not of the annotated type", 3, 18),
     ("A[0, 0] = A", "a buffer stands where a value is expected", 3, 5),

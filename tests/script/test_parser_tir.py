@@ -168,6 +168,10 @@ BECOMES = {
         "A[T.Add(0, 1)] = T.Add(B[0], T.float32(0.0)) + (B[0] + 0)",
         "A[T.Add(0, 1)] = T.Add(B[0], T.float32(0.0)) + B[0]",
     ),
+    "vectors by method": (
+        'A.vstore([4], B.vload([8], "float32x4"))\nA.vstore(0, B[1])',
+        "A[4:8] = B[8:12]\nA[0] = B[1]",
+    ),
     "falling ramp": ("A[T.Ramp(15, -1, 4)] = B[0:4]", "A[T.Ramp(15, -1, 4)] = B[0:4]"),
     "let statements": ("with T.LetStmt(B[0]) as x:\n    A[0] = x", "x: T.float32 = B[0]\nA[0] = x"),
     "ceildiv": ("for i in range(T.ceildiv(10, 4)):\n    A[i] = 0", "for i in range(3):\n    A[i] = T.float32(0.0)"),

@@ -73,6 +73,12 @@ def test_memory_is_limited(reference):
     assert measured(matmul(), reference).error_msg is None
 
 
+def test_a_process_that_cannot_start_says_why(reference):
+    """Its imports already take more memory than it may have."""
+    result = measured(matmul(), reference, memory_bytes=60 << 20)
+    assert "the process ended by" in result.error_msg and "Traceback" not in result.error_msg
+
+
 def test_results_of_a_place_that_is_not_written_are_wrong(reference):
     body = "for i, j in T.grid(16, 16):\n    C[i, j] = C[i, j]"
     assert measured(function(body), reference).error_msg.startswith("wrong")

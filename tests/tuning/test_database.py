@@ -244,6 +244,8 @@ def test_foreign_files_and_kinds(tmp_path):
     with pytest.raises(TiraxError, match="written by a newer tirax"):
         SQLiteDatabase(tmp_path / "new")
     with pytest.raises(NameLookupError):
+        Database.in_folder(None, "lmdb")
+    with pytest.raises(NameLookupError):
         Database.create("jsn")
     with pytest.raises(TiraxError, match="work_dir"):
         Database.create("sqlite")

@@ -29,6 +29,9 @@ from .te_calls import call_tensor_functions
 _VECTORS, _FEW_VECTORS = 4, 2
 """Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
 
+_FEWEST_PANELS = 4
+"""So many panels there are at least where the last one is padded: it is not much of the whole then."""
+
 
 @dataclass(frozen=True)
 class PackWeights(Pass):
@@ -36,9 +39,12 @@ class PackWeights(Pass):
 
     y = matmul(x, w)  ->  y = reshape(call_tir(packed_matmul, (x, p)), …)    p[j // n, k, j % n] = w[k, j]
 
-    n is the width of a tile for `target`; it must divide the columns. The result is in panels, too, y[…, i, j // n,
-    j % n], which is no other order. Matrices that are transposed first are packed as they were given. Those of less
-    than `min_bytes` stay in the caches in any order, and stay.
+    n is the width of a tile for `target`. The result is in panels, too, y[…, i, j // n, j % n], which is no other
+    order. Where n does not divide the columns the last panel is padded with zeros, and the result is not in panels:
+    y = call_tir(padded_matmul, (x, p)). Matrices of less than four panels are not padded.
+
+    Matrices that are transposed first are packed as they were given. Those of less than `min_bytes` stay in the caches
+    in any order, and stay.
     """
 
     name = "pack-weights"
@@ -59,9 +65,11 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
         return None
     rows, columns = matrix.shape
     width = _width(target, t.element)
-    if rows * columns * byte_size(t.element) < min_bytes or columns % width:
+    if rows * columns * byte_size(t.element) < min_bytes or (columns % width and columns < _FEWEST_PANELS * width):
         return None
     packed = place(op, relax.ConstantOp(_packed(matrix, width, t.element)))
+    if columns % width:
+        return partial(padded_matmul, columns=columns), [x, packed], "padded_matmul"
     return packed_matmul, [x, packed], "packed_matmul"
 
 
@@ -83,14 +91,17 @@ def _width(target: Target, element: Attribute) -> int:
 
 
 def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
-    """[K, N] -> [N / width, K, width]"""
+    """[K, N] -> [N / width, K, width], rounded up; zeros where no columns are left."""
     rows, columns = matrix.shape
+    count = -(-columns // width)
 
     def fill(panels: np.ndarray[Any, Any]) -> None:
         for panel, first in zip(panels, range(0, columns, width), strict=True):
-            panel[...] = matrix[:, first : first + width]
+            part = matrix[:, first : first + width]
+            panel[:, : part.shape[1]] = part
+            panel[:, part.shape[1] :] = 0
 
-    return TensorDataAttr.filled((columns // width, rows, width), element, fill)
+    return TensorDataAttr.filled((count, rows, width), element, fill)
 
 
 def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:
@@ -103,3 +114,16 @@ def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:
         return reduction.sum(a(*left, k) * panels(panel, k, j), axis=k)
 
     return compute([*a.dims[:-1], count, width], element, "matmul")
+
+
+def padded_matmul(a: Tensor, panels: Tensor, columns: int) -> Tensor:
+    """The product of `a`, [..., K], and of a matrix of `columns` in panels, [P, K, n] with n * P >= N: [..., N]."""
+    extent, width = a.dims[-1], panels.dims[2].constant
+    assert width is not None
+    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+    def element(*i: PrimExpr) -> Any:
+        *left, j = i
+        return reduction.sum(a(*left, k) * panels(j // width, k, j % width), axis=k)
+
+    return compute([*a.dims[:-1], Const(columns)], element, "matmul")

@@ -52,8 +52,9 @@ class _Simplifier:
     def __init__(self, func: tir.FuncOp) -> None:
         self.analyzer = Analyzer()
         for param in func.params:  # an integer parameter is the symbolic variable of its name, of extents
-            if isinstance(param.type, IntegerType) and param.type != i1 and (name := name_of(param)) is not None:
-                self.analyzer.bind_value(Var(name, param.type), Var(param, param.type))
+            dtype, name = integer_type(param), name_of(param)
+            if dtype is not None and dtype != i1 and name is not None:
+                self.analyzer.bind_value(Var(name, dtype), Var(param, dtype))
 
     def block(self, block: Block) -> None:
         """Simplify the operations of a block; what is learnt of its values is known to its end."""

@@ -160,6 +160,48 @@ tir.func @transposed(%A: !tir.buffer<[48, 40], f32>, %C: !tir.buffer<[40, 48], f
   } }
 }
 
+// The place of the greatest: vectors of the greatest elements, and of the steps at which they were; NaNs are looked for.
+// CHECK-LABEL: tir.func @greatest
+// CHECK:         tir.for %vi = 0 to n {
+// CHECK:           %[[BEST:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[32], f32, scope = "local">
+// CHECK:           %[[STEP:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[32], i32, scope = "local">
+// CHECK:           tir.for %k_tile = 0 to 2 {
+// CHECK:             tir.for vectorized %{{.*}} = 0 to 32 {
+// CHECK:               tir.ge
+// CHECK:               tir.store %{{.*}}, %[[BEST]]
+// CHECK:               tir.store %{{.*}}, %[[STEP]]
+// CHECK:               tir.ne
+// CHECK:           tir.call_llvm_intrin "llvm.vector.reduce.fmax"
+// CHECK:           tir.call_llvm_intrin "llvm.vector.reduce.smin"
+// CHECK:           tir.if
+// CHECK:             tir.for %k = 0 to 96 {
+// CHECK:           tir.for %k_1 = 0 to 4 {
+tir.func @greatest(%A: !tir.buffer<[n, 100], f32>, %P: !tir.buffer<[n], i64>) {
+  %V = tir.alloc_buffer : !tir.buffer<[n], f32>
+  tir.for %i = 0 to n { tir.for %k = 0 to 100 {
+    tir.block "P" (%vi = spatial(%i, n), %vk = reduce(%k, 100)) {
+      tir.init {
+        %none = tir.const -1 : i64
+        tir.store %none, %P[%vi]
+        %least = tir.const -3.40282347e+38 : f32
+        tir.store %least, %V[%vi]
+      }
+      %v = tir.load %V[%vi] : f32
+      %a = tir.load %A[%vi, %vk] : f32
+      %p = tir.load %P[%vi] : i64
+      %wins = tir.gt %v, %a : f32
+      %equal = tir.eq %v, %a : f32
+      %before = tir.lt %p, %vk : i64
+      %first = tir.and %equal, %before : i1
+      %stays = tir.or %wins, %first : i1
+      %place = tir.select %stays, %p, %vk : i64
+      %value = tir.select %wins, %v, %a : f32
+      tir.store %place, %P[%vi]
+      tir.store %value, %V[%vi]
+    }
+  } }
+}
+
 // A row is finished before the next one is begun.
 // CHECK-LABEL: tir.func @rows
 // CHECK:         tir.for %vi = 0 to n {

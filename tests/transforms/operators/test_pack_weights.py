@@ -5,6 +5,9 @@ import pytest
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
+from tirax.ir.transform import Sequential
+from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
+from tirax.target import Target
 from tirax.transforms.operators.pack_weights import PackWeights
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import BindParams
@@ -26,6 +29,7 @@ class Module:
         return z
 """
 AVX512, AVX2 = "llvm -mcpu=skylake-avx512 -vector-width=512", "llvm -mcpu=haswell"
+TARGETS = ["llvm"] + ([AVX2] if {"avx2", "fma"} <= Target().features else [])
 
 
 def program(
@@ -53,6 +57,9 @@ CASES = {
     "double": ({"dtype": "float64"}, AVX512, (4, 5, 32)),
     "a vector": ({"x": "(5,)"}, AVX512, (2, 5, 64)),
     "batches": ({"x": '(2, "n", 5)'}, AVX512, (2, 5, 64)),
+    "padded": ({"w": "(5, 257)"}, AVX512, (5, 5, 64)),
+    "padded, narrow vectors": ({"w": "(5, 79)"}, AVX2, (5, 5, 16)),
+    "padded, a vector": ({"x": "(5,)", "w": "(5, 300)"}, AVX512, (5, 5, 64)),
 }
 
 
@@ -82,10 +89,20 @@ def test_what_stands_in_the_panels():
     np.testing.assert_array_equal(constant[1], matrix[:, 64:])
 
 
+def test_the_last_panel_is_padded_with_zeros():
+    after = packed(before := program(w="(5, 270)"))
+    (constant,) = (c.value.numpy() for c in after.op.walk() if isinstance(c, ops.ConstantOp))
+    (matrix,) = (c.value.numpy() for c in before.op.walk() if isinstance(c, ops.ConstantOp) and c.value.data.shape)
+    np.testing.assert_array_equal(constant[4][:, :14], matrix[:, 256:])
+    assert not constant[4][:, 14:].any()
+    assert "reshape" not in after.script(show_meta=False)
+
+
 LEFT = {
     "a parameter": ({"bind": False}, 0),
     "a small one": ({}, 5 * 128 * 4 + 1),
     "half a panel": ({"w": "(5, 96)"}, 0),
+    "less than four panels": ({"w": "(5, 255)"}, 0),
     "integers": ({"dtype": "int32"}, 0),
     "another dtype of the result": ({"dtype": "float16", "options": ", out_dtype='float32'"}, 0),
     "several matrices": ({"x": "(2, 3, 5)", "w": "(2, 5, 128)"}, 0),
@@ -127,3 +144,25 @@ def test_native():
     for rows in (0, 1, 2, 7, 30):
         x = np.random.default_rng(rows).standard_normal((rows, 5), dtype=np.float32)
         np.testing.assert_allclose(found(x), wanted(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("columns", [257, 319])
+def test_padded_native(columns, target):
+    """One row and many, all of them with a relu behind."""
+    before = program(w=f"(5, {columns})")
+    after = PackWeights(target=target, min_bytes=0)(relax.transform.FoldConstant()(before))
+    assert "padded_matmul" in after.script(show_meta=False)
+    found, wanted = (relax.build(mod, target=target)["main"] for mod in (after, before))
+    for rows in (0, 1, 2, 7, 30):
+        x = np.random.default_rng(rows).standard_normal((rows, 5), dtype=np.float32)
+        np.testing.assert_allclose(found(x), wanted(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", [AVX512, "llvm -mcpu=skylake-avx512 -vector-width=256", AVX2])
+def test_tiles_read_whole_vectors_of_a_panel(target):
+    """What stands in the panel of a tile is found without a division; panels for other vectors still mean the same."""
+    after = packed(program(x="(30, 5)", w="(5, 270)"), AVX512)
+    scheduled = Sequential(make_passes([*OPTIMIZE, *SCHEDULE], target))(after.op)
+    assert ("tir.floormod" not in str(scheduled)) == (target == AVX512)
+    assert_same_meaning(after.op, scheduled)

@@ -357,6 +357,8 @@ MATCHED = """        for i in range(16):
 def test_matched_buffers_are_lowered_before_buffers_are_flattened():
     signature = '    def main(A: T.Buffer((16, 2), "float32"), D: T.Buffer((16,), "float32")):\n'
     module = from_source(HEAD + signature + MATCHED)
-    with pytest.raises(UnsupportedError, match="(?s)found: part, made by tir.match_buffer.*run lower-match-buffer before"):
+    with pytest.raises(
+        UnsupportedError, match="(?s)found: part, made by tir.match_buffer.*run lower-match-buffer before"
+    ):
         T.FlattenBuffer()(module)
     assert "D[vi] = A[vi, 0]" in T.LowerMatchBuffer()(module).script()

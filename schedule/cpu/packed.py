@@ -1,0 +1,61 @@
+"""Columns that stand in panels: column j of a matrix is P[j // n, k, j % n], n columns side by side.
+
+That is how `pack-weights` orders constant matrices whose columns are no multiple of n; the last panel is padded. Within
+a panel columns are neighbours, so that tiles that begin with a panel read it as they would a matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import Var, add, floordiv, floormod
+from ...dialects.tir import BufferType
+from ...ir.affine import expr_of
+from .rewrite import Cloner, Loops
+from .stages import Iter, Stage, constant_slope
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels of `width` columns along `lane`: `number` is that of a column's panel, `place` where it stands in it."""
+
+    lane: Iter
+    width: int
+    number: SSAValue
+    place: SSAValue
+
+    def put(self, loops: Loops, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
+        """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
+        dtype, begin = self.lane.dtype, expr_of(first)
+        cloner.replace(self.number, loops.value(floordiv(begin, self.width), dtype))
+        cloner.replace(self.place, loops.value(add(floormod(begin, self.width), Var(c, dtype)), dtype))
+
+
+def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
+    """The panels, of whole vectors, that the columns `lane` of one operand stand in; None where there are none."""
+    loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
+    if len(loads) != 1 or len(loads[0].indices) < 2 or lane.parts:
+        return None
+    number, *middle, place = loads[0].indices
+    widths = _divisor(number, tir.FloorDivOp, lane), _divisor(place, tir.FloorModOp, lane)
+    width = widths[1]
+    if width is None or widths[0] != width or width % lanes or number.type != lane.dtype:
+        return None
+    if any(lane.var in [v.value for v in expr_of(index).free_vars()] for index in middle):
+        return None
+    strides = cast(BufferType, loads[0].buffer.type).layout_strides()
+    return Panels(lane, width, number, place) if strides[-1].constant == 1 else None
+
+
+def _divisor(value: SSAValue, kind: type[tir.BinaryExpr], lane: Iter) -> int | None:
+    """n where a value is `lane` // n, or `lane` % n."""
+    op = value.owner
+    if not isinstance(op, kind) or op.lhs is not lane.var or not isinstance(op.rhs.owner, tir.ConstOp):
+        return None
+    number = op.rhs.owner.value
+    return number.value.data if isinstance(number, IntegerAttr) else None
