@@ -318,9 +318,9 @@ def infer_regions(
 
     regions: list[Operation] = []
     if reads:
-        regions += [tir.ReadsOp(b, *_region(b, dims, materialize)) for b, dims in read.items()]
+        regions += [tir.ReadsOp(b, *_region(b, dims, materialize, hoist.may)) for b, dims in read.items()]
     if writes:
-        regions += [tir.WritesOp(b, *_region(b, dims, materialize)) for b, dims in written.items()]
+        regions += [tir.WritesOp(b, *_region(b, dims, materialize, hoist.may)) for b, dims in written.items()]
     _insert(body, [*made, *regions], after_reads=not reads)
 
 
@@ -331,6 +331,43 @@ class _Hoister:
         self._body = body
         self._insert = insert
         self._copies: dict[SSAValue, SSAValue] = {}
+
+    def may(self, expr: SymExpr) -> bool:
+        """Whether what `expr` reads can be read always: not under a condition only that keeps it in its buffer."""
+        values = [v.value for v in expr.free_vars() if v.value is not None]
+        return all(self._may(value) for value in values)
+
+    def _may(self, value: SSAValue) -> bool:
+        op = value.owner
+        if not isinstance(op, Operation) or isinstance(op, tir.LetOp) or not self._inside(op):
+            return True
+        if isinstance(op, tir.LoadOp) and self._is_conditional(op) and not self._is_within(op):
+            return False
+        return all(self._may(v) for v in op.operands)
+
+    def _is_conditional(self, op: Operation) -> bool:
+        parent = op.parent_op()
+        while parent is not None and parent is not self._body.parent_op():
+            if isinstance(parent, tir.IfThenElseOp | tir.IfOp | tir.WhileOp):
+                return True
+            parent = parent.parent_op()
+        return False
+
+    def _is_within(self, op: tir.LoadOp) -> bool:
+        """Whether indices are in the buffer whatever the iterators of the block are."""
+        known, block = Analyzer(), self._body.parent_op()
+        dims = op.buffer.type.dims if isinstance(op.buffer.type, tir.BufferType) else ()
+        if not isinstance(block, tir.BlockOp) or not all(isinstance(i.type, IntegerType) for i in op.indices):
+            return False
+        for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True):
+            self._bind(known, expr_of(var), least, extent)
+        conditions = ((Const(0, e.dtype), e, end) for e, end in zip(map(expr_of, op.indices), dims, strict=True))
+        return all(known.can_prove(OPS["le"](zero, e)) and known.can_prove(OPS["lt"](e, end)) for zero, e, end in conditions)
+
+    @staticmethod
+    def _bind(known: Analyzer, var: SymExpr, least: SymExpr, extent: SymExpr) -> None:
+        if isinstance(var, Var):
+            known.bind_range(var, least, extent)
 
     def __call__(self, expr: SymExpr) -> SymExpr:
         """`expr` over the copies."""
@@ -371,9 +408,15 @@ def _insert(body: Block, ops: list[Operation], after_reads: bool) -> None:
 
 
 def _region(
-    buffer: SSAValue, dims: _Dims, materialize: Callable[[SymExpr], SSAValue]
+    buffer: SSAValue,
+    dims: _Dims,
+    materialize: Callable[[SymExpr], SSAValue],
+    hoistable: Callable[[SymExpr], bool],
 ) -> tuple[list[SSAValue], list[SymExpr]]:
-    """Starts as values, extents as expressions; a dimension whose extent is no expression of shapes is taken whole."""
+    """Starts as values, extents as expressions; a dimension whose extent is no expression of shapes is taken whole.
+
+    So is one whose start cannot be read where the regions stand.
+    """
     starts: list[SSAValue] = []
     extents: list[SymExpr] = []
     shape = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
@@ -382,7 +425,7 @@ def _region(
         extent = whole
         if interval is not None:
             size = interval[1] - interval[0] + 1
-            if all(isinstance(v.name, str) for v in size.free_vars()):
+            if hoistable(interval[0]) and all(isinstance(v.name, str) for v in size.free_vars()):
                 start, extent = interval[0], size
         starts.append(materialize(start))
         extents.append(extent)

@@ -7,11 +7,12 @@ index what it writes. (Feng et al., TensorIR, 2023, section 3.2.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import BlockArgument, SSAValue
 
 from ..dialects import tir
+from ..dialects.names import name_of
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ..dialects.tir import IterKind
@@ -131,11 +132,16 @@ def steps_of(block: tir.BlockOp) -> set[Var]:
 
 def require_reduced_in_scope(block: tir.BlockOp) -> None:
     """Refuse a reduction that goes on from one run of its scope to the next: its buffer holds what is reduced so far."""
-    inside = set(map(st.loop_expr, st.loops_above(block)))
-    outside = [v for v in steps_of(block) - inside if _varies(v)] if block.init is not None else []
-    if outside and isinstance(st.scope_of(block), tir.BlockOp):
-        names = ", ".join(sorted(map(str, outside)))
-        fail(f"the reduction goes on around its scope: its steps depend on {names}, which is outside of it", block)
+    outside = outside_of_scope(block, steps_of(block)) if block.init is not None else []
+    if outside:
+        names = ", ".join(sorted(str(name_of(value)) for value in outside))
+        fail(f"the reduction goes on around its scope: its steps depend on {names} outside of it", block)
+
+
+def outside_of_scope(block: tir.BlockOp, variables: Iterable[Var]) -> list[SSAValue]:
+    """Those that are of loops and blocks around the scope of a block, where these run more than once."""
+    inside = {lp.loop_var for lp in st.loops_above(block)}
+    return [v.value for v in variables if v.value is not None and v.value not in inside and _varies(v)]
 
 
 def _varies(var: Var) -> bool:

@@ -15,7 +15,7 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..ir.affine import Materializer, expr_of
 from ..ir.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
 from ..ir.regions import infer_regions
-from ..transforms.tir.walk import erase_with_tree
+from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
 from .cpu.rewrite import Cloner, captured
 
@@ -55,8 +55,13 @@ def refresh_regions(block: tir.BlockOp) -> None:
     Regions that were given by `annotate_buffer_access` stay.
     """
     given = _explicit_regions(block)
-    for op in [*block.reads, *block.writes]:
-        op.detach() if op in given else erase_with_tree(op)
+    old = [op for op in [*block.reads, *block.writes] if op not in given]
+    starts = [start for op in old for start in op.starts]
+    for op in given:
+        op.detach()
+    for op in old:
+        erase_with_tree(op)
+    _erase_unused(starts)
     infer_regions(block)
     for op in given:
         found = block.reads if isinstance(op, tir.ReadsOp) else block.writes
@@ -66,6 +71,18 @@ def refresh_regions(block: tir.BlockOp) -> None:
             before(twin)(type(op)(op.buffer, [copy(s) for s in op.starts], op.extents))
             erase_with_tree(twin)
         op.erase(safe_erase=False)
+
+
+def _erase_unused(values: Iterable[SSAValue]) -> None:
+    """Erase what computes values that nothing uses: what an old region read may be out of bounds by now."""
+    todo = list(values)
+    while todo:
+        op = todo.pop().owner
+        if not isinstance(op, Operation) or op.parent is None or not is_pure(op):
+            continue
+        if all(r.first_use is None and not isinstance(r.type, tir.BufferType) for r in op.results):
+            todo += op.operands
+            erase_with_tree(op)
 
 
 def _explicit_regions(block: tir.BlockOp) -> list[tir.ReadsOp | tir.WritesOp]:

@@ -39,7 +39,8 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
       ->  for i: { block C_init (C[i] = 0); for k: block C_update (C[i] += A[i, k]) }
 
     Gives the block `<name>_init`; the old one becomes `<name>_update`. Refused where the block has no init, where
-    `loop` is not around it, where a loop outside of `loop` drives a reduction (the init would run again), and where an
+    `loop` is not around it, where a loop outside of `loop`, or of the scope, drives a reduction (the init would run
+    again), and where an
     iteration of the block may come several times in `loop` (it would count several times).
     """
     init = block.init
@@ -52,6 +53,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
     wrong = [lp for lp in outside if _drives(block, lp, reduction=True)]
     if wrong:
         fail("a loop outside of the given one drives a reduction", block, *wrong)
+    checks.require_reduced_in_scope(block)
     _check_once(block, above[len(outside) :])
     made = _init_nest(block, init, above[len(outside) :], before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")

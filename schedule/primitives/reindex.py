@@ -35,7 +35,8 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     Iterators that the indices do not use are no axes. Gives the block that copies; it stands directly before the
     block, after it where the buffer is written. Refused where the block accesses the buffer at several places, both
     reads and writes it (as more than a reduction), is neither complete nor a reduction, where its bindings are no
-    quasi-affine map of its loops, and, of a written buffer, where two iterations could write one element.
+    quasi-affine map of its loops, and, of a written buffer, where two iterations could write one element, where its
+    loops in the scope do not run over all of its domain, and where it is a reduction with steps outside of the scope.
     """
     side = str(buffer[0])
     target = chosen(block, buffer)
@@ -48,6 +49,8 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     loops = [new_loop(lp, e, dtype[v]) for (lp, _), (v, (_, e)) in zip(names, iters.items(), strict=True)]
     written = new if side == "read" else target
     _check_alone(block, own, target, side)
+    if side == "write":
+        _check_all_run(block, list(iters))
     stage = _Stage(block, target, new, indices, list(iters), [expr_of(v) for v in iters])
     if loops:
         nested(loops)
@@ -86,7 +89,7 @@ def reindex_cache_write(
       ->  C_local[vj, vi] = A[vi, vj];  C[vi, vj] = C_local[vj, vi]
 
     The copy stands after the block. Gives the block that copies. Refused as `reindex_cache_read` is, and where two
-    iterations could write one element.
+    iterations could write one element, and where the block is a reduction with steps outside of its scope.
     """
     target = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
     return _cache(block, target, storage_scope, given_map(block, index_map), "write")
@@ -185,6 +188,7 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
         fail("an index is not made of the block's iterators", block)
     if side == "write":
         _check_distinct(block, indices)
+        checks.require_reduced_in_scope(block)
     return indices
 
 
@@ -207,6 +211,18 @@ def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
         IndexMapping(params, tuple(indices)).padded_inverse([domains[v][1] for v in used])
     except ShapeError:
         fail("two iterations of the block may write one element", block)
+
+
+def _check_all_run(block: tir.BlockOp, iters: Sequence[SSAValue]) -> None:
+    """Refuse where one run of the scope leaves some of the iterators' domains out: these would be copied, too."""
+    known, domains = checks.analyzer_of(st.loops_above(block)), _domains(block)
+    for var, e in zip(block.iter_vars, checks.bindings_of(block), strict=True):
+        extent = domains[var][1].constant
+        if var not in iters or extent == 1:
+            continue
+        bounds = known.bounds(e)
+        if checks.outside_of_scope(block, e.free_vars()) or bounds.low > 0 or bounds.high < (extent or 1) - 1:
+            fail("the loops of the block do not run over all of its domain", block, found=e)
 
 
 def _domains(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:

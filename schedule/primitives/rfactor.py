@@ -74,8 +74,8 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     partial results, `<name>_rf`. Several buffers are combined at once where their values are named before they are
     stored: each on its own, or by a choice, as argmax; of terms that are equally good another may be chosen then.
     Refused where the loop is not around just one reduction block, drives a spatial iterator, where the block does not
-    combine what it stores by +, *, min or max with its neutral element as init, or by such a choice, and where a
-    predicate may keep the init from running.
+    combine what it stores by +, *, min or max with its neutral element as init, or by such a choice, where a
+    predicate may keep the init from running, and where the reduction has steps outside of the scope.
     """
     below = st.blocks_below(loop)
     if len(below) != 1:
@@ -84,6 +84,7 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     why = checks.why_no_reduction(block)
     if why is not None:
         fail(f"the block is no reduction: {why}", block)
+    checks.require_reduced_in_scope(block)
     loops = st.loops_above(block)
     _check_loop(block, loop, loops)
     _check_predicate(block, loop, loops)

@@ -201,6 +201,7 @@ def write_at(
     region.
     """
     _check_under(block, loop)
+    checks.require_reduced_in_scope(block)
     buffer = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
     func = st.function_around(loop)
     others = [
