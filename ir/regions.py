@@ -362,7 +362,9 @@ class _Hoister:
         for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True):
             self._bind(known, expr_of(var), least, extent)
         conditions = ((Const(0, e.dtype), e, end) for e, end in zip(map(expr_of, op.indices), dims, strict=True))
-        return all(known.can_prove(OPS["le"](zero, e)) and known.can_prove(OPS["lt"](e, end)) for zero, e, end in conditions)
+        return all(
+            known.can_prove(OPS["le"](zero, e)) and known.can_prove(OPS["lt"](e, end)) for zero, e, end in conditions
+        )
 
     @staticmethod
     def _bind(known: Analyzer, var: SymExpr, least: SymExpr, extent: SymExpr) -> None:

@@ -131,7 +131,7 @@ def steps_of(block: tir.BlockOp) -> set[Var]:
 
 
 def require_reduced_in_scope(block: tir.BlockOp) -> None:
-    """Refuse a reduction that goes on from one run of its scope to the next: its buffer holds what is reduced so far."""
+    """Refuse a reduction that goes on from run to run of its scope: the buffer holds what is reduced so far."""
     outside = outside_of_scope(block, steps_of(block)) if block.init is not None else []
     if outside:
         names = ", ".join(sorted(str(name_of(value)) for value in outside))

@@ -10,6 +10,7 @@ from hypothesis import strategies as hst
 from sequences import Outcome, check, draw, run
 from workloads import WORKLOADS
 
+from tirax.ir.index_map import IndexMap
 from tirax.ir.module import IRModule
 from tirax.schedule import ScheduleError, Trace
 from tirax.tvm_api.script import from_source
@@ -57,6 +58,10 @@ def moved(name: str, block: str, loop: tuple[str, int], index: int = -1):
 def cached(name: str, block: str, index: int = 0, *consumers: str):
     kind = "read_buffer_index" if name == "cache_read" else "write_buffer_index"
     return name, {"block": block, kind: index, "storage_scope": "local", "consumer_blocks": list(consumers)}
+
+
+def partitioned(block: str, loop: int, *factors: int | None):
+    return "loop_partition", {"loop": (block, loop), "factors": list(factors), "preserve_unit_iters": True}
 
 
 FOUND = {
@@ -116,6 +121,26 @@ FOUND = {
             ("reorder", {"loops": [("matmul", k) for k in (0, 4, 2, 1, 3)]}),
         ],
     ),
+    "a copy of what begins before the buffer": (
+        "depthwise",
+        [("blockize", {"target": ("pad", 2), "preserve_unit_iters": False}), cached("cache_read", "pad")],
+    ),
+    "what is read through an index under a condition only": (
+        "pooling",
+        [
+            ("cache_index", {"block": "pool_max", "storage_scope": "local", "cse_thresh": 0}),
+            (
+                "transform_layout",
+                {
+                    "block": "pool_max",
+                    "buffer": ["write", 0],
+                    "index_map": IndexMap.from_func(lambda c, h, w: (c, h // 3, h % 3, w), index_dtype="int32"),
+                    "pad_value": 0.0,
+                    "assume_injective_transform": False,
+                },
+            ),
+        ],
+    ),
 }
 """What was wrong once: workload and steps."""
 
@@ -126,7 +151,43 @@ def test_what_was_wrong_once(name: str) -> None:
     check(MODULES[workload], run(MODULES[workload], steps), native=True)
 
 
+REDUCED_AROUND = {
+    "cache_write": cached("cache_write", "sum_j0"),
+    "decompose_reduction": ("decompose_reduction", {"block": "sum_j0", "loop": ("sum_j0", 0)}),
+    "reindex": ("reindex", {"block": "sum_j0", "buffer": ["write", 0]}),
+    "reindex_cache_write": (
+        "reindex_cache_write",
+        {
+            "block": "sum_j0",
+            "write_buffer_index": 0,
+            "storage_scope": "local",
+            "index_map": IndexMap.from_func(lambda k, i, l, j: (i, j), index_dtype="int32"),
+        },
+    ),
+    "write_at": (
+        "write_at",
+        {"loop": ("sum_j0", 0), "block": "sum_j0", "write_buffer_index": 0, "storage_scope": "local"},
+    ),
+    "rfactor": ("rfactor", {"loop": ("sum_j0", 1), "factor_axis": 0}),
+}
+"""Steps that would begin a reduction anew in each run of its scope, which has the outer steps around it."""
+
 REFUSED = {
+    **{
+        f"a reduction that goes on around its scope: {name}": (
+            "middle_sum",
+            [("reorder", {"loops": [("sum", k) for k in (0, 1, 3, 2)]}), partitioned("sum", 2, 2, None)],
+            step,
+            "outside of it",
+        )
+        for name, step in REDUCED_AROUND.items()
+    },
+    "a copy of more than a run of the scope writes": (
+        "depthwise",
+        [partitioned("relu", 2, 3, None)],
+        ("reindex", {"block": "relu_w0", "buffer": ["write", 0]}),
+        "do not run over all",
+    ),
     "an init is not taken out of a loop that repeats the block": (
         "pooling",
         [moved("reverse_compute_at", "pool_max", ("scale", 2))],
@@ -146,7 +207,7 @@ REFUSED = {
         "batch_matmul",
         [
             cached("cache_read", "batch_matmul", 1),
-            ("loop_partition", {"loop": ("B_local", 2), "factors": [None, 1], "preserve_unit_iters": True}),
+            partitioned("B_local", 2, None, 1),
         ],
         moved("compute_at", "B_local_ax2_common", ("batch_matmul", 1), 0),
         "otherwise than by its iterators",

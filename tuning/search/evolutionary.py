@@ -44,11 +44,11 @@ class EvolutionarySearch(SearchStrategy):
     def __init__(
         self,
         *,
-        population_size: int = 128,
+        population_size: int = 96,
         init_measured_ratio: float = 0.2,
         init_min_unmeasured: int = 32,
         max_fail_count: int = 10,
-        genetic_num_iters: int = 3,
+        genetic_num_iters: int = 2,
         genetic_mutate_prob: float = 0.85,
         genetic_max_fail_count: int = 10,
         eps_greedy: float = 0.05,
