@@ -114,7 +114,7 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
 def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) -> None:
     """Refuse to write to constants, and to what the kernel has as another argument, too."""
     for i, (param, value, access) in enumerate(args):
-        if access == "read" or not isinstance(value, Tensor):
+        if access == "read" or not isinstance(value, Tensor) or _is_empty(value):
             continue
         if value.constant is not None:
             hint = "call it with a tensor that it may overwrite"
@@ -123,6 +123,11 @@ def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) 
             if i != j and isinstance(also, Tensor) and also.data is value.data:
                 message = f"the kernel '{name}' writes to '{param}', which is '{other}', too"
                 raise UnsupportedError(message, hint="pass another tensor, or use call_tir instead of call_tir_inplace")
+
+
+def _is_empty(value: Tensor) -> bool:
+    """Whether a tensor has no elements for certain: nothing is written there, and any place is its own."""
+    return any(extent.constant == 0 for extent in value.dims)
 
 
 def _scalar_expr(kernel: str, param: str, value: Value | SymExpr) -> SymExpr:

@@ -83,7 +83,7 @@ def test_built_file_runs_and_says_what_it_is(cli, model, tmp_path):
 def test_env_and_cache(cli, model):
     assert "xdsl 0.74" in cli("env").out
     assert cli("run", model).code == 0
-    assert " 1 objects" in cli("cache", "show").out
+    assert " 2 objects" in cli("cache", "show").out  # the object, and the module by which it is found
     assert cli("cache", "clear").code == 0
     assert " 0 objects" in cli("cache", "show").out
 
