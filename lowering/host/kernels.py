@@ -120,13 +120,13 @@ def _check_written(name: str, args: Sequence[tuple[str, Value | SymExpr, str]]) 
             hint = "call it with a tensor that it may overwrite"
             raise UnsupportedError(f"the kernel '{name}' writes to '{param}', which is a constant", hint=hint)
         for j, (other, also, _) in enumerate(args):
-            if i != j and isinstance(also, Tensor) and also.data is value.data:
+            if i != j and isinstance(also, Tensor) and also.data is value.data and not _is_empty(also):
                 message = f"the kernel '{name}' writes to '{param}', which is '{other}', too"
                 raise UnsupportedError(message, hint="pass another tensor, or use call_tir instead of call_tir_inplace")
 
 
 def _is_empty(value: Tensor) -> bool:
-    """Whether a tensor has no elements for certain: nothing is written there, and any place is its own."""
+    """Whether a tensor has no elements for certain: nothing is accessed there, and any place may be its own."""
     return any(extent.constant == 0 for extent in value.dims)
 
 
