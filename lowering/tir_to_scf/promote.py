@@ -50,7 +50,7 @@ def _promote(function: func.FuncOp) -> None:
     allocas = {op.memref for op in function.walk() if isinstance(op, memref.AllocaOp)}
     slots = _slots(allocas)
     while slots:
-        failed = _Check(slots).block(body).failed
+        failed = _Check(slots).function(body).failed
         if not failed:
             break
         buffers = {buffer for buffer, _ in failed}
@@ -116,10 +116,10 @@ class _Check:
     def __init__(self, slots: dict[Operation, Slot]):
         self._slots = slots
 
-    def block(self, block: Block, known: frozenset[Slot] = frozenset()) -> _Flow:
-        """The flow of a block; `known` slots have values before it. At the top what is exposed has failed."""
-        flow = self.region(block)
-        flow.failed |= set(flow.exposed) - known
+    def function(self, body: Block) -> _Flow:
+        """The flow of a function's body: no slot has a value before it, so what is exposed has failed."""
+        flow = self.region(body)
+        flow.failed |= set(flow.exposed)
         return flow
 
     def region(self, block: Block) -> _Flow:
