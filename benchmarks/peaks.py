@@ -35,10 +35,10 @@ def fma_kernel(lanes: int) -> str:
 
 
 class Peak:
-    """`peak.call()` runs `peak.flop` operations in registers on one thread."""
+    """`peak.call()` runs `peak.flop` operations on one thread, in registers as wide as the target's."""
 
-    def __init__(self) -> None:
-        lanes = Target.host().lanes("float32")
+    def __init__(self, target: str = "llvm") -> None:
+        lanes = Target(target).lanes("float32")
         self._keep, addresses = link_text(fma_kernel(lanes), ["peak"])
         self._out = np.full(_CHAINS * lanes, 0.5, np.float32)
         self._native = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["peak"])

@@ -34,18 +34,6 @@ class Module:
                     C[vi, vj] = T.float32(0)
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 """
-PEAK = """
-from tvm.script import ir as I, tir as T
-@I.ir_module
-class Module:
-    @T.prim_func
-    def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((256,), "float32")):
-        T.func_attr({"tir.noalias": True, "tir.is_scheduled": True})
-        for step in range(4096):
-            for u in T.unroll(16):
-                for v in T.vectorized(16):
-                    C[u * 16 + v] = A[v] * C[u * 16 + v] + B[v]
-"""
 TARGET = "llvm -num-cores=1"
 
 
@@ -58,6 +46,7 @@ def cpu_seconds() -> float:
 def bench(n: int, trials: int) -> dict[str, float]:
     """Tune one size, and measure what was found."""
     import numpy as np
+    from peaks import Peak
 
     from tirax.lowering.build import build
     from tirax.tuning.processes import close_idle
@@ -72,8 +61,8 @@ def bench(n: int, trials: int) -> dict[str, float]:
     sch = ms.tir_integration.compile_tir(database, mod, TARGET)
     assert sch is not None, "no candidate could be measured"
     a, b = np.random.default_rng(0).standard_normal((2, n, n), dtype=np.float32)
-    c, small, wide = np.empty((n, n), np.float32), np.zeros(16, np.float32), np.zeros(256, np.float32)
-    tuned, default, peak = (build(m, TARGET)["main"] for m in (sch.mod, mod, from_source(PEAK)))
+    c, peak = np.empty((n, n), np.float32), Peak(TARGET)
+    tuned, default = (build(m, TARGET)["main"] for m in (sch.mod, mod))
     for function in (tuned, default):
         function(a, b, c)
         np.testing.assert_allclose(c, a @ b, rtol=1e-3, atol=1e-3)
@@ -81,9 +70,9 @@ def bench(n: int, trials: int) -> dict[str, float]:
         "tuned": lambda: tuned(a, b, c),
         "default": lambda: default(a, b, c),
         "numpy": lambda: np.matmul(a, b, out=c),
-        "peak": lambda: peak(small, small, wide),
+        "peak": peak.call,
     }
-    flops = dict.fromkeys(functions, 2.0 * n**3) | {"peak": 2.0 * 4096 * 256}
+    flops = dict.fromkeys(functions, 2.0 * n**3) | {"peak": peak.flop}
     times = measure.interleaved(functions, rounds=51)
     speeds = {name: flops[name] / t.minimum / 1e3 for name, t in times.items()}
     return {"n": n, "trials": trials, "wall": wall, "cpu": cpu, **speeds}
