@@ -28,14 +28,7 @@ def desc(
                 C[vi] = C[vi] + T.Cast("int32", A[vk]) * T.Cast("int32", B[vi, vk])
 """
 """C[16] += B[16, 4] @ A[4] of bytes."""
-
-
-def vnni_dot_16x4() -> TensorIntrin:
-    """C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; needs `avx512vnni`.
-
-    The rows of B lie behind each other.
-    """
-    impl = """\
+_INT8_IMPL = """\
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
     A = T.match_buffer(a, (4,), "uint8", strides=[1], offset_factor=1)
@@ -44,6 +37,16 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
     with T.block("root"):
         T.reads(C[0:16], A[0:4], B[0:16, 0:4])
         T.writes(C[0:16])
+"""
+"""How an implementation of it begins; its steps follow."""
+
+
+def vnni_dot_16x4() -> TensorIntrin:
+    """C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; needs `avx512vnni`.
+
+    The rows of B lie behind each other.
+    """
+    steps = """\
         C[0:16] = T.call_llvm_pure_intrin(
             "int32x16",
             "llvm.x86.avx512.vpdpbusd.512",
@@ -52,7 +55,7 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
             T.reinterpret("int32x16", B[0, 0:64]),
         )
 """
-    return from_script(_INT8_DOT, impl)
+    return from_script(_INT8_DOT, _INT8_IMPL + steps)
 
 
 def avx512_dot_16x4() -> TensorIntrin:
@@ -60,15 +63,7 @@ def avx512_dot_16x4() -> TensorIntrin:
 
     Of each pair of bytes the even and the odd ones are taken apart, so that no sum is saturated.
     """
-    impl = """\
-@T.prim_func
-def impl(a: T.handle, b: T.handle, c: T.handle):
-    A = T.match_buffer(a, (4,), "uint8", strides=[1], offset_factor=1)
-    B = T.match_buffer(b, (16, 4), "int8", strides=[4, 1], offset_factor=1)
-    C = T.match_buffer(c, (16,), "int32", strides=[1], offset_factor=1)
-    with T.block("root"):
-        T.reads(C[0:16], A[0:4], B[0:16, 0:4])
-        T.writes(C[0:16])
+    steps = """\
         x = T.reinterpret("int16x32", T.Broadcast(T.reinterpret("int32", A[0:4]), 16))
         y = T.reinterpret("int16x32", B[0, 0:64])
         low = T.Broadcast(T.int16(255), 32)
@@ -89,7 +84,7 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
             )
         )
 """
-    return from_script(_INT8_DOT, impl)
+    return from_script(_INT8_DOT, _INT8_IMPL + steps)
 
 
 def bf16_dot_16x2() -> TensorIntrin:
