@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import measure
 
@@ -40,16 +41,30 @@ def chosen(options: argparse.Namespace) -> Iterator[programs.Program]:
         yield programs.model(name, small=options.small)
 
 
+def first_result(peer: runtimes.Peer, program: programs.Program, threads: int) -> tuple[runtimes.Call, Any] | None:
+    """The call and what it returns; None, and a line that says why, where a peer refuses the program or fails on it."""
+    try:
+        call = peer.compile(program, threads)
+        return None if call is None else (call, np.asarray(call()))
+    except Exception as error:  # of other people's compilers: any
+        if peer.name == "tirax":
+            raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        print(f"{peer.name} cannot run {program.name}: {reason[:100]}", flush=True)
+        return None
+
+
 def compiled(program: programs.Program, threads: int) -> dict[str, runtimes.Call]:
     """The calls by peer; raises where a result is wrong."""
     wanted = program.wanted()
     scale = max(float(np.max(np.abs(wanted))), 1e-30)
     calls: dict[str, runtimes.Call] = {}
     for peer in runtimes.PEERS:
-        call = peer.compile(program, threads) if peer.installed else None
-        if call is None:
+        ready = first_result(peer, program, threads) if peer.installed else None
+        if ready is None:
             continue
-        difference = float(np.max(np.abs(np.asarray(call()) - wanted))) / scale
+        call, result = ready
+        difference = float(np.max(np.abs(result - wanted))) / scale
         if not difference <= program.tolerance:
             raise ValueError(f"{peer.name} computes {program.name} wrong: {difference:.1e} of the greatest value")
         calls[peer.name] = call

@@ -96,11 +96,12 @@ def _torch(program: Program, threads: int, *, compiled: bool = False) -> Call | 
     torch.set_num_threads(threads)
     inputs = [torch.from_numpy(x) for x in program.inputs]
     function = functools.partial(program.array, torch)
-    if compiled:
-        function = torch.compile(function)
+    without_gradients = torch.inference_mode
+    if compiled:  # guards of torch.compile refuse weights that were first seen in inference mode
+        function, without_gradients = torch.compile(function), torch.no_grad
 
     def call() -> Any:
-        with torch.inference_mode():
+        with without_gradients():
             return function(*inputs)
 
     return call

@@ -24,7 +24,7 @@ from ...dialects.tir import ForKind
 from ...ir.affine import expr_of
 from ...transforms.tir.walk import is_pure
 
-Place = tuple[SymExpr, ...]
+Place = tuple[SymExpr | None, ...]
 _STATEMENTS = (tir.ForOp, tir.IfOp, tir.IfThenElseOp, tir.YieldOp, tir.AllocBufferOp, tir.LoadOp, tir.StoreOp)
 
 
@@ -105,13 +105,14 @@ def _is_apart(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
     """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
     var = _var(first)
     places = _places(buffer, first) + [
-        tuple(e.substitute({_var(second): var}) for e in place) for place in _places(buffer, second)
+        tuple(None if e is None else e.substitute({_var(second): var}) for e in place)
+        for place in _places(buffer, second)
     ]
-    common = {dims[0] for dims in zip(*places, strict=True) if all(e == dims[0] for e in dims)}
+    common = {dims[0] for dims in zip(*places, strict=True) if all(e == dims[0] for e in dims)} - {None}
     return var in common or any(_whole(e, var) in common for e in common)
 
 
-def _whole(rest: SymExpr, var: Var) -> SymExpr | None:
+def _whole(rest: SymExpr | None, var: Var) -> SymExpr | None:
     """For `var` mod n: `var` // n, which together with it says what `var` is."""
     if isinstance(rest, Op) and rest.kind == "floormod" and rest.args[0] == var:
         return floordiv(var, rest.args[1])
@@ -123,5 +124,6 @@ def _var(loop: tir.ForOp) -> Var:
 
 
 def _places(buffer: SSAValue, loop: tir.ForOp) -> list[Place]:
+    """The indices of each access to a buffer; None for those that are vectors, as of a gather."""
     accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
-    return [tuple(expr_of(i) for i in op.indices) for op in accesses]
+    return [tuple(expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices) for op in accesses]
