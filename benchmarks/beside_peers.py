@@ -1,9 +1,10 @@
 """tirax beside what users would take instead, on the same programs, in turns, results compared first.
 
-    python benchmarks/beside_peers.py [--only matmul,softmax] [--models bert,resnet] [--threads 2] [--plot]
+    python benchmarks/beside_peers.py [--all] [--only matmul,softmax] [--models bert,resnet] [--threads 2] [--plot]
 
-Peers that are installed take part (`pip install onnx onnxruntime openvino jax torch`). A program's limit is the
+Peers that are installed take part (`pip install -r benchmarks/peers/requirements.txt`). A program's limit is the
 machine's, measured in the same run: multiply-adds in registers (times the threads), or copying as many bytes.
+The table is printed, and written as Markdown and JSON to build/benchmarks/.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import measure
 
 measure.quiet()
 
+import models  # noqa: E402
 import numpy as np  # noqa: E402
 import peaks  # noqa: E402
 from peers import programs, runtimes  # noqa: E402
@@ -34,8 +36,8 @@ def pin(threads: int) -> None:
 def chosen(options: argparse.Namespace) -> Iterator[programs.Program]:
     """The programs that are asked for; all small ones where nothing is."""
     wanted = [part for part in options.only.split(",") if part]
-    names = [name for name in options.models.split(",") if name]
-    if wanted or not names:
+    names = list(models.WORKLOADS) if options.all else [name for name in options.models.split(",") if name]
+    if wanted or options.all or not names:
         yield from (p for p in programs.small_programs() if not wanted or any(part in p.name for part in wanted))
     for name in names:
         yield programs.model(name, small=options.small)
@@ -76,7 +78,7 @@ def measured(program: programs.Program, options: argparse.Namespace) -> dict[str
     calls = compiled(program, options.threads)
     limit = peaks.Peak() if program.flop else peaks.Copy(program.traffic // 2) if program.traffic else None
     extra = {} if limit is None else {"limit": limit.call}
-    times = measure.interleaved({**calls, **extra}, options.rounds, sample=options.sample)
+    times = measure.interleaved({**calls, **extra}, options.rounds, sample=options.sample, longest=options.longest)
     row: dict[str, object] = {"program": program.name}
     if limit is not None:
         spent = times.pop("limit").minimum
@@ -100,6 +102,16 @@ def print_row(row: dict[str, object], names: list[str]) -> None:
     cells = [f"{row['peers'][n]['minimum_us']:14.1f}" if n in row["peers"] else f"{'':14}" for n in names]
     of_limit = f"{row['limit_us'] / ours:8.2f}" if "limit_us" in row else f"{'':8}"
     print(f"{row['program']:24}" + "".join(cells) + of_limit + f"{ratio:8.2f}  {best}", flush=True)
+
+
+def markdown(rows: list[dict[str, object]]) -> str:
+    """The table as it stands in the docs: our minimum, and how the best peer and the limit compare with it."""
+    lines = ["| program | µs | best peer ÷ tirax | limit |", "|---|---|---|---|"]
+    for row in rows:
+        ours, ratio, best = summary(row)
+        limit = f"{row['limit_us'] / ours:.2f}" if "limit_us" in row else ""
+        lines.append(f"| {row['program']} | {ours:.1f} | {ratio:.2f} ({best}) | {limit} |")
+    return "\n".join(lines) + "\n"
 
 
 def plot(rows: list[dict[str, object]], path: str) -> None:
@@ -126,10 +138,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="tirax beside its peers")
     parser.add_argument("--only", default="", help="parts of the names of programs, with commas")
     parser.add_argument("--models", default="", help="whole models, with commas: bert, resnet, vit, gpt2, llama")
+    parser.add_argument("--all", action="store_true", help="the operators, the MLP and all five models")
     parser.add_argument("--small", action="store_true", help="narrow models")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--sample", type=float, default=2e-3, help="seconds of a sample")
+    parser.add_argument("--longest", type=float, default=10.0, help="seconds, after which a peer sits out a program")
     parser.add_argument("--plot", action="store_true", help="build/benchmarks/beside_peers.svg, too")
     options = parser.parse_args()
     pin(options.threads)
@@ -140,7 +154,9 @@ def main() -> None:
     for program in chosen(options):
         rows.append(measured(program, options))
         print_row(rows[-1], names)
-    path = measure.write("beside_peers", rows)
+    name = "beside_peers" if options.threads == 1 else f"beside_peers_{options.threads}"
+    path = measure.write(name, rows)
+    path.with_suffix(".md").write_text(markdown(rows))
     if options.plot:
         plot(rows, str(path.with_suffix(".svg")))
 

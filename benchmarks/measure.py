@@ -66,15 +66,19 @@ def interleaved(
     rounds: int = 101,
     sample: float = 5e-4,
     clock: Clock = time.perf_counter,
+    longest: float = float("inf"),
 ) -> dict[str, Times]:
     """Time all functions in turns, `rounds` samples of about `sample` seconds each, so that noise meets all alike.
 
-    What is on one thread may be timed by `time.process_time`, which stands still while others run.
+    What is on one thread may be timed by `time.process_time`, which stands still while others run. A function that has
+    taken `longest` seconds sits out the rounds that are left, but for the first three.
     """
     numbers = {name: _calls_per_sample(function, sample, clock) for name, function in functions.items()}
     found: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(rounds):
+    for at in range(rounds):
         for name, function in functions.items():
+            if at >= 3 and sum(found[name]) * numbers[name] > longest * 1e6:
+                continue
             repeats = range(numbers[name])
             start = clock()
             for _ in repeats:

@@ -32,3 +32,35 @@ def test_models_as_onnx(model):
     pytest.importorskip("onnxruntime", reason="models are given to peers as ONNX: pip install onnx onnxruntime")
     _, rows = run("--models", model, "--small")
     assert "ONNX Runtime" in rows[0]["peers"]
+
+
+def in_child(script):
+    """What a script prints that stands beside the benchmarks: `measure` must be imported before numpy."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT / "benchmarks", capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_peer_that_fails_is_named_and_left_out():
+    text = in_child(
+        "import beside_peers as b\n"
+        "def fails(program, threads): raise RuntimeError('no such kernel')\n"
+        "peer = b.runtimes.Peer('other', 'numpy', fails)\n"
+        "program = next(b.programs.small_programs())\n"
+        "print(b.first_result(peer, program, 1))\n"
+    )
+    assert text.splitlines() == ["other cannot run add of one element: no such kernel", "None"]
+
+
+def test_a_slow_function_sits_out_the_later_rounds():
+    text = in_child(
+        "import time, measure\n"
+        "calls = []\n"
+        "def slow(): calls.append('slow'); time.sleep(0.1)\n"
+        "def quick(): calls.append('quick')\n"
+        "measure.interleaved({'slow': slow, 'quick': quick}, rounds=8, sample=0, longest=0.29)\n"
+        "print(calls.count('slow'), calls.count('quick'))\n"
+    )
+    assert text.split() == ["4", "9"]
