@@ -1,18 +1,19 @@
 """What code is generated for: `Target("llvm")` is this machine, `Target("llvm -mcpu=znver4 -num-cores=8")` another.
 
 Options are those of TVM's target strings that mean something for a CPU: `-mcpu`, `-mtriple`, `-mattr`, `-num-cores`,
-`-vector-width` (bits), and `-math`, which says how elementary functions are computed: `polynomial` (the default; see
-docs/vector_math.md) or `libm`, by the C library; `-keys`, `-device`, `-model`, `-tag` are accepted and change nothing.
+`-vector-width` (bits), `-l1d-size`, `-l2-size`, `-l3-size` (bytes of a core's data caches and of the one that cores
+share; by default those of this machine, or of the processor), and `-math`, which says how elementary functions are
+computed: `polynomial` (the default; see docs/vector_math.md) or `libm`, by the C library; `-keys`, `-device`, `-model`,
+`-tag` are accepted and change nothing.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from .diagnostics import (
     suggestion,
     unknown_name,
 )
+from .hardware import Caches, host_caches, usable_cores
 
 
 class TargetError(TiraxError, ValueError):
@@ -34,7 +36,8 @@ class TargetError(TiraxError, ValueError):
 _WITHOUT_EFFECT = frozenset(("keys", "device", "model", "tag"))
 _LISTS = frozenset(("keys", "mattr"))
 """Options that are lists, separated by commas."""
-_OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width", "math")) | _WITHOUT_EFFECT
+_CACHES = {"l1d-size": "l1d", "l2-size": "l2", "l3-size": "l3"}
+_OPTIONS = frozenset(("mcpu", "mtriple", "mattr", "num-cores", "vector-width", "math", *_CACHES)) | _WITHOUT_EFFECT
 _MATH = ("polynomial", "libm")
 _FOREIGN_KINDS = ("cuda", "rocm", "opencl", "vulkan", "metal", "webgpu", "hexagon", "c", "ext_dev", "nvptx")
 
@@ -66,6 +69,24 @@ _X86_CPUS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_names("cooperlake znver4 znver5"), _BF16),
     **dict.fromkeys(_names("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids"), _FP16),
 }
+_KIB, _MIB = 1 << 10, 1 << 20
+_CPU_CACHES: dict[str, Caches] = {
+    **dict.fromkeys(_names("nehalem westmere sandybridge ivybridge haswell broadwell skylake"), Caches(l2=256 * _KIB)),
+    **dict.fromkeys(_names("x86-64-v4 skylake-avx512 skx cascadelake cooperlake"), Caches(l2=1 * _MIB, l3=16 * _MIB)),
+    **dict.fromkeys(_names("alderlake raptorlake meteorlake rocketlake"), Caches(48 * _KIB, 1280 * _KIB, 24 * _MIB)),
+    **dict.fromkeys(_names("icelake-client"), Caches(48 * _KIB, 512 * _KIB, 8 * _MIB)),
+    **dict.fromkeys(_names("tigerlake icelake-server"), Caches(48 * _KIB, 1280 * _KIB, 24 * _MIB)),
+    **dict.fromkeys(
+        _names("sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids"),
+        Caches(48 * _KIB, 2 * _MIB, 32 * _MIB),
+    ),
+    **dict.fromkeys(_names("znver2 znver3"), Caches(l3=16 * _MIB)),
+    "znver4": Caches(l2=1 * _MIB, l3=32 * _MIB),
+    "znver5": Caches(48 * _KIB, 1 * _MIB, 32 * _MIB),
+    **dict.fromkeys(_names("neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2"), Caches(64 * _KIB, 1 * _MIB, 32 * _MIB)),
+    **dict.fromkeys(_names("apple-m1 apple-m2 apple-m3"), Caches(128 * _KIB, 4 * _MIB, 8 * _MIB)),
+}
+"""What processors have, a core's share where several share a second-level cache; others have `Caches()`."""
 _DTYPE = re.compile(r"(?:float|int|uint|bfloat)(\d+)|float8_\w+|bool")
 
 _TUNING = ("allow-", "branchfusion", "evex", "false-deps-", "fast-", "idiv", "macrofusion", "prefer-", "slow-")
@@ -90,10 +111,6 @@ def _host() -> tuple[str, str, tuple[tuple[str, bool], ...]]:
     return binding.get_process_triple(), binding.get_host_cpu_name(), features
 
 
-def _host_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 _current: ContextVar[tuple[Target, ...]] = ContextVar("tirax_targets", default=())
 
 
@@ -116,6 +133,7 @@ class Target:
     cores: int = field(init=False, compare=False)
     core_limit: int = field(init=False, compare=False)
     """The cores that `-num-cores` allows, 0 where it is not given: then those of the machine that runs the code."""
+    caches: Caches = field(init=False, compare=False)
     math: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -130,7 +148,8 @@ class Target:
         self._set("vector_bits", _number(self.text, "vector-width", options.get("vector-width", str(bits))))
         self._set("vector_registers", 32 if wide or not x86 else 16)
         self._set("core_limit", _number(self.text, "num-cores", options["num-cores"]) if "num-cores" in options else 0)
-        self._set("cores", self.core_limit or _host_cores())
+        self._set("cores", self.core_limit or usable_cores())
+        self._set("caches", self._with_caches(options, native and "mtriple" not in options))
         self._set("math", _choice(self.text, "math", options.get("math", _MATH[0]), _MATH))
 
     def _set(self, name: str, value: object) -> None:
@@ -155,6 +174,11 @@ class Target:
             flags.append("-prefer-256-bit")
         self._set("features", frozenset(enabled))
         self._set("feature_string", ",".join(flags))
+
+    def _with_caches(self, options: dict[str, str], native: bool) -> Caches:
+        """The caches of this machine or of the processor, but those that are given."""
+        given = {_CACHES[k]: _number(self.text, k, v) for k, v in options.items() if k in _CACHES}
+        return replace(host_caches() if native else _CPU_CACHES.get(self.cpu, Caches()), **given)
 
     @property
     def has_fma(self) -> bool:

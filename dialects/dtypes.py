@@ -99,7 +99,8 @@ NARROW: dict[Attribute, NarrowFloat | None] = {
 _NAMES: dict[Attribute, str] = {t: n for n, t in DTYPES.items()}
 _VECTOR = re.compile(r"(.+?)x(\d+)$")
 _NARROW_FLOATS = tuple(type(t) for t, form in NARROW.items() if form is not None)
-_FLOATS = (Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARROW_FLOATS)
+_FLOATS = frozenset((Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARROW_FLOATS))
+"""Classes that have no subclasses: `isinstance` of xDSL's classes is a call of Python where it is false."""
 
 
 def dtype_of(name: str) -> Attribute:
@@ -126,7 +127,7 @@ def dtype_name(dtype: Attribute) -> str:
 
 def scalar_of(dtype: Attribute) -> Attribute:
     """The element type of a vector, `dtype` itself otherwise."""
-    return cast("VectorType[Attribute]", dtype).element_type if isinstance(dtype, VectorType) else dtype
+    return cast("VectorType[Attribute]", dtype).element_type if type(dtype) is VectorType else dtype
 
 
 def lanes_of(dtype: Attribute) -> int:
@@ -136,7 +137,7 @@ def lanes_of(dtype: Attribute) -> int:
 
 def is_float(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is a floating point type."""
-    return isinstance(scalar_of(dtype), _FLOATS)
+    return type(scalar_of(dtype)) in _FLOATS
 
 
 def is_narrow(dtype: Attribute) -> bool:
@@ -156,7 +157,7 @@ def bit_width(dtype: Attribute) -> int:
     """Bits of one element in a register (1 for bool; in memory a bool takes a byte)."""
     if isinstance(dtype, IntegerType):
         return cast("IntegerType[int, Signedness]", dtype).width.data
-    if isinstance(dtype, _FLOATS):
+    if type(dtype) in _FLOATS:
         return cast("Float32Type", dtype).bitwidth
     raise DTypeError(f"{dtype} has no width")
 

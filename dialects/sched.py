@@ -8,6 +8,13 @@
     }
 
 One row of `INSTRUCTIONS` declares an instruction: its name here and in Python, its kind in TVM's JSON, its arguments.
+
+What the default schedule decides for a function is a sequence that names it, of rules for its blocks:
+
+    sched.sequence @main {
+      sched.rule "tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 16, vectors = 4, rows = 6}
+      sched.rule "panels" on "E" {rows = 6} from 24 else "tiles" {rows = 6}
+    }
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, NoneAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FlatSymbolRefAttr, IntAttr, NoneAttr, StringAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -162,29 +169,179 @@ def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
 
 @irdl_op_definition
 class SequenceOp(IRDLOperation):
-    """A schedule: instructions, one after the other."""
+    """A schedule: instructions, one after the other; or, with the name of a function, the rules for its blocks."""
 
     name = "sched.sequence"
+    function = opt_prop_def(FlatSymbolRefAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
 
-    def __init__(self, body: Region | None = None):
-        super().__init__(regions=[body or Region(Block())])
+    def __init__(self, body: Region | None = None, function: str | None = None):
+        name = None if function is None else FlatSymbolRefAttr(function)
+        super().__init__(properties={"function": name}, regions=[body or Region(Block())])
 
     @property
     def instructions(self) -> Iterator[Instruction]:
         return (op for op in self.body.block.ops if isinstance(op, Instruction))
 
+    @property
+    def rules(self) -> list[RuleOp]:
+        """What is said of the blocks of a function."""
+        return [op for op in self.body.block.ops if isinstance(op, RuleOp)]
+
+    @property
+    def function_name(self) -> str | None:
+        """The function whose blocks the rules are for; None for a trace."""
+        return None if self.function is None else self.function.root_reference.data
+
+    def verify_(self) -> None:
+        for op in self.body.block.ops:
+            if isinstance(op, RuleOp) is (self.function is None):
+                raise VerifyException(
+                    "rules are for the blocks of a function: sched.sequence @f { … }"
+                    if self.function is None
+                    else f"{op.name} is no rule for blocks of @{self.function_name}"
+                )
+
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
+        if self.function_name is not None:
+            printer.print_symbol_name(self.function_name)
+            printer.print_string(" ")
         printer.print_region(self.body)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
+        function = parser.parse_optional_symbol_name()
         region = parser.parse_region()
         if region.first_block is None:
             region.add_block(Block())
-        return cls(region)
+        return cls(region, None if function is None else function.data)
+
+
+Number = int | str | list[int]
+"""What a rule decided: a number, numbers, or the name of an iterator."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A rule with its numbers; for sizes from `least` on where another version follows."""
+
+    rule: str
+    numbers: Mapping[str, Number]
+    least: int | None = None
+
+
+@irdl_op_definition
+class RuleOp(IRDLOperation):
+    """A rule of the default schedule for a block, and for the elementwise one `then` that follows it:
+
+        sched.rule "tiles" on "C" then "D" {lane = "vj", rows = 6, vectors = 4}
+        sched.rule "panels" on "C" {rows = 6} from 24 else "tiles" {rows = 6}
+
+    With `else` the first one is for so many rows or more, which is found out when the function runs.
+    """
+
+    name = "sched.rule"
+    block_name = prop_def(StringAttr)
+    then_name = opt_prop_def(StringAttr)
+    version_attrs = prop_def(ArrayAttr[DictionaryAttr])
+    traits = traits_def(HasParent(SequenceOp))
+
+    def __init__(self, block: str, versions: Sequence[Version], then: str | None = None):
+        super().__init__(
+            properties={
+                "block_name": StringAttr(block),
+                "then_name": None if then is None else StringAttr(then),
+                "version_attrs": ArrayAttr([_version_attr(v) for v in versions]),
+            }
+        )
+
+    @property
+    def then(self) -> str | None:
+        """The block that finishes each element."""
+        return None if self.then_name is None else self.then_name.data
+
+    @property
+    def versions(self) -> list[Version]:
+        """The rules, those for larger sizes first."""
+        rows = cast("list[dict[str, Any]]", [decode(v, ()) for v in self.version_attrs])
+        return [Version(row["rule"], row["numbers"], row["least"]) for row in rows]
+
+    def verify_(self) -> None:
+        versions = self.versions
+        if not versions or any((v.least is None) is not (v is versions[-1]) for v in versions):
+            raise VerifyException(f"{self.name}: each rule but the last has a size from which on it is meant")
+        for version in versions:
+            for name, value in version.numbers.items():
+                numbers = value if isinstance(value, list) else [value]
+                if any(isinstance(n, int) and n < 1 for n in numbers):
+                    raise VerifyException(f"{self.name}: {name} = {value}; numbers are positive")
+
+    def print(self, printer: Printer) -> None:
+        first, *others = self.versions
+        printer.print_string(" ")
+        printer.print_string_literal(first.rule)
+        printer.print_string(" on ")
+        printer.print_string_literal(self.block_name.data)
+        if self.then is not None:
+            printer.print_string(" then ")
+            printer.print_string_literal(self.then)
+        _print_numbers(printer, first)
+        for version in others:
+            printer.print_string(" else ")
+            printer.print_string_literal(version.rule)
+            _print_numbers(printer, version)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        rule = parser.parse_str_literal()
+        parser.parse_keyword("on")
+        block = parser.parse_str_literal()
+        then = parser.parse_str_literal() if parser.parse_optional_keyword("then") is not None else None
+        versions = [_parse_version(parser, rule)]
+        while parser.parse_optional_keyword("else") is not None:
+            versions.append(_parse_version(parser, parser.parse_str_literal()))
+        return cls(block, versions, then)
+
+
+def _version_attr(version: Version) -> DictionaryAttr:
+    made = encode({"rule": version.rule, "numbers": version.numbers, "least": version.least}, [])
+    return cast(DictionaryAttr, made)
+
+
+def _print_numbers(printer: Printer, version: Version) -> None:
+    if version.numbers:
+        printer.print_string(" {")
+        printer.print_list(version.numbers.items(), lambda pair: _print_pair(printer, *pair))
+        printer.print_string("}")
+    if version.least is not None:
+        printer.print_string(f" from {version.least}")
+
+
+def _parse_version(parser: Parser, rule: str) -> Version:
+    pairs = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_number(parser))
+    least = _positive(parser, "from") if parser.parse_optional_keyword("from") is not None else None
+    return Version(rule, dict(pairs or ()), least)
+
+
+def _parse_number(parser: Parser) -> tuple[str, Number]:
+    name = parser.parse_identifier()
+    parser.parse_punctuation("=")
+    text = parser.parse_optional_str_literal()
+    if text is not None:
+        return name, text
+    numbers = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _positive(parser, name))
+    return name, _positive(parser, name) if numbers is None else numbers
+
+
+def _positive(parser: Parser, name: str) -> int:
+    """A number, which must not be 0 or less: the caret is below it."""
+    pos = parser.pos
+    value = parser.parse_integer(allow_boolean=False)
+    if value < 1:
+        parser.raise_error(f"{name} = {value}: numbers of a schedule are positive", pos)
+    return value
 
 
 class Instruction(IRDLOperation):
@@ -436,5 +593,5 @@ def _instruction(spec: Spec) -> type[Instruction]:
 OPS: dict[str, type[Instruction]] = {name: _instruction(spec) for name, spec in INSTRUCTIONS.items()}
 """The operation of each instruction."""
 
-_OPERATIONS: list[type[Operation]] = [SequenceOp, *OPS.values()]
+_OPERATIONS: list[type[Operation]] = [SequenceOp, RuleOp, *OPS.values()]
 Sched = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType, OperandAttr])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -17,7 +17,8 @@ from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import host_data
 from .llvm_text import print_llvm
-from .object_cache import object_of_module, object_of_text
+from .object_cache import object_of_module, object_of_texts
+from .parts import Part, divide
 from .pipelines import HOST, LOWERING, PIPELINES, make_passes, pipeline_passes
 from .timings import Timings, stage
 
@@ -146,15 +147,16 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
     target = target or Target.host()
     data = host_data(op)
 
-    def text() -> str:
-        run_passes(make_passes(passes, target.text), new_context(), op, verify_each=False)
-        with stage("print-llvm"):
-            return print_llvm(op)
+    def texts() -> Iterator[str]:
+        made = make_passes(passes, target.text)
+        for part in divide(op) if passes else [Part(op)]:
+            run_passes(made, new_context(), part.module, verify_each=False)
+            part.export()
+            with stage("print-llvm"):
+                text = print_llvm(part.module)
+            yield text
 
-    if passes:
-        code = object_of_module(op, target, opt_level, text)
-    else:
-        code = object_of_text(text(), target, opt_level)
+    code = object_of_module(op, target, opt_level, texts) if passes else object_of_texts(texts(), target, opt_level)
     info = TargetInfo(target.text, target.triple, target.cpu, tuple(sorted(target.features)))
     with stage("executable"):
         return Executable(

@@ -1,16 +1,22 @@
 """What was compiled before is not compiled again: objects by their LLVM text, and by the module that it comes from.
 
-    module after `convert-host-to-llvm`  ->  key of its LLVM text  ->  object
+    module after `convert-host-to-llvm`  ->  keys of the LLVM text of its parts  ->  objects, joined
+
+A large module is compiled in parts (`parts.py`), which are compiled on a thread of their own while others are lowered
+(`llvm_thread.py`; `TIRAX_BUILD_THREADS=1` for none). The objects are the same either way. Nothing is stored of a build
+that fails, but the parts that were finished.
 
 The first step saves everything from the schedule on, so its key says besides the functions, the target and the versions
 what the sources of tirax are: a changed pass must not find what the old one made. A module built inside of a
-`PassContext` with settings of its own is not looked up by itself, its text is.
+`PassContext` with settings of its own, or with rules of the user's own (`ir/additions.py`), is not looked up by itself,
+its text is.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from functools import cache
 from importlib.metadata import version
 from io import StringIO
@@ -19,10 +25,13 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
+from ..ir.additions import are_any
 from ..ir.transform import PassContext
 from ..runtime import abi
 from ..runtime.cache import ObjectCache, cache_key
+from ..runtime.objects import join_objects
 from ..target import Target
+from .llvm_thread import Compiler
 from .timings import stage
 
 _cache = ObjectCache()
@@ -47,44 +56,60 @@ def _target_parts(target: Target, opt_level: int) -> tuple[str, ...]:
     return (target.triple, target.cpu, target.feature_string, str(opt_level), _versions())
 
 
-def object_of_text(text: str, target: Target, opt_level: int) -> bytes:
-    """The object of LLVM text, compiled where it is not in the cache."""
-    return _object(cache_key(text, *_target_parts(target, opt_level)), text, target, opt_level)
+def object_of_texts(texts: Iterable[str], target: Target, opt_level: int) -> bytes:
+    """The objects of LLVM modules as one, compiled where they are not in the cache."""
+    return _objects(texts, target, opt_level)[1]
 
 
-def _object(key: str, text: str, target: Target, opt_level: int) -> bytes:
-    with stage("object"):
-        found = _cache.get(key)
-        if found is not None:
-            return found
-        from .machine import compile_object
+def _objects(texts: Iterable[str], target: Target, opt_level: int) -> tuple[list[str], bytes]:
+    """The keys of the modules' objects, and the objects as one."""
+    parts = _target_parts(target, opt_level)
+    found: dict[str, bytes | Future[bytes]] = {}
+    with Compiler(target, opt_level) as compiler:
+        for text in texts:
+            key = cache_key(text, *parts)
+            with stage("object"):
+                found[key] = _cache.get(key) or compiler.submit(text)
+        with stage("object"):
+            objects = [_finished(key, code) for key, code in found.items()]
+    return list(found), join_objects(objects)
 
-        code = compile_object(text, target, opt_level)
-        _cache.put(key, code)
+
+def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
+    """An object, which is stored where it was just compiled."""
+    if isinstance(code, bytes):
         return code
+    made = code.result()
+    _cache.put(key, made)
+    return made
 
 
-def object_of_module(op: ModuleOp, target: Target, opt_level: int, text_of: Callable[[], str]) -> bytes:
-    """The object of a module of entry points and tir functions; `text_of` lowers the module to LLVM text if it must."""
+def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callable[[], Iterable[str]]) -> bytes:
+    """The object of a module of entry points and tir functions; `texts` lowers it to LLVM modules if it must."""
     if not _plain(PassContext.current()):
-        return object_of_text(text_of(), target, opt_level)
+        return object_of_texts(texts(), target, opt_level)
     with stage("look-up"):
-        key = cache_key("module", _functions(op), target.text, *_target_parts(target, opt_level), _sources())
-        link = _cache.get(key)
-        found = None if link is None else _cache.get(link.decode())
+        machine = f"{target.text} {target.caches} {target.cores}"
+        key = cache_key("module", _functions(op), machine, *_target_parts(target, opt_level), _sources())
+        found = _linked(_cache.get(key))
     if found is not None:
         return found
-    text = text_of()
-    of_text = cache_key(text, *_target_parts(target, opt_level))
-    code = _object(of_text, text, target, opt_level)
-    _cache.put(key, of_text.encode())
+    keys, code = _objects(texts(), target, opt_level)
+    _cache.put(key, "\n".join(keys).encode())
     return code
+
+
+def _linked(keys: bytes | None) -> bytes | None:
+    """The objects of these keys as one, None where any is missing."""
+    found = [_cache.get(key) for key in keys.decode().split("\n")] if keys else [None]
+    objects = [code for code in found if code is not None]
+    return join_objects(objects) if len(objects) == len(found) else None
 
 
 def _plain(context: PassContext) -> bool:
     """Whether passes run as they do by themselves."""
     settings = (context.config, context.disabled_pass, context.required_pass, context.instruments)
-    return context.opt_level == PassContext.opt_level and not any(settings)
+    return context.opt_level == PassContext.opt_level and not any(settings) and not are_any()
 
 
 def _functions(op: ModuleOp) -> str:

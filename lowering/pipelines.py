@@ -14,9 +14,13 @@ from ..diagnostics import unknown_name
 OPTIMIZE = (
     "normalize",
     "simplify-inference",
+    "quantized-to-integer",
     "pack-weights",
     "sink-reshape",
     "remove-redundant-reshape",
+    "fold-constant",
+    "channels-last",
+    "pack-convolutions",
     "fold-constant",
     "fuse-transpose-matmul",
     "legalize-ops",
@@ -28,8 +32,12 @@ OPTIMIZE = (
 )
 """relax -> relax: what is constant is packed or computed, operators become tir functions, which are fused.
 
-Weights are packed before constants are folded: as they were given, they need not be transposed first. What would be
-transposed when the program runs is multiplied as it stands. Reshapes are no functions in the end, but views.
+Products of dequantized bytes are found first: constant weights are not dequantized then.
+
+Weights are packed before constants are folded: as they were given, they need not be transposed first. Kernels of
+convolutions are, when they have been multiplied by the factors of norms; constants that are broadcast to what has its
+channels last then are folded once more. What would be transposed when the program runs is multiplied as it stands.
+Reshapes are no functions in the end, but views.
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""

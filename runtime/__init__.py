@@ -9,6 +9,7 @@ from .metadata import FunctionInfo, ObjectInfo, Parameter, PrimInfo, ShapeInfo, 
 from .module import Module
 from .ndarray import NDArray, ShapeTuple, array, empty, from_dlpack
 from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from .result_pool import held_memory, release_memory, set_held_memory
 from .thread_pool import num_threads, set_num_threads
 from .timing import BenchmarkResult
 from .vm import VirtualMachine
@@ -41,11 +42,14 @@ __all__ = [
     "from_dlpack",
     "kv_cache",
     "get_global_func",
+    "held_memory",
     "list_global_func_names",
     "load_module",
     "num_threads",
     "register_func",
+    "release_memory",
     "remove_global_func",
+    "set_held_memory",
     "set_num_threads",
     "to_dtype",
 ]

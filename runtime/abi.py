@@ -19,6 +19,7 @@ Linked by name from the process
     libpython: PyErr_SetString, PyErr_SetObject, PyErr_NoMemory, PyErr_Occurred, PyObject_Vectorcall, PyTuple_New,
     PyTuple_SetItem (steals), PyTuple_GetItem (borrowed), PyLong_FromLongLong, PyLong_AsLongLong, PyFloat_FromDouble,
     PyFloat_AsDouble, PyBool_FromLong, Py_IncRef, Py_DecRef, PyEval_SaveThread, PyEval_RestoreThread, …
+    tirax: tirax_parallel_for (`thread_pool.py`), tirax_take, tirax_give, tirax_new_result (`result_pool.py`)
     libc and libm: aligned_alloc, free, memcpy, memset, expf, …; libgcc: __extendhfsf2, __truncsfhf2, … (not bfloat16's)
 
 What an entry does
@@ -33,7 +34,8 @@ What an entry does
        fail with the exception of slot INTERNAL_ERROR if they do not pass, and decref `t` before returning.
     3. Results: `PyArray_NewFromDescr(TIRAX_NDARRAY_TYPE, descr, nd, dims, null, null, 0, null)` through slot
        NEW_FROM_DESCR, after increfing the descr, which is stolen; null means that an exception is set. Its data may be
-       aligned to its element only. A result never aliases a constant or the arena; an argument that is returned is
+       aligned to its element only. From `result_pool.LARGE` bytes on `tirax_new_result(descr, nd, dims, bytes)` makes
+       it, in memory that is used again; its data is aligned to 64 bytes. A result never aliases a constant or the arena; an argument that is returned is
        increfed. Tuples are returned as tuples.
     4. Packed functions: PyObject_Vectorcall(slot, args, nargs, null); null is passed on after cleaning up, so that the
        exception arrives as it was raised. Arrays handed to them own their memory (3.), since they may be kept.

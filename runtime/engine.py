@@ -10,8 +10,9 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import abi, thread_pool
+from . import abi, result_pool, thread_pool
 from .errors import AbiError, LoadError
+from .objects import split_objects
 
 _lock = threading.Lock()
 _numbers = itertools.count()
@@ -100,11 +101,16 @@ def _object(code: bytes, imports: Mapping[str, int]) -> Any:
     """What is to be linked for an object: its code, the process, the symbols to import."""
     import llvmlite.binding as llvm
 
-    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    library = llvm.JITLibraryBuilder().add_current_process()
+    for part in split_objects(code):
+        library.add_object_img(part)
     for symbol, address in imports.items():
         library.import_symbol(symbol, address)
     if thread_pool.SYMBOL.encode() in code:
         library.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
+    for symbol in result_pool.SYMBOLS:
+        if symbol.encode() in code:
+            library.import_symbol(symbol, result_pool.addresses()[symbol])
     return library
 
 

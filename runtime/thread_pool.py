@@ -24,9 +24,9 @@ import os
 import platform
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from ..hardware import usable_cores
 from .errors import ArgumentError, TiraxError
 
 SYMBOL = "tirax_parallel_for"
@@ -75,27 +75,13 @@ def default_threads() -> int:
         value = os.environ.get(name, "").split(",")[0].strip()
         if value:
             return _checked(int(value) if value.isdecimal() else 0, f"environment variable {name}", value)
-    return min(_MAX_THREADS, _usable_cores())
+    return min(_MAX_THREADS, usable_cores())
 
 
 def _checked(count: int, what: str, found: object = None) -> int:
     if not 1 <= count <= _MAX_THREADS:
         raise ThreadCountError(what, expected=f"an integer from 1 to {_MAX_THREADS}", found=repr(found or count))
     return count
-
-
-def _usable_cores() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, _quota(Path("/sys/fs/cgroup/cpu.max"))))
-
-
-def _quota(file: Path) -> int:
-    """The cores that a container may use: `quota period` in microseconds, `max` for no limit."""
-    try:
-        quota, period = file.read_text().split()
-    except (OSError, ValueError):  # another system, or no container: the affinity alone counts
-        return _MAX_THREADS
-    return _MAX_THREADS if not quota.isdecimal() else -(-int(quota) // int(period))
 
 
 @dataclass(frozen=True)

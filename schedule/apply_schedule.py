@@ -17,6 +17,7 @@ from .trace import Trace
 class ApplySchedule(Pass):
     """Apply every `sched.sequence` of the module to its tensor functions, in order; they are no more afterwards.
 
+    Those that name a function, `sched.sequence @f`, hold rules: they are left to `default-schedule`.
     What is sampled without a decision is drawn from `seed`. Raises `ScheduleError` where a step is refused.
     """
 
@@ -24,7 +25,7 @@ class ApplySchedule(Pass):
     seed: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        sequences = [s for s in op.body.block.ops if isinstance(s, SequenceOp)]
+        sequences = [s for s in op.body.block.ops if isinstance(s, SequenceOp) and s.function is None]
         for sequence in sequences:
             sequence.detach()
         schedule = Schedule.on(op, seed=self.seed)

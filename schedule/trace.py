@@ -152,7 +152,7 @@ class Trace:
         ctx.load_dialect(Sym)
         module = Parser(ctx, text, "<trace>").parse_op()
         op = module.body.block.first_op if isinstance(module, ModuleOp) else module
-        if not isinstance(op, SequenceOp):
+        if not isinstance(op, SequenceOp) or op.function is not None:
             raise TiraxError("not a trace", expected="sched.sequence", found=module.name)
         op.verify()
         if op.parent is not None:

@@ -209,6 +209,8 @@ def _softmax(graph: _Graph, op: Any) -> None:
 
 
 def _conv2d(graph: _Graph, op: Any) -> None:
+    if op.attr("data_layout") != "NCHW":
+        raise ValueError("ONNX has NCHW only: compare with the row of that layout")
     attrs = {name: op.attr(name) for name in ("strides", "groups")}
     found = graph.node(
         "Conv", _args(graph, op), strides=attrs["strides"], pads=op.attr("padding"), dilations=op.attr("dilation"),

@@ -13,6 +13,8 @@ from models import workload as workloads
 import tirax.tvm_api as tvm
 from tirax.tvm_api import relax
 
+from . import convolutions
+
 Array = np.ndarray
 op = relax.op
 
@@ -45,6 +47,9 @@ def small_programs() -> Iterator[Program]:
     for size in (1024, 4096):
         yield _function(f"softmax {size}x{size}", _softmax, lambda x: op.nn.softmax(x, -1), (size, size), moved=2)
     yield _function("layernorm 4096x768", _layer_norm, _relax_layer_norm, (4096, 768), (768,), (768,), moved=2)
+    for conv in convolutions.CONVOLUTIONS:
+        for layout in convolutions.LAYOUTS:
+            yield _convolution(conv, layout)
     yield _function("gelu chain, 16M", _gelu, _relax_gelu, (16 * 2**20,), moved=2)
 
 
@@ -122,6 +127,13 @@ def _mlp(batch: int) -> Program:
     x = rng.standard_normal((batch, 784), dtype=np.float32)
     flop = 2 * batch * (784 * 128 + 1280)
     return Program(f"MLP, batch {batch}", mod, (x,), lambda: array(np, x.astype(np.float64)), array, flop)
+
+
+def _convolution(conv: convolutions.Convolution, layout: str) -> Program:
+    mod, inputs = convolutions.module(conv, layout), (convolutions.image(conv, layout),)
+    wanted = lambda: convolutions.in_numpy(conv, layout, np.float64)  # noqa: E731
+    array = convolutions.in_array_module(conv, layout)
+    return Program(f"{conv.name} {layout}", mod, inputs, wanted, array, conv.flop)
 
 
 def model(name: str, *, small: bool = False) -> Program:

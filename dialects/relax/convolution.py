@@ -65,8 +65,10 @@ class Convolution(Windowed):
         data, dims = dims_of_letters(self, "data", "data_layout", "NC" + self.letters)
         weight, kernel = dims_of_letters(self, "weight", "kernel_layout", "OI" + self.letters)
         rank = len(layout_of(self, out_layout, "NC" + self.letters))
-        same_dtype(self, "data", "weight")
-        dtype = as_dtype(self.attr("out_dtype")) or (data.element if weight.element is not None else None)
+        dtype = as_dtype(self.attr("out_dtype"))
+        if dtype is None:
+            same_dtype(self, "data", "weight")
+            dtype = data.element if weight.element is not None else None
         if self.attr("groups") < 1:
             self.fail_shape("attribute groups must be positive", "1 or more", self.attr("groups"))
         integers(self, "padding", 2 * self.RANK, 0)

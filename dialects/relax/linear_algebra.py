@@ -18,16 +18,17 @@ from .types import TensorType
 class Matmul(Operator):
     """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy.
 
-    The result is of `out_dtype` where that is given, and accumulates in it.
+    The result is of `out_dtype` where that is given, and accumulates in it; the arguments may be of two dtypes then.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
     def infer(self) -> Attribute:
-        a, b = self.tensor("x1"), self.tensor("x2")
-        if a.element is not None and b.element is not None and a.element != b.element:
-            self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
-        dtype = as_dtype(self.attr("out_dtype")) or (a.element if b.element is not None else None)
+        a, b, dtype = self.tensor("x1"), self.tensor("x2"), as_dtype(self.attr("out_dtype"))
+        if dtype is None:
+            if a.element is not None and b.element is not None and a.element != b.element:
+                self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
+            dtype = a.element if b.element is not None else None
         for name, t in (("x1", a), ("x2", b)):
             if t.rank == 0:
                 self.fail_shape(f"argument {name} must have a dimension", "rank 1 or more", 0)

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     f64,
     i1,
     i32,
-    i64,
 )
 from xdsl.dialects.utils import BitEnumAttribute
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -28,7 +27,7 @@ from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES
 from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, is_vector, with_element
-from .core import Lowerer, Rule, Rules, fastmath_of
+from .core import Lowerer, Rule, Rules, fastmath_of, integer_attr
 from .floats import extend, fcmp, is_narrow, select, through_f32, truncate
 from .types import convert_type
 
@@ -51,7 +50,7 @@ def _overflow_flags(op: Operation) -> IntegerAttr[IntegerType] | None:
 def _constant(op: arith.ConstantOp, at: Lowerer) -> Values:
     value, type = op.value, op.result.type
     if is_integer_attr(value) and isinstance(value.type, IndexType):
-        value = IntegerAttr(value.value, i64)
+        value = integer_attr(value.value.data, 64)
     elif isinstance(value, DenseIntOrFPElementsAttr):
         value = _dense(cast("DenseIntOrFPElementsAttr[Any]", value), type)
     return (at.constant(value, type),)

@@ -69,7 +69,8 @@ def dense_i32(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
 
 
 @lru_cache(maxsize=4096)
-def _integer_attr(value: int, width: int) -> IntegerAttr[IntegerType]:
+def integer_attr(value: int, width: int) -> IntegerAttr[IntegerType]:
+    """An integer as an attribute of the type of `width` bits."""
     return IntegerAttr(value, IntegerType(width))
 
 
@@ -112,7 +113,7 @@ class Lowerer:
         if is_vector(type):
             vector = cast("VectorType[IntegerType]", type)
             return self.constant(DenseIntOrFPElementsAttr.from_list(vector, [value]), type)
-        return self.constant(_integer_attr(value, cast(IntegerType, type).width.data), type)
+        return self.constant(integer_attr(value, cast(IntegerType, type).width.data), type)
 
     def floating(self, value: float, type: Attribute) -> SSAValue:
         """A float constant; for a vector type the same value in each lane."""

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.type_guards import element_type, with_element
+from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
 from .core import NO_FASTMATH, Lowerer
 
 _WIDTHS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
@@ -38,9 +38,22 @@ def is_narrow(type: Attribute, kinds: tuple[type, ...] = (BFloat16Type,)) -> boo
 def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """`cond ? lhs : rhs`, with an i1 or one i1 for each lane."""
     op = llvm.SelectOp if cond.type == i1 else llvm_extras.SelectOp
-    return at.value(
-        op.create(operands=(cond, lhs, rhs), result_types=(lhs.type,), properties={"fastmathFlags": NO_FASTMATH})
-    )
+    bits = narrow_bits(at, lhs), narrow_bits(at, rhs)
+    properties: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
+    chosen = at.value(op.create(operands=(cond, *bits), result_types=(bits[0].type,), properties=properties))
+    return from_narrow_bits(at, chosen, lhs.type)
+
+
+def narrow_bits(at: Lowerer, value: SSAValue) -> SSAValue:
+    """A vector of bfloat16 as its bits: what is chosen lane by lane LLVM takes apart, and converts by a library."""
+    if is_vector(value.type) and is_narrow(value.type):
+        return at.cast(llvm.BitcastOp, value, with_element(value.type, i16))
+    return value
+
+
+def from_narrow_bits(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
+    """A vector of `type` of what `narrow_bits` gave."""
+    return value if value.type == type else at.cast(llvm.BitcastOp, value, type)
 
 
 def extend(at: Lowerer, value: SSAValue, element: Attribute) -> SSAValue:

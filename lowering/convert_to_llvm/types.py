@@ -7,7 +7,9 @@ the pointer. A memref of i1 holds one byte for each element.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -37,9 +39,31 @@ from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras.type_guards import is_integer, is_memref, is_vector
 
 PTR = LLVMPointerType()
+_A = TypeVar("_A", bound=Attribute)
+_R = TypeVar("_R")
+_MOST = 4096
 
 
-@lru_cache(maxsize=4096)
+def remembering(function: Callable[[_A], _R]) -> Callable[[_A], _R]:
+    """`function` with its results kept, first by what an attribute is, then by what it says.
+
+    Most types of a function are the same few objects, and hashing one takes as long as making an operation.
+    """
+    slow = lru_cache(maxsize=_MOST)(function)
+    known: dict[int, tuple[_A, _R]] = {}  # with the attributes, so that no other gets the identity of one
+
+    def look_up(attribute: _A) -> _R:
+        found = known.get(id(attribute))
+        if found is None:
+            if len(known) >= _MOST:
+                known.clear()
+            found = known[id(attribute)] = attribute, slow(attribute)
+        return found[1]
+
+    return look_up
+
+
+@remembering
 def convert_type(type: Attribute) -> Attribute:
     """The LLVM type of a value of `type`; raises `UnsupportedError` where there is none."""
     if isinstance(type, IndexType):
@@ -78,7 +102,7 @@ def result_type(outputs: tuple[Attribute, ...]) -> Attribute:
     return converted[0] if len(converted) == 1 else LLVMStructType.from_type_list(converted)
 
 
-@lru_cache(maxsize=4096)
+@remembering
 def storage_type(type: Attribute) -> Attribute:
     """The type of `type` in memory: i1 is kept as a byte."""
     if is_vector(type):
@@ -87,6 +111,7 @@ def storage_type(type: Attribute) -> Attribute:
     return i8 if is_integer(converted) and converted.width.data == 1 else converted
 
 
+@remembering
 def byte_size(type: Attribute) -> int:
     """The number of bytes of a scalar or vector in memory."""
     if is_vector(type):
@@ -102,7 +127,7 @@ def byte_size(type: Attribute) -> int:
     raise UnsupportedError(f"type {type} has no known size in memory")
 
 
-@lru_cache(maxsize=4096)
+@remembering
 def layout(type: MemRefType[Attribute]) -> tuple[tuple[int, ...], int]:
     """(strides, offset) in elements; raises `UnsupportedError` where a stride is not static."""
     if isinstance(type.layout, StridedLayoutAttr):

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects import llvm, vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, DenseIntOrFPElementsAttr, VectorType, f32, i1, i32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, VectorType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
-from .core import Lowerer, Rules, fastmath_of
-from .floats import extend, is_narrow, through_f32, truncate
+from .core import Lowerer, Rules, dense_i32, fastmath_of
+from .floats import extend, from_narrow_bits, is_narrow, narrow_bits, through_f32, truncate
 from .memref import address, from_storage, load, store, to_storage
 from .types import byte_size, convert_type, is_float, storage_type
 
@@ -40,13 +40,14 @@ def _element_alignment(at: Lowerer, type: Attribute) -> SSAValue:
 def _maskedload(op: vector.MaskedLoadOp, at: Lowerer) -> Values:
     type = convert_type(op.result.type)
     pointer = address(at, op.base, op.indices)
-    args = (pointer, _element_alignment(at, type), op.mask, to_storage(at, op.pass_thru))
-    loaded = at.intrinsic("llvm.masked.load", args, storage_type(type))[0]
-    return (from_storage(at, loaded, type),)
+    other = narrow_bits(at, to_storage(at, op.pass_thru))
+    args = (pointer, _element_alignment(at, type), op.mask, other)
+    loaded = at.intrinsic("llvm.masked.load", args, other.type)[0]
+    return (from_storage(at, from_narrow_bits(at, loaded, storage_type(type)), type),)
 
 
 def _maskedstore(op: vector.MaskedStoreOp, at: Lowerer) -> Values:
-    value = to_storage(at, op.value_to_store)
+    value = narrow_bits(at, to_storage(at, op.value_to_store))
     pointer = address(at, op.base, op.indices)
     at.intrinsic("llvm.masked.store", (value, pointer, _element_alignment(at, value.type), op.mask), None)
     return ()
@@ -65,8 +66,9 @@ def splat(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
 
 def shuffle(at: Lowerer, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> SSAValue:
     """The lanes of `lhs` followed by `rhs` that `mask` names."""
-    type = VectorType(element_type(lhs.type), [len(mask)])
-    properties: dict[str, Attribute] = {"mask": DenseArrayBase.from_list(i32, mask)}
+    same = len(mask) == _lanes(lhs.type)
+    type = lhs.type if same else VectorType(element_type(lhs.type), [len(mask)])
+    properties: dict[str, Attribute] = {"mask": dense_i32(tuple(mask))}
     return at.value(llvm.ShuffleVectorOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
 
 

@@ -1,4 +1,4 @@
-"""The arena at run time: on the stack where it is small, else one aligned allocation for each call."""
+"""The arena at run time: on the stack where it is small, else memory of the pool, taken for each call."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import host
 from ...dialects.dtypes import byte_size
 from ...dialects.sym.expr import SymExpr
+from ...runtime import result_pool
 from ..memory.plan import ALIGNMENT
 from .builder import I8, PTR
 from .function import HostFunction
@@ -47,7 +48,7 @@ def _by_size(f: HostFunction, size: SSAValue, limit: int) -> SSAValue:
 def _allocate(f: HostFunction, size: SSAValue) -> SSAValue:
     code = f.code
     f.heap = f.variable()
-    memory = code.call("aligned_alloc", [code.integer(ALIGNMENT), size])
+    memory = code.call(result_pool.TAKE, [size])
     following, failing = code.new_block(), code.new_block()
     code.branch(code.compare("eq", memory, code.null), failing, following)
     code.at(failing)

@@ -5,7 +5,7 @@ Constants and allocas are put at the head of the function, so that they may be u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from xdsl.dialects import llvm
@@ -225,6 +225,18 @@ class Code:
         following = self.new_block()
         self.branch(condition, following, target, (), values)
         self.at(following)
+
+    def either(
+        self, condition: SSAValue, then: Callable[[], SSAValue], other: Callable[[], SSAValue], type: Attribute = PTR
+    ) -> SSAValue:
+        """What `then` builds where `condition` is true, else what `other` does; go on in a new block."""
+        blocks, ready = (self.new_block(), self.new_block()), self.new_block(type)
+        self.branch(condition, *blocks)
+        for block, build in zip(blocks, (then, other), strict=True):
+            self.at(block)
+            self.jump(ready, build())
+        self.at(ready)
+        return ready.args[0]
 
     def when(self, condition: SSAValue, target: Block, *values: SSAValue) -> None:
         """Go to `target` where `condition` is true, else on in a new block."""

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.relax.data import TensorDataAttr
+from ...dialects.sched import SequenceOp
 from ...ir.transform import Pass
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
@@ -54,6 +55,7 @@ class ConvertHostToLLVM(Pass):
         for function in functions.values():
             block.erase_op(function)
         _rename_kernels(kernels)
+        _rename_schedules(op)
         present = {f.sym_name.data for f in block.ops if isinstance(f, llvm.FuncOp)}
         present |= {e.sym_name.data for e in entries}
         block.add_ops([*_globals(module), *entries, *module.declarations.ops(present)])
@@ -68,6 +70,13 @@ def _rename_kernels(kernels: dict[str, tir.FuncOp]) -> None:
         for call in function.walk():
             if isinstance(call, tir.CallExternOp | tir.CallPureExternOp | tir.CallOp) and call.func.data in kernels:
                 call.properties["func"] = StringAttr(kernel_symbol(call.func.data))
+
+
+def _rename_schedules(op: ModuleOp) -> None:
+    """What is decided for the schedule of a function follows it."""
+    for sequence in op.ops:
+        if isinstance(sequence, SequenceOp) and sequence.function_name is not None:
+            sequence.properties["function"] = SymbolRefAttr(kernel_symbol(sequence.function_name))
 
 
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr
-from ...runtime import abi
+from ...runtime import abi, result_pool
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
 from ..tir_to_scf.signature import KernelSignature
@@ -103,7 +103,7 @@ class HostFunction:
         if self.owned:
             self._drop_owned()
         if self.heap is not None:
-            code.call("free", [code.load(self.heap)], None)
+            code.call(result_pool.GIVE, [code.load(self.heap)], None)
         if self.before_return is not None:
             self.before_return()
         code.add(llvm.ReturnOp.create(operands=(self.cleanup.args[0],)))

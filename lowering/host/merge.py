@@ -10,18 +10,20 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import host, relax, tir
+from ...dialects.sched import SequenceOp
 from ...ir.equality import fingerprint
 from ...ir.transform import Pass
 
 
 def _duplicates(op: ModuleOp) -> dict[str, str]:
-    """The names of the functions that go -> those of the first ones of the same structure."""
+    """The names of the functions that go -> those of the first ones of the same structure, and the same schedule."""
+    said = {s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)}
     first: dict[Hashable, str] = {}
     found: dict[str, str] = {}
     for function in op.ops:
         if isinstance(function, tir.FuncOp) and function.private:
             name = function.sym_name.data
-            kept = first.setdefault(fingerprint(function), name)
+            kept = first.setdefault((fingerprint(function), said.get(name)), name)
             if kept != name:
                 found[name] = kept
     return found
@@ -61,6 +63,7 @@ class MergeKernels(Pass):
             key = _NAMES.get(type(inner))
             if key is not None:
                 inner.properties[key] = _renamed(inner.properties[key], names)
-        for function in list(op.ops):
-            if isinstance(function, tir.FuncOp) and function.sym_name.data in names:
-                op.body.block.erase_op(function)
+        for gone in list(op.ops):
+            name = gone.function_name if isinstance(gone, SequenceOp) else None
+            if (gone.sym_name.data if isinstance(gone, tir.FuncOp) else name) in names:
+                op.body.block.erase_op(gone)

@@ -16,8 +16,9 @@ from xdsl.ir import Attribute, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.dtypes import byte_size, dtype_name
+from ...dialects.relax.memory import tensor_bytes
 from ...dialects.sym.expr import SymExpr, Var, product
-from ...runtime import abi
+from ...runtime import abi, result_pool
 from ...runtime.abi import ArrayLayout, Slot, dtype_slot
 from .arena import check_extents
 from .builder import I32, I64, PTR, f64
@@ -141,16 +142,28 @@ def as_result(f: HostFunction, value: Value) -> SSAValue:
 
 
 def new_array(f: HostFunction, dims: tuple[SymExpr, ...], element: Attribute) -> Tensor:
-    """A new NDArray, owned by the function."""
+    """A new NDArray, owned by the function; over memory of the pool where it is large (`result_pool`)."""
     code = f.code
     check_extents(f, [(dims, element)])
     descr = code.slot(dtype_slot(dtype_name(element)))
     extents = f.array([f.scope.emit(d) for d in dims])
     code.call("Py_IncRef", [descr], None)
-    null, zero = code.null, code.integer(0, I32)
-    args = [code.slot(Slot.TIRAX_NDARRAY_TYPE), descr, code.integer(len(dims), I32), extents, null, null, zero, null]
-    array = f.own(code.call_pointer(code.slot(Slot.NEW_FROM_DESCR), args))
-    return Tensor(code.field(array, ArrayLayout.DATA), dims, element, array)
+    rank, bytes_ = code.integer(len(dims), I32), tensor_bytes(relax.TensorType.of(dims, element))
+    size = f.scope.emit_wrapping(bytes_)
+
+    def small() -> SSAValue:
+        null, zero = code.null, code.integer(0, I32)
+        args = [code.slot(Slot.TIRAX_NDARRAY_TYPE), descr, rank, extents, null, null, zero, null]
+        return code.call_pointer(code.slot(Slot.NEW_FROM_DESCR), args)
+
+    def large() -> SSAValue:
+        return code.call(result_pool.NEW_RESULT, [descr, rank, extents, size])
+
+    if bytes_.constant is not None:
+        array = small() if bytes_.constant < result_pool.LARGE else large()
+    else:
+        array = code.either(code.compare("slt", size, code.integer(result_pool.LARGE)), small, large)
+    return Tensor(code.field(f.own(array), ArrayLayout.DATA), dims, element, array)
 
 
 def constant(f: HostFunction, op: relax.ConstantOp) -> Tensor:

@@ -65,9 +65,9 @@ def like(type: Attribute, element: Attribute) -> Attribute:
 
 @dataclass
 class Scope:
-    """What is known in one region: pure operations by what they are, loads by where they read."""
+    """What is known in one region: the keys of pure operations made in it, loads by where they read."""
 
-    pure: dict[Key, SSAValue] = field(default_factory=lambda: dict[Key, SSAValue]())
+    pure: list[Key] = field(default_factory=lambda: list[Key]())
     loads: dict[tuple[SSAValue, Key], SSAValue] = field(default_factory=lambda: dict[tuple[SSAValue, Key], SSAValue]())
 
 
@@ -78,6 +78,9 @@ class Emitter:
         self.entry = entry
         self.block = entry
         self.scopes = [Scope()]
+        self._pure: dict[Key, tuple[SSAValue, Sequence[SSAValue]]] = {}
+        self._attributes: dict[Attribute, Attribute] = {}
+        self._numbers: dict[int, tuple[Attribute, int]] = {}
         self._constants: dict[Key, SSAValue] = {}
         self._last_constant: Operation | None = None
         self.known: dict[SSAValue, int] = {}
@@ -92,7 +95,8 @@ class Emitter:
         try:
             yield
         finally:
-            self.scopes.pop()
+            for key in self.scopes.pop().pure:
+                del self._pure[key]
             self.block = outer
 
     def append(self, op: Operation) -> Operation:
@@ -108,15 +112,26 @@ class Emitter:
         properties: dict[str, Attribute] | None = None,
     ) -> SSAValue:
         """The result of a pure operation, an earlier one where it is the same."""
-        key = (cls, tuple(operands), result, tuple((properties or {}).values()))
-        for scope in reversed(self.scopes):
-            found = scope.pure.get(key)
-            if found is not None:
-                return found
+        numbers = [*map(id, operands), self._number(result)]
+        if properties:
+            numbers += map(self._number, properties.values())
+        key = (cls, *numbers)
+        found = self._pure.get(key)
+        if found is not None:
+            return found[0]
         op = cls.create(operands=operands, result_types=(result,), properties=properties or {})
         self.block.add_op(op)
-        self.scopes[-1].pure[key] = op.results[0]
+        self._pure[key] = op.results[0], operands  # which live as long as their numbers are in the key
+        self.scopes[-1].pure.append(key)
         return op.results[0]
+
+    def _number(self, attribute: Attribute) -> int:
+        """The same for equal attributes: hashing these takes longer than making an operation."""
+        found = self._numbers.get(id(attribute))
+        if found is None:
+            number = id(self._attributes.setdefault(attribute, attribute))
+            found = self._numbers[id(attribute)] = attribute, number
+        return found[1]
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
         """A constant; for a vector type the same value in each lane."""

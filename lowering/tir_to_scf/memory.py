@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from .emitter import Emitter, element_of, vector_type
-from .plan import STRIDES
+from .plan import BACKWARDS, STRIDES
 from .values import Lanes, Values
 
 
@@ -36,6 +36,8 @@ class Memory:
         if lanes is None or slope == 0:
             return self.emit.load(memref.LoadOp, (buffer, self.values.index(index)), element_of(buffer))
         self.vector_accesses += 1
+        if slope == BACKWARDS:
+            return self._load_backwards(buffer, self.values.index(index), lanes)
         if slope in STRIDES:
             return self._load_strided(buffer, self.values.index(index), slope, lanes)
         if slope != 1:
@@ -46,6 +48,13 @@ class Memory:
             return self.emit.load(vector.LoadOp, (buffer, at), wanted)
         zero = self.emit.constant(0, wanted)
         return self.emit.load(vector.MaskedLoadOp, (buffer, at, lanes.mask, zero), wanted)
+
+    def _load_backwards(self, buffer: SSAValue, last: SSAValue, lanes: Lanes) -> SSAValue:
+        """The elements that end with the one at `last`, in the opposite order."""
+        emit, count = self.emit, lanes.count
+        first = emit.sub(last, emit.index(count - 1))
+        part = self._load_lanes(buffer, first, {count - 1 - i: i for i in range(count)}, lanes)
+        return emit.shuffle(part, part, range(count - 1, -1, -1))
 
     def _load_strided(self, buffer: SSAValue, at: SSAValue, step: int, lanes: Lanes) -> SSAValue:
         """Every `step`-th element, picked out of vectors that reach from the first to the last one and no further."""

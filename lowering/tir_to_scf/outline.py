@@ -13,7 +13,7 @@ target's `-num-cores`, 0 where it does not say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
@@ -35,6 +35,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects.dtypes import bit_width, is_float
 from ...dialects.xdsl_extras import func_extras
 from ...ir.transform import Pass
+from ...ir.walk import operations
 from ...target import Target
 from .emitter import INDEX
 from .signature import POINTER
@@ -61,7 +62,7 @@ class OutlineParallel(Pass):
         limit = Target(self.target).core_limit
         found = False
         for function in [f for f in module.ops if isinstance(f, func.FuncOp)]:
-            loops = [inner for inner in function.walk() if isinstance(inner, scf.ParallelOp)]
+            loops = [inner for inner in operations(function) if type(inner) is scf.ParallelOp]
             outer = [loop for loop in loops if not _inside_parallel(loop)]
             for number, loop in enumerate(outer):
                 _outline(module, function, loop, f"{function.sym_name.data}_parallel_{number}", limit)
@@ -83,67 +84,74 @@ Copied = arith.ConstantOp | vector.BroadcastOp
 """What the body of a loop does again instead of being given it."""
 
 
-def _captured(loop: scf.ParallelOp) -> tuple[list[Copied], list[SSAValue]]:
-    """What the body uses from outside: what it copies, in order, and other values."""
-    inside: set[SSAValue] = set()
-    for op in loop.walk():
-        inside.update(op.results)
-        inside.update(a for r in op.regions for b in r.blocks for a in b.args)
-    copied: dict[Copied, None] = {}
-    values: dict[SSAValue, None] = {}
+@dataclass
+class _Captured:
+    """What the body of a loop uses from outside: what it copies, in order, other values, and where it uses them."""
 
-    def capture(value: SSAValue) -> None:
+    copied: dict[Copied, None] = field(default_factory=dict[Copied, None])
+    values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    places: list[tuple[Operation, int]] = field(default_factory=list[tuple[Operation, int]])
+
+    def add(self, value: SSAValue) -> None:
+        """Note a value from outside."""
         if isinstance(value.owner, vector.BroadcastOp):
-            capture(value.owner.source)
+            self.add(value.owner.source)
         if isinstance(value.owner, Copied):
-            copied[value.owner] = None
+            self.copied[value.owner] = None
         else:
-            values[value] = None
+            self.values[value] = None
 
-    for op in loop.body.walk():
-        for operand in op.operands:
+
+def _captured(loop: scf.ParallelOp) -> _Captured:
+    ops = operations(loop)[1:]
+    inside: set[SSAValue] = set(loop.body.block.args)
+    for op in ops:
+        inside.update(op.results)
+        for region in op.regions:
+            for block in region.blocks:
+                inside.update(block.args)
+    found = _Captured()
+    for op in ops:
+        for i, operand in enumerate(op.operands):
             if operand not in inside:
-                capture(operand)
-    return list(copied), list(values)
+                found.add(operand)
+                found.places.append((op, i))
+    return found
 
 
 def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str, limit: int) -> None:
     if len(loop.lowerBound) != 1 or loop.results:
         raise UnsupportedError("scf.parallel with several dimensions or results", expected="one loop")
-    copied, values = _captured(loop)
-    body = _body_function(kernel, loop, f"{name}_body", copied, values)
-    thunk = _thunk(name, f"{name}_body", values)
-    module.insert_ops_before([body, thunk], kernel)
+    captured = _captured(loop)
+    values = list(captured.values)
     parent = cast(Block, loop.parent)
-    grain = _grain(loop)
-    for op in _call(name, loop, values, grain, limit):
+    for op in _call(name, loop, values, _grain(loop), limit):
         parent.insert_op_before(op, loop)
-    loop.detach()
-    loop.erase()
+    body = _body_function(kernel, loop, f"{name}_body", captured)
+    module.insert_ops_before([body, _thunk(name, f"{name}_body", values)], kernel)
+    parent.erase_op(loop)
 
 
-def _body_function(
-    kernel: func.FuncOp, loop: scf.ParallelOp, name: str, copied: list[Copied], values: list[SSAValue]
-) -> func.FuncOp:
-    """The loop from `begin` to `end`, with the captured values as parameters."""
-    types = [*(v.type for v in values), INDEX, INDEX]
+def _body_function(kernel: func.FuncOp, loop: scf.ParallelOp, name: str, captured: _Captured) -> func.FuncOp:
+    """The loop from `begin` to `end`, whose body is moved here, with the captured values as parameters."""
+    types = [*(v.type for v in captured.values), INDEX, INDEX]
     entry = Block(arg_types=types)
-    mapping: dict[SSAValue, SSAValue] = dict(zip(values, entry.args, strict=False))
-    for value, arg in zip(values, entry.args, strict=False):
+    mapping: dict[SSAValue, SSAValue] = dict(zip(captured.values, entry.args, strict=False))
+    for value, arg in mapping.items():
         arg.name_hint = value.name_hint
-    for op in copied:
+    for op in captured.copied:
         copy = op.clone(mapping)
         entry.add_op(copy)
         mapping[op.results[0]] = copy.results[0]
-    old = loop.body.block
-    body = Block(arg_types=old.arg_types)
-    body.args[0].name_hint = old.args[0].name_hint
-    mapping[old.args[0]] = body.args[0]
-    for op in old.ops:
-        body.add_op(scf.YieldOp() if isinstance(op, scf.ReduceOp) else op.clone(mapping))
-    step = loop.step[0]
-    entry.add_ops([one := arith.ConstantOp.from_int_and_width(1, INDEX)] if step not in mapping else [])
-    step = mapping.get(step) or one.result  # pyright: ignore[reportPossiblyUnboundVariable]
+    step = mapping.get(loop.step[0])
+    if step is None:
+        entry.add_op(one := arith.ConstantOp.from_int_and_width(1, INDEX))
+        step = one.result
+    for op, i in captured.places:
+        op.operands[i] = mapping[op.operands[i]]
+    body = loop.body.detach_block(loop.body.block)
+    body.erase_op(cast(Operation, body.last_op))
+    body.add_op(scf.YieldOp())
     entry.add_op(scf.ForOp(entry.args[-2], entry.args[-1], step, [], Region(body)))
     entry.add_op(func.ReturnOp())
     function = func.FuncOp(name, FunctionType.from_lists(types, []), Region(entry), StringAttr("private"))

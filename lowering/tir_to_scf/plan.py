@@ -32,6 +32,8 @@ _ONCE = _PURE | {tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.
 
 STRIDES = (2, 3, 4)
 """Steps between lanes at which a vector is picked out of so many loaded ones."""
+BACKWARDS = -1
+"""The step at which a vector is loaded and turned around."""
 
 
 @dataclass
@@ -127,7 +129,7 @@ def _access(op: Operation, buffer: SSAValue, index: SSAValue, plan: VectorPlan, 
     if isinstance(op, tir.LoadOp):
         plan.varying.add(op.result)
     plan.widest = max(plan.widest, memory_bits(cast(BufferType, buffer.type).dtype))
-    if slope == 1 or slope in STRIDES:
+    if slope in (1, BACKWARDS, *STRIDES):
         return True
     plan.gathers = True
     return not plan.masked

@@ -26,11 +26,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.xdsl_extras.type_guards import is_integer_attr, is_vector
 from ...ir.transform import Pass
+from ...ir.walk import operations
 
 Slot = tuple[SSAValue, int]
 """A buffer, and the place of the slot's first element."""
 _LOADS = (vector.LoadOp, memref.LoadOp)
 _STORES = (vector.StoreOp, memref.StoreOp)
+_ACCESSES = _LOADS + _STORES
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class PromoteTiles(Pass):
 
 def _promote(function: func.FuncOp) -> None:
     body = function.body.block
-    allocas = {op.memref for op in function.walk() if isinstance(op, memref.AllocaOp)}
+    allocas = {op.memref for op in operations(function) if type(op) is memref.AllocaOp}
     slots = _slots(allocas)
     while slots:
         failed = _Check(slots).function(body).failed
@@ -75,18 +77,19 @@ def _slots(allocas: Iterable[SSAValue]) -> dict[Operation, Slot]:
 
 def _place(op: Operation, buffer: SSAValue) -> int | None:
     """Where in a buffer of one dimension an access begins, if that is constant."""
-    if isinstance(op, _STORES) and (op.operands[0] is buffer or op.operands[1] is not buffer):
+    kind = type(op)
+    if kind in _STORES and (op.operands[0] is buffer or op.operands[1] is not buffer):
         return None
-    if not isinstance(op, _LOADS + _STORES) or len(cast("MemRefType[Attribute]", buffer.type).get_shape()) != 1:
+    if kind not in _ACCESSES or len(cast("MemRefType[Attribute]", buffer.type).get_shape()) != 1:
         return None
-    index = op.indices[0].owner
-    if not isinstance(index, arith.ConstantOp) or not is_integer_attr(index.value):
+    index = op.operands[-1].owner
+    if type(index) is not arith.ConstantOp or not is_integer_attr(index.value):
         return None
     return index.value.value.data
 
 
 def _value_type(op: Operation) -> Attribute:
-    return op.results[0].type if isinstance(op, _LOADS) else op.operands[0].type
+    return op.results[0].type if type(op) in _LOADS else op.operands[0].type
 
 
 def _apart(places: dict[Operation, int]) -> bool:
@@ -141,8 +144,7 @@ class _Check:
     def _of(self, op: Operation) -> _Flow | None:
         slot = self._slots.get(op)
         if slot is not None:
-            read = isinstance(op, _LOADS)
-            return _Flow(exposed={slot: None}) if read else _Flow(written={slot: None}, certain={slot})
+            return _Flow(exposed={slot: None}) if type(op) in _LOADS else _Flow(written={slot: None}, certain={slot})
         if not op.regions:
             return None
         if isinstance(op, scf.ForOp):
@@ -181,6 +183,8 @@ class _Rewrite:
             slot = self._slots.get(op)
             if slot is not None:
                 self._access(op, slot, values)
+            elif not op.regions:
+                continue
             elif isinstance(op, scf.ForOp):
                 self._for(op, values)
             elif isinstance(op, scf.IfOp):
@@ -188,7 +192,7 @@ class _Rewrite:
         return values
 
     def _access(self, op: Operation, slot: Slot, values: Values) -> None:
-        if isinstance(op, _LOADS):
+        if type(op) in _LOADS:
             op.results[0].replace_all_uses_with(values[slot])
         else:
             values[slot] = op.operands[0]

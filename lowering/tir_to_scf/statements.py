@@ -44,6 +44,7 @@ from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...dialects.tir import ForKind
 from ...ir.verify import location_of
+from ...ir.walk import operations
 from ..convert_to_llvm.core import make_call
 from .addresses import pointer_to
 from .casts import convert
@@ -90,8 +91,8 @@ class Statements:
     def number_failures(self, func: tir.FuncOp, signatures: dict[str, KernelSignature]) -> None:
         """Give each operation that may fail the number of its first message in the kernel's signature, from 1."""
         number = 1
-        for op in func.walk():
-            if isinstance(op, tir.AssertOp | tir.CallPackedOp):
+        for op in operations(func):
+            if type(op) in (tir.AssertOp, tir.CallPackedOp):
                 self._failures[op] = number
                 number += 1
             elif isinstance(op, tir.CallOp) and op.func.data in signatures and signatures[op.func.data].assertions:

@@ -41,6 +41,29 @@ class Lanes:
     mask: SSAValue | None = None
 
 
+class _Scoped:
+    """What values are; what is said in a scope holds to its end."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, SSAValue] = {}
+        self._before: list[list[tuple[SSAValue, SSAValue | None]]] = [[]]
+        self.get = self._known.get
+
+    def set(self, value: SSAValue, lowered: SSAValue) -> None:
+        self._before[-1].append((value, self._known.get(value)))
+        self._known[value] = lowered
+
+    def begin(self) -> None:
+        self._before.append([])
+
+    def end(self) -> None:
+        for value, before in reversed(self._before.pop()):
+            if before is None:
+                del self._known[value]
+            else:
+                self._known[value] = before
+
+
 class Values:
     """See the module."""
 
@@ -48,46 +71,44 @@ class Values:
         self.emit = emit
         self.symbols = symbols
         self.lanes: Lanes | None = None
-        self._env: list[dict[SSAValue, SSAValue]] = [{}]
-        self._indices: list[dict[SSAValue, SSAValue]] = [{}]
+        self._env = _Scoped()
+        self._indices = _Scoped()
         self._nonnegative: set[SSAValue] = set()
 
     @contextmanager
     def scope(self) -> Generator[None]:
         """What is lowered inside is forgotten afterwards."""
-        self._env.append({})
-        self._indices.append({})
+        self._env.begin()
+        self._indices.begin()
         try:
             yield
         finally:
-            self._env.pop()
-            self._indices.pop()
+            self._env.end()
+            self._indices.end()
 
     def bind(self, value: SSAValue, lowered: SSAValue) -> None:
-        self._env[-1][value] = lowered
+        self._env.set(value, lowered)
 
     def bind_index(self, value: SSAValue, lowered: SSAValue, nonnegative: bool = False) -> None:
         """`value`, an integer, is `lowered`, an index."""
-        self._indices[-1][value] = lowered
+        self._indices.set(value, lowered)
         if nonnegative:
             self._nonnegative.add(value)
 
     def value(self, v: SSAValue) -> SSAValue:
         """What `v` has become; a vector where it varies with the lanes."""
-        for env in reversed(self._env):
-            found = env.get(v)
-            if found is not None:
-                return found
-        lowered = self._lower(v)
-        self._env[-1][v] = lowered
-        return lowered
+        found = self._env.get(v)
+        if found is None:
+            found = self._lower(v)
+            self._env.set(v, found)
+        return found
 
     def _lower(self, v: SSAValue) -> SSAValue:
         if self.lanes is not None and v is self.lanes.plan.lane:
             return self._lane_numbers(cast(IntegerType, v.type))
         # The index of a value that varies with the lanes is that of the first lane.
         varies = self.lanes is not None and v in self.lanes.plan.varying
-        bound = None if varies else self._bound_index(v)
+        bound = None if varies else self._indices.get(v)
         if bound is not None:
             return self.emit.from_index(bound, scalar_type(v.type))
         if not isinstance(v, OpResult):
@@ -147,31 +168,25 @@ class Values:
 
     # as index
 
-    def _bound_index(self, v: SSAValue) -> SSAValue | None:
-        for env in reversed(self._indices):
-            found = env.get(v)
-            if found is not None:
-                return found
-        return None
-
     def index(self, v: SSAValue) -> SSAValue:
         """An integer of tir as an index."""
-        found = self._bound_index(v)
+        found = self._indices.get(v)
         if found is None:
-            found = self._indices[-1][v] = self._lower_index(v)
+            found = self._lower_index(v)
+            self._indices.set(v, found)
         return found
 
     def _lower_index(self, v: SSAValue) -> SSAValue:
         if self.lanes is not None and v is self.lanes.plan.lane:
             return self.lanes.base
         op = v.owner
-        if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr):
+        if type(op) is tir.ConstOp and isinstance(op.value, IntegerAttr):
             return self.emit.index(int(op.py_value))
-        if isinstance(op, ValueOp):
+        if type(op) is ValueOp:
             return self.symbolic(op.expr.data)
-        if isinstance(op, Operation) and _has_index_rule(op, v.type):
-            return _INDEX_RULES[type(op)](self, op)
-        if isinstance(op, tir.CastOp) and _keeps_value(op):
+        if isinstance(v, OpResult) and _has_index_rule(v.op, v.type):
+            return _INDEX_RULES[type(v.op)](self, v.op)
+        if type(op) is tir.CastOp and _keeps_value(op):
             return self.index(op.value)
         return self.emit.to_index(self._widened(v))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from xdsl.ir import Block, SSAValue
@@ -15,14 +16,16 @@ from .stages import Iter, Stage, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
 _MAX_COPIES = 3
+Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
+"""Whether a stage is inlined, given what reads it: (stage, load) each."""
 
 
-def inline_stages(stages: list[Stage]) -> list[Stage]:
+def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
     """Inline what pays, in order; the stages that are left."""
     kept: list[Stage] = []
     for at, stage in enumerate(stages):
         readers = _readers(stage, stages[at + 1 :])
-        if readers is not None and _pays(stage, readers):
+        if readers is not None and pays(stage, readers):
             _inline(stage, readers)
         else:
             kept.append(stage)
@@ -80,7 +83,7 @@ def _readers(stage: Stage, later: list[Stage]) -> list[tuple[Stage, tir.LoadOp]]
     return [(owner[load], load) for load in loads]
 
 
-def _pays(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
+def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
     if _is_copy(stage):
         return True

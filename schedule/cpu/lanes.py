@@ -35,9 +35,14 @@ _SUMS = (4, 8, 1)
 
 _REDUCTIONS: dict[type[Operation], tuple[str, str, str]] = {
     tir.AddOp: ("fadd", "add", "add"),
+    tir.MulOp: ("fmul", "mul", "mul"),
     tir.MaxOp: ("fmax", "smax", "umax"),
     tir.MinOp: ("fmin", "smin", "umin"),
 }
+
+
+_NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
+"""What changes nothing; for the others any value does that was there before."""
 
 
 @dataclass
@@ -169,14 +174,15 @@ class _Tile:
         self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
 
     def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
-        """Each lane begins with what changes nothing: zero for sums; the init value, which is combined again, else."""
+        """Each lane begins with what changes nothing: zero for sums; for maxima the init value, which is combined again."""
         loops, plan = self.loops, self.plan
         init = plan.stage.init
         assert init is not None
 
         def lane(c: SSAValue) -> None:
-            if isinstance(plan.update.combiner, tir.AddOp):
-                value = loops.op(tir.ConstOp(0, self._dtype()))
+            nothing = _NOTHING.get(type(plan.update.combiner))
+            if nothing is not None:
+                value = loops.op(tir.ConstOp(nothing, self._dtype()))
             else:
                 value = loops.cloner()(init.value)
             loops.insert(tir.StoreOp(value, acc, [*at, c]))
@@ -256,5 +262,5 @@ def across(
 def _horizontal(loops: Loops, lanes: SSAValue, dtype: Attribute, combine: type[Operation]) -> SSAValue:
     """The reduction of one vector."""
     kind = _REDUCTIONS[combine][0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
-    args = [loops.op(tir.ConstOp(0, dtype)), lanes] if kind == "fadd" else [lanes]
+    args = [loops.op(tir.ConstOp(_NOTHING[combine], dtype)), lanes] if kind in ("fadd", "fmul") else [lanes]
     return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))

@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import Var, add, floordiv, floormod
+from ...dialects.dtypes import bit_width
+from ...dialects.sym.expr import Var, add, floordiv, floormod, product
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
 from .rewrite import Cloner, Loops
@@ -28,6 +29,8 @@ class Panels:
     width: int
     number: SSAValue
     place: SSAValue
+    size: int | None
+    """Bytes of all of them, where that is known."""
 
     def put(self, loops: Loops, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
@@ -48,8 +51,11 @@ def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
         return None
     if any(lane.var in [v.value for v in expr_of(index).free_vars()] for index in middle):
         return None
-    strides = cast(BufferType, loads[0].buffer.type).layout_strides()
-    return Panels(lane, width, number, place) if strides[-1].constant == 1 else None
+    buffer = cast(BufferType, loads[0].buffer.type)
+    if buffer.layout_strides()[-1].constant != 1:
+        return None
+    elements = product(buffer.dims).constant
+    return Panels(lane, width, number, place, elements and elements * max(8, bit_width(buffer.dtype)) // 8)
 
 
 def _divisor(value: SSAValue, kind: type[tir.BinaryExpr], lane: Iter) -> int | None:

@@ -43,7 +43,9 @@ from .stages import Iter, Stage, Update, constant_slope, update_of
 from .tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
 from .transpose import WIDEST, transposed
 
-_PANEL_BYTES = 1 << 17
+_LEAST_BYTES = 1 << 16
+_PART_OF_CACHE = 8
+"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too."""
 FEWEST_ROWS = 24
 """So many rows must use a panel that copying it is little."""
 _SHORT_ROW = 32
@@ -56,7 +58,10 @@ _MANY_ROWS = 64
 
 @dataclass
 class PanelPlan:
-    """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile."""
+    """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
+
+    A panel that would be larger than `panel_bytes` is copied in parts.
+    """
 
     update: Update
     finish: Finish
@@ -70,6 +75,7 @@ class PanelPlan:
     lanes: int
     vectors: int
     rows: int
+    panel_bytes: int
 
     @property
     def stage(self) -> Stage:
@@ -140,7 +146,8 @@ def _plan(finish: Finish, update: Update, other: SSAValue, operand: SSAValue, ma
         tile = tile_rows(machine, vectors, rows[-1])
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
     return PanelPlan(
-        update, finish, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile
+        update, finish, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
+        max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE),
     )  # fmt: skip
 
 
@@ -311,7 +318,7 @@ class _Strip:
         each = self.padded * max(8, bit_width(self.plan.operand.type)) // 8
         for it in inner:
             each *= it.extent.constant or 1
-        most, known = max(1, _PANEL_BYTES // each), outermost.extent.constant
+        most, known = max(1, self.plan.panel_bytes // each), outermost.extent.constant
         if known is None:
             return most
         return known if 2 * known <= 3 * most else -(-known // -(-known // most))

@@ -30,12 +30,11 @@ from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine import expr_of
-from ...transforms.tir.walk import erase_with_tree
 from .inline import is_intermediate, loads_of
 from .lanes import across
+from .machine import Machine
 from .rewrite import Loops, Where
 from .stages import Iter, constant_slope, is_expression, nest_of, tree
-from .tiles import Machine
 
 _VECTORS = (4, 2, 1)
 """So many vectors are compared side by side, as many as leave the fewest elements over."""
@@ -82,21 +81,16 @@ class PositionPlan:
     def width(self) -> int:
         return self.lanes * self.vectors
 
+    @property
+    def block(self) -> tir.BlockOp:
+        """Which block it is for."""
+        return self.choice.block
 
-def schedule_positions(func: tir.FuncOp, machine: Machine) -> None:
-    """Write every argmax and argmin of a function anew that has the form above, in its place."""
-    body = func.body.block
-    for root in list(body.ops):
-        choice = _choice_of(root)
-        plan = None if choice is None else _plan(choice, machine)
-        if plan is None:
-            continue
-        block = Block()
-        _emit(Loops(block), plan)
-        for op in list(block.ops):
-            op.detach()
-            body.insert_op_before(op, root)
-        erase_with_tree(root)
+
+def plan_positions(root: Operation, machine: Machine) -> PositionPlan | None:
+    """The plan for a nest that is an argmax or argmin of the form above, else None."""
+    choice = _choice_of(root)
+    return None if choice is None else _plan(choice, machine)
 
 
 def _choice_of(root: Operation) -> Choice | None:
@@ -216,7 +210,7 @@ def _plan(choice: Choice, machine: Machine) -> PositionPlan | None:
     return PositionPlan(choice, lane, lanes, vectors)
 
 
-def _emit(loops: Loops, plan: PositionPlan) -> None:
+def emit_positions(loops: Loops, plan: PositionPlan) -> None:
     """The loops of a plan."""
     choice = plan.choice
     spatial = [it for it in choice.iters if not it.reduce]

@@ -2,11 +2,15 @@
 
     for j: for k: C[j] += A[k] * B[k, j]
         ->
-    for k in K / 8: for j: S[j] = (S[j] + A[8 k] * B[8 k, j]) + … + A[8 k + 7] * B[8 k + 7, j]
+    for k in K / 8: for j in J / 16:
+        prefetch B[8 k, 16 j + 512], …, B[8 k + 7, 16 j + 512]
+        for c in 16: S[16 j + c] = (S[16 j + c] + A[8 k] * B[8 k, 16 j + c]) + … + A[8 k + 7] * B[8 k + 7, 16 j + c]
     for j: C[j] = finish(S[j])
 
 Nothing is used twice but the row of sums, so that the speed is that of reading B: eight rows side by side are eight
-streams through memory, where a tile of `tiles` would jump from page to page. Each element is summed in its own order.
+streams through memory, where a tile of `tiles` would jump from page to page. What processors foresee of one stream they
+do not of eight at a time, so that each asks for its lines itself, into the second-level cache: with the first one the
+row of sums would have to make room. Each element is summed in its own order.
 """
 
 from __future__ import annotations
@@ -15,12 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, Var, add, floordiv, mul
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish
 from .rewrite import Loops, Where
@@ -29,6 +34,11 @@ from .tiles import Machine, plan_tiles
 
 _STREAMS = 8
 _PAGE_BYTES = 1 << 12
+_LINE_BYTES = 64
+_AHEAD_BYTES = 1 << 11
+"""How far in front of what is read lines are asked for: by measurement, anything from 1 to 3 KiB is as good."""
+_READ, _SECOND_LEVEL, _DATA = 0, 2, 1
+"""What llvm.prefetch is told."""
 
 
 @dataclass
@@ -39,6 +49,8 @@ class StreamPlan:
     finish: Finish
     lane: Iter
     inner: Iter
+    far: list[tir.LoadOp]
+    """What is read from memory all the way: rows of which neighbours lie pages apart."""
 
     @property
     def stage(self) -> Stage:
@@ -55,9 +67,8 @@ def plan_streams(finish: Finish, machine: Machine) -> StreamPlan | None:
     if not inner or (width is not None and width <= tiles.width) or (inner[0].extent.constant or _STREAMS) < _STREAMS:
         return None
     loads = [load for load in finish.stage.loads if load is not tiles.update.old]
-    if not any(_is_far(load, inner[0]) for load in loads):
-        return None
-    return StreamPlan(tiles.update, finish, tiles.lane, inner[0])
+    far = [load for load in loads if _is_far(load, inner[0])]
+    return StreamPlan(tiles.update, finish, tiles.lane, inner[0], far) if far else None
 
 
 def emit_streams(loops: Loops, plan: StreamPlan) -> None:
@@ -86,7 +97,7 @@ def _row(loops: Loops, plan: StreamPlan, where: Where) -> None:
         def some(v: SSAValue) -> None:
             first = mul(Var(v, inner.dtype), Const(_STREAMS, inner.dtype))
             places = [loops.value(add(first, step), inner.dtype) for step in range(_STREAMS)]
-            along(lambda j: _add(loops, plan, {**where, **ks, lane: j}, sums, places))
+            _lines(loops, plan, {**where, **ks}, sums, places)
 
         def one(v: SSAValue) -> None:
             place = loops.value(add(done, Var(v, inner.dtype)), inner.dtype)
@@ -98,6 +109,43 @@ def _row(loops: Loops, plan: StreamPlan, where: Where) -> None:
     along(begin)
     loops.nest([it for it in plan.stage.reduce if it is not inner], {}, steps)
     along(lambda j: plan.finish.store(loops, {**where, lane: j}, loops.op(tir.LoadOp(sums, [j]))))
+
+
+def _lines(loops: Loops, plan: StreamPlan, where: Where, sums: SSAValue, places: list[SSAValue]) -> None:
+    """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
+    lane = plan.lane
+    width = 8 * _LINE_BYTES // max(bit_width(cast(BufferType, load.buffer.type).dtype) for load in plan.far)
+    count = floordiv(lane.extent, Const(width, lane.dtype))
+
+    def part(first: SSAValue | None, size: SymExpr | int) -> None:
+        def element(c: SSAValue) -> None:
+            _add(loops, plan, {**where, lane: c if first is None else loops.sum(first, c)}, sums, places)
+
+        loops.loop(size, element, dtype=lane.dtype, kind=ForKind.VECTORIZED)
+
+    def line(v: SSAValue) -> None:
+        first = mul(Var(v, lane.dtype), Const(width, lane.dtype))
+        ahead = minimum(add(first, _AHEAD_BYTES * width // _LINE_BYTES), lane.extent - 1)
+        for place in places:
+            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(ahead, lane.dtype)})
+        part(loops.value(first, lane.dtype), width)
+
+    loops.loop(count, line, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_line")
+    done = mul(count, Const(width, lane.dtype))
+    part(loops.value(done, lane.dtype), lane.extent - done)
+
+
+def _prefetch(loops: Loops, plan: StreamPlan, where: Where) -> None:
+    """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
+    for load in plan.far:
+        if isinstance(load.buffer.owner, tir.AllocBufferOp):
+            continue
+        cloner = loops.cloner(where)
+        element = loops.op(tir.LoadOp(load.buffer, [cloner(i) for i in load.indices]))
+        address = loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(load.buffer)))
+        how = [loops.op(tir.ConstOp(value, i32)) for value in (_READ, _SECOND_LEVEL, _DATA)]
+        call = loops.op(tir.CallLLVMEffectOp("llvm.prefetch", [address, *how], tir.VOID))
+        loops.insert(tir.EvaluateOp(call))
 
 
 def _add(loops: Loops, plan: StreamPlan, where: Where, sums: SSAValue, places: list[SSAValue]) -> None:

@@ -9,13 +9,15 @@ operands are contiguous; rows run along another one, in which one of the vectors
         for k: acc[r, c] = acc[r, c] + A[i * rows + r, k] * B[k, j * width + c]
         C[i * rows + r, j * width + c] = finish(acc[r, c])
 
-What is left of M and N is done by smaller tiles.
+What is left of M and N is done by smaller tiles. Where B stands in panels (`packed`) and is small, the loop over i is
+the outer one: rows of A and C are gone through once; where B is large, the loop over j is outside of all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from xdsl.ir import SSAValue
@@ -26,28 +28,26 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish, Guard, hoist_uniform
+from .machine import Machine
 from .packed import Panels, panels_of
 from .rewrite import Loops, Where
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _WIDEST_GEMV = 8
 _MOST_ROWS = 16
+_CACHED_BYTES = 1 << 19
+"""Panels of so many bytes stay in the second-level cache while rows pass by."""
 _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What the rules know of the target."""
-
-    vector_bits: int
-    registers: int
-    features: frozenset[str] = frozenset()
-
-
 @dataclass
 class TilePlan:
-    """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`."""
+    """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
+
+    `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
+    does not say otherwise.
+    """
 
     update: Update
     finish: Finish
@@ -57,6 +57,7 @@ class TilePlan:
     vectors: int
     rows: int
     panels: Panels | None = None
+    order: str = "columns, rows"
 
     @property
     def stage(self) -> Stage:
@@ -65,6 +66,13 @@ class TilePlan:
     @property
     def width(self) -> int:
         return self.lanes * self.vectors
+
+    @property
+    def problem(self) -> str | None:
+        """What numbers the plan has to have, None where it can have these."""
+        if self.panels is not None and self.panels.width != self.width:
+            return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
+        return None if self.order in _ORDERS else " or ".join(f'order = "{order}"' for order in _ORDERS)
 
 
 def element_bits(stage: Stage) -> int:
@@ -98,7 +106,7 @@ def plan_tiles(finish: Finish, machine: Machine, allowed: frozenset[int | None] 
         if allowed is not None:
             return None
         panels = None
-    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels)
+    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels, _order(panels))
 
 
 def _lane_iter(stage: Stage, finish: Finish, allowed: frozenset[int | None] | None, lanes: int) -> Iter | None:
@@ -142,35 +150,69 @@ def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
 def emit_tiles(loops: Loops, plan: TilePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.stage.spatial if it is not plan.lane and it is not plan.row]
-    loops.nest(outer, {}, lambda where: _columns(loops, plan, where))
+    _ORDERS[plan.order](loops, plan, outer)
 
 
-def _columns(loops: Loops, plan: TilePlan, where: Where) -> None:
+def _columns_rows(loops: Loops, plan: TilePlan, outer: list[Iter]) -> None:
+    loops.nest(outer, {}, lambda where: _columns(loops, plan, lambda strip: strip.rows(where)))
+
+
+def _columns_others_rows(loops: Loops, plan: TilePlan, outer: list[Iter]) -> None:
+    _columns(loops, plan, lambda strip: loops.nest(outer, {}, strip.rows))
+
+
+def _rows_columns(loops: Loops, plan: TilePlan, outer: list[Iter]) -> None:
+    def tiles(where: Where) -> None:
+        def tile(rows: int, first: SSAValue | None) -> None:
+            _columns(loops, plan, lambda strip: strip.tile(where, rows, first))
+
+        _rows(loops, plan, tile)
+
+    loops.nest(outer, {}, tiles)
+
+
+_ORDERS: dict[str, Callable[[Loops, TilePlan, list[Iter]], None]] = {
+    "columns, rows": _columns_rows,
+    "columns, others, rows": _columns_others_rows,
+    "rows, columns": _rows_columns,
+}
+
+
+def _order(panels: Panels | None) -> str:
+    """Each panel is read once where all of them do not fit the cache; else all of them pass by each tile of rows."""
+    if panels is None:
+        return "columns, rows"
+    return "rows, columns" if panels.size is not None and panels.size <= _CACHED_BYTES else "columns, others, rows"
+
+
+def _rows(loops: Loops, plan: TilePlan, tile: Callable[[int, SSAValue | None], object]) -> None:
+    """Tiles of all rows: `tile` is given the rows of each, and its first row."""
+    if plan.row is None:
+        tile(1, None)
+    else:
+        row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
+
+
+def _columns(loops: Loops, plan: TilePlan, body: Callable[[_Strip], object]) -> None:
     """Full tiles, then what is left of the lanes: one narrower tile, or vectors with a mask where that is not known."""
     lane, width = plan.lane, plan.width
     full = floordiv(lane.extent, Const(width, lane.dtype))
-    _strips(loops, plan, where, full, Const(0, lane.dtype), width, masked=False)
+
+    def strips(count: SymExpr, start: SymExpr, width: int, masked: bool = False) -> None:
+        def strip(v: SSAValue) -> None:
+            first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
+            body(_Strip(loops, plan, loops.value(first, lane.dtype), width, masked))
+
+        loops.loop(count, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_tile")
+
+    strips(full, Const(0, lane.dtype), width)
     done = mul(full, Const(width, lane.dtype))
     rest = lane.extent - done
-    if rest.constant is not None:
-        if rest.constant:
-            _strips(loops, plan, where, Const(1, lane.dtype), done, rest.constant, masked=False)
-        return
-    count = floordiv(add(rest, plan.lanes - 1), Const(plan.lanes, lane.dtype))
-    _strips(loops, plan, where, count, done, plan.lanes, masked=True)
-
-
-def _strips(
-    loops: Loops, plan: TilePlan, where: Where, count: SymExpr, start: SymExpr, width: int, *, masked: bool
-) -> None:
-    """`count` strips of columns, `width` wide, from `start`."""
-    lane = plan.lane
-
-    def strip(v: SSAValue) -> None:
-        first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
-        _Strip(loops, plan, where, loops.value(first, lane.dtype), width, masked).rows()
-
-    loops.loop(count, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_tile")
+    if rest.constant is None:
+        count = floordiv(add(rest, plan.lanes - 1), Const(plan.lanes, lane.dtype))
+        strips(count, done, plan.lanes, masked=True)
+    elif rest.constant:
+        strips(Const(1, lane.dtype), done, rest.constant)
 
 
 @dataclass
@@ -179,34 +221,31 @@ class _Strip:
 
     loops: Loops
     plan: TilePlan
-    where: Where
     first: SSAValue
     width: int
     masked: bool
 
-    def rows(self) -> None:
+    def rows(self, where: Where) -> None:
         """Tiles of all rows."""
-        row = self.plan.row
-        if row is None:
-            self.tile(1, None)
-        else:
-            row_tiles(self.loops, row, self.plan.rows, self.plan.vectors, self.tile)
+        _rows(self.loops, self.plan, lambda rows, first: self.tile(where, rows, first))
 
-    def tile(self, rows: int, first_row: SSAValue | None) -> None:
+    def tile(self, outer: Where, rows: int, first_row: SSAValue | None) -> None:
         """Accumulate and finish one tile."""
         loops, plan = self.loops, self.plan
         padded = -(-self.width // plan.lanes) * plan.lanes
         dtype = cast(BufferType, plan.stage.buffer.type).dtype
         acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, padded], dtype, scope="local"), padded=True))
-        self._elements(rows, first_row, lambda where, at: self._start(where, at, acc))
-        self._reduce(plan.stage.reduce, {}, lambda ks: self._step(rows, first_row, acc, ks))
-        self._elements(rows, first_row, lambda where, at: self._end(where, at, acc))
-
-    def _reduce(self, iters: list[Iter], ks: Where, body: Callable[[Where], None]) -> None:
-        self.loops.nest(iters, ks, body)
+        elements = partial(self._elements, outer, rows, first_row)
+        elements(lambda where, at: self._start(where, at, acc))
+        loops.nest(plan.stage.reduce, {}, lambda ks: elements(lambda where, at: self._step({**where, **ks}, at, acc)))
+        elements(lambda where, at: self._end(where, at, acc))
 
     def _elements(
-        self, rows: int, first_row: SSAValue | None, body: Callable[[Where, tuple[SSAValue, SSAValue]], None]
+        self,
+        outer: Where,
+        rows: int,
+        first_row: SSAValue | None,
+        body: Callable[[Where, tuple[SSAValue, SSAValue]], None],
     ) -> None:
         """Unrolled rows of vectors: `body` is given where the element is in the result, and in the accumulators."""
         loops, lane = self.loops, self.plan.lane
@@ -214,7 +253,7 @@ class _Strip:
 
         def columns(r: SSAValue) -> None:
             def element(c: SSAValue) -> None:
-                where = {**self.where, lane: loops.sum(self.first, c)}
+                where = {**outer, lane: loops.sum(self.first, c)}
                 if self.plan.row is not None and first_row is not None:
                     where[self.plan.row] = loops.sum(first_row, r)
                 body(where, (r, c))
@@ -241,29 +280,25 @@ class _Strip:
         else:
             self.loops.branch(guard.cond, lambda: self.loops.insert(tir.StoreOp(cloner(value), acc, at)))
 
-    def _step(self, rows: int, first_row: SSAValue | None, acc: SSAValue, ks: Where) -> None:
+    def _step(self, where: Where, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
         update, loops = self.plan.update, self.loops
+        cloner = loops.cloner(where)
+        old = tir.LoadOp(acc, at)
+        cloner.replace(update.old.result, old.result)
+        if self.plan.panels is not None:
+            self.plan.panels.put(loops, cloner, self.first, at[1])
+        guard = self._guard(where)
+        if guard is not None:
+            hoist_uniform(cloner, update.term, self.plan.lane)
 
-        def element(where: Where, at: tuple[SSAValue, SSAValue]) -> None:
-            cloner = self.loops.cloner({**where, **ks})
-            old = tir.LoadOp(acc, at)
-            cloner.replace(update.old.result, old.result)
-            if self.plan.panels is not None:
-                self.plan.panels.put(loops, cloner, self.first, at[1])
-            guard = self._guard(where)
-            if guard is not None:
-                hoist_uniform(cloner, update.term, self.plan.lane)
+        def build() -> None:
+            loops.insert(old)
+            loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, at))
 
-            def build() -> None:
-                loops.insert(old)
-                loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, at))
-
-            if guard is None:
-                build()
-            else:
-                loops.branch(guard.cond, build)
-
-        self._elements(rows, first_row, element)
+        if guard is None:
+            build()
+        else:
+            loops.branch(guard.cond, build)
 
     def _end(self, where: Where, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
         guard = self._guard(where)

@@ -11,6 +11,7 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
+from tirax.hardware import cpu_quota
 from tirax.runtime import num_threads, set_num_threads, thread_pool
 from tirax.runtime.engine import link_text
 
@@ -149,8 +150,8 @@ def test_a_container_may_use_less_than_the_machine_has(tmp_path):
     file = tmp_path / "cpu.max"
     for text, cores in (("150000 100000\n", 2), ("max 100000\n", 1024), ("nonsense", 1024)):
         file.write_text(text)
-        assert thread_pool._quota(file) == cores
-    assert thread_pool._quota(tmp_path / "absent") == 1024
+        assert cpu_quota(file) == cores
+    assert cpu_quota(tmp_path / "absent") == 1024
 
 
 def test_without_a_futex_the_caller_does_all():

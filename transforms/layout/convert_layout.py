@@ -75,12 +75,17 @@ class ConvertLayout(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         desired = _checked(self.desired_layouts)
         for func in relax_functions(op):
-            blocks = [b for b in binding_blocks(func) if isinstance(b.parent_op(), relax.DataflowOp)]
-            for block in blocks:
-                _Converter(desired, self.layout_cb).block(list(block.ops))
-            if blocks:
-                remove_dead_bindings(func)
-                name_bindings(func)
+            convert_function(func, desired, self.layout_cb)
+
+
+def convert_function(func: relax.FuncOp, desired: Desired, callback: Callback | None = None) -> None:
+    """Bring the operators of one function into desired layouts, in place."""
+    blocks = [b for b in binding_blocks(func) if isinstance(b.parent_op(), relax.DataflowOp)]
+    for block in blocks:
+        _Converter(desired, callback).block(list(block.ops))
+    if blocks:
+        remove_dead_bindings(func)
+        name_bindings(func)
 
 
 def _checked(desired: Desired) -> Desired:
@@ -346,4 +351,4 @@ def _is_initial(layout: Layouts) -> bool:
     return layout is None or layout == DataLayout.initial(len(layout.dims))
 
 
-__all__ = ["ConvertLayout"]
+__all__ = ["ConvertLayout", "convert_function"]

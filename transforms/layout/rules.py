@@ -242,6 +242,13 @@ def tile(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
     return Plan([first.layout], [first.layout], {"repeats": moved})
 
 
+def pad(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+    """Widths go where their dimensions are."""
+    first, widths = given[0], op.attr("pad_width")
+    pairs = [widths[2 * i : 2 * i + 2] for i in (sorted(first.layout.dims).index(a.letter) for a in first.layout.axes)]
+    return Plan([first.layout], [first.layout], {"pad_width": [width for pair in pairs for width in pair]})
+
+
 def strided_slice(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
     """x as it stands; the axes are prim values, which `axes*` of the plan gives anew."""
     first = given[0]
@@ -285,6 +292,9 @@ RULES: dict[str, Rule] = {
     "relax.image.resize2d": resizing,
     **{cls.name: reduction for cls in REDUCTIONS.values()},
     "relax.nn.softmax": along,
+    "relax.quantize": channels,
+    "relax.dequantize": channels,
+    "relax.nn.pad": pad,
     "relax.nn.batch_norm": channels,
     "relax.nn.prelu": channels,
     "relax.nn.group_norm": grouped,

@@ -23,6 +23,7 @@ from ...ir.transform import Pass
 from ...target import Target
 from ...te import reduction
 from ...te.tensor import IterVar, Tensor, compute
+from .pack_dots import packed_product
 from .rules import place, producer
 from .te_calls import call_tensor_functions
 
@@ -44,7 +45,8 @@ class PackWeights(Pass):
     y = call_tir(padded_matmul, (x, p)). Matrices of less than four panels are not padded.
 
     Matrices that are transposed first are packed as they were given. Those of less than `min_bytes` stay in the caches
-    in any order, and stay.
+    in any order, and stay. For products of bfloat16 and of bytes, which there are instructions for, matrices of all
+    sizes are packed in steps of these (`pack_dots`).
     """
 
     name = "pack-weights"
@@ -57,6 +59,9 @@ class PackWeights(Pass):
 
 
 def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:
+    for_dots = packed_product(target, op)
+    if for_dots is not None:
+        return for_dots
     x, weights = op.operands
     matrix, out = _constant_matrix(weights), op.results[0].type
     assert isinstance(out, TensorType) and out.element is not None

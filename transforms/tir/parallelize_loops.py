@@ -34,6 +34,7 @@ _SMALL = 16384
 _FEW = 8
 _STATEMENTS = (
     tir.ForOp, tir.IfOp, tir.StoreOp, tir.LetOp, tir.BlockOp, tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp,
+    tir.EvaluateOp,
 )  # fmt: skip
 _REFUSED = (
     tir.CallExternOp, tir.CallOp, tir.CallPackedOp, tir.CallLLVMEffectOp, tir.AllocateOp, tir.DeclBufferOp,
@@ -104,7 +105,12 @@ def _is_plain(loop: tir.ForOp) -> bool:
     """A serial loop without annotations, in which nothing has effects but stores."""
     if loop.kind is not ForKind.SERIAL or loop.annotations is not None or loop.thread is not None:
         return False
-    return all(not isinstance(op, _REFUSED) and (op.results or _is_known(op)) for op in loop.body.walk())
+    return all(not _is_refused(op) and (op.results or _is_known(op)) for op in loop.body.walk())
+
+
+def _is_refused(op: Operation) -> bool:
+    is_hint = isinstance(op, tir.CallLLVMEffectOp) and op.func.data == "llvm.prefetch"
+    return isinstance(op, _REFUSED) and not is_hint
 
 
 def _is_known(op: Operation) -> bool:

@@ -14,6 +14,7 @@ from ...dialects.relax.structure import function_attrs
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.affine import expr_of
+from ...ir.walk import operations
 
 
 def functions(module: ModuleOp) -> list[tir.FuncOp]:
@@ -79,7 +80,7 @@ def take_side(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
 
 def remove_dead(root: Operation) -> None:
     """Remove expressions below `root` whose values nothing uses (loads too: reading has no effect)."""
-    todo = list(root.walk())[1:]
+    todo = operations(root)[1:]
     while todo:
         op = todo.pop()
         if op.parent is None or not _removable(op):
@@ -91,7 +92,7 @@ def remove_dead(root: Operation) -> None:
 
 def blocks_inside_out(root: Operation) -> Iterator[tir.BlockOp]:
     """The tir blocks below `root`, inner ones first."""
-    found = [op for op in root.walk() if isinstance(op, tir.BlockOp)]
+    found = [op for op in operations(root) if isinstance(op, tir.BlockOp)]
     yield from reversed(found)
 
 

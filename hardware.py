@@ -1,0 +1,72 @@
+"""What this machine has: cores that this process may use, and caches. Neither the compiler nor the runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_MOST_CORES = 1024
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def usable_cores() -> int:
+    """The cores that this process may use: those it is bound to, and no more than the quota of its container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, cpu_quota(_QUOTA)))
+
+
+def cpu_quota(file: Path) -> int:
+    """The cores that a container may use: `quota period` in microseconds, `max` for no limit; 1024 for none."""
+    try:
+        quota, period = file.read_text().split()
+    except (OSError, ValueError):  # another system, or no container
+        return _MOST_CORES
+    return _MOST_CORES if not quota.isdecimal() else -(-int(quota) // int(period))
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Sizes in bytes: of the data caches that a core has, and of the last one, which cores share."""
+
+    l1d: int = 32 << 10
+    l2: int = 512 << 10
+    l3: int = 8 << 20
+
+
+@cache
+def host_caches() -> Caches:
+    """The caches of this machine; what the system does not say is as in `Caches()`."""
+    return caches_of(_CACHES)
+
+
+def caches_of(folder: Path) -> Caches:
+    """What Linux says of the caches of a core; a cache that is missing is the next smaller one, or as in `Caches()`."""
+    found = dict(_levels(folder))
+    if 1 not in found:
+        found = {level: size for level, size in _configured().items() if size > 0} | found
+    l1d = found.get(1, Caches.l1d)
+    l2 = found.get(2, Caches.l2)
+    return Caches(l1d, l2, found.get(3, l2 if found else Caches.l3))
+
+
+def _levels(folder: Path) -> Iterator[tuple[int, int]]:
+    """(level, bytes) of each cache of data."""
+    for index in sorted(folder.glob("index*")):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            if kind != "Instruction":
+                yield int(level), int(size[:-1]) * _UNITS[size[-1]] if size[-1] in _UNITS else int(size)
+        except (OSError, ValueError, IndexError):  # what a system does not say is not known
+            continue
+
+
+def _configured() -> dict[int, int]:
+    """The same by the C library, 0 where it does not know."""
+    names = {1: "SC_LEVEL1_DCACHE_SIZE", 2: "SC_LEVEL2_CACHE_SIZE", 3: "SC_LEVEL3_CACHE_SIZE"}
+    known = getattr(os, "sysconf_names", {})
+    return {level: os.sysconf(name) for level, name in names.items() if name in known}

@@ -1,0 +1,59 @@
+"""LLVM on a thread of its own: it compiles what is lowered already, while Python lowers what comes next.
+
+One thread: llvmlite lets one call into LLVM at a time, without the GIL.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+
+from ..diagnostics import TiraxError
+from ..target import Target
+
+VARIABLE = "TIRAX_BUILD_THREADS"
+
+
+def build_threads() -> int:
+    """How many threads a build uses: `TIRAX_BUILD_THREADS`, else the cores of this process. Raises `TiraxError`."""
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise TiraxError(f"{VARIABLE} is '{text}'", expected="a number of threads, 1 or more")
+    return int(text)
+
+
+class Compiler:
+    """Compiles LLVM text for a target, with one thread when it is asked for: `with Compiler(…) as c: c.submit(text)`.
+
+    At the end of the block what was begun is waited for, and what was not is dropped.
+    """
+
+    def __init__(self, target: Target, opt_level: int):
+        self._target = target
+        self._opt_level = opt_level
+        self._threads = build_threads()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Compiler:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, text: str) -> Future[bytes]:
+        """The object of LLVM text, now or later; its `result()` raises `LLVMError`."""
+        if self._threads > 1:
+            self._executor = self._executor or ThreadPoolExecutor(1, "tirax-llvm")
+            return self._executor.submit(self._compile, text)
+        done: Future[bytes] = Future()
+        done.set_result(self._compile(text))
+        return done
+
+    def _compile(self, text: str) -> bytes:
+        from .machine import compile_object
+
+        return compile_object(text, self._target, self._opt_level)

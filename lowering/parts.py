@@ -1,0 +1,80 @@
+"""A module of entry points and kernels as several, which are lowered and compiled one after the other.
+
+While LLVM compiles one on its own thread (`llvm_thread`) the next one is lowered. How a module is divided depends on the
+module alone: so do the objects, however many threads made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func, llvm
+from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i64
+from xdsl.ir import Operation
+
+from ..dialects import tir
+from .tir_to_scf.signature import kernel_signature, param_type
+
+KERNELS_IN_A_PART = 4
+"""So many are compiled at once: each further module costs LLVM some milliseconds."""
+FEWEST_PARTS = 3
+"""A module of less stays whole: then LLVM sees the kernels where they are called, and may put small ones there."""
+
+_CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)
+_KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module, and the names of its functions that other parts call."""
+
+    module: ModuleOp
+    exported: frozenset[str] = frozenset()
+
+    def export(self) -> None:
+        """Let other parts call them, when the module is in the llvm dialect."""
+        for function in self.module.ops:
+            if isinstance(function, llvm.FuncOp) and function.sym_name.data in self.exported:
+                function.properties["linkage"] = llvm.LinkageAttr("external")
+
+
+def divide(op: ModuleOp) -> list[Part]:
+    """`op` after `convert-host-to-llvm`, with declarations in place of the kernels that are moved to the parts after it.
+
+    Kernels that call others or packed functions stay, and so do those that they call.
+    """
+    if not all(isinstance(inner, _KNOWN) for inner in op.ops):
+        return [Part(op)]
+    alone = _independent([f for f in op.ops if isinstance(f, tir.FuncOp)])
+    if len(alone) < FEWEST_PARTS * KERNELS_IN_A_PART:
+        return [Part(op)]
+    parts = [Part(op)]
+    for first in range(0, len(alone), KERNELS_IN_A_PART):
+        kernels = alone[first : first + KERNELS_IN_A_PART]
+        op.body.block.add_ops([_declaration(f) for f in kernels])
+        for f in kernels:
+            f.detach()
+        parts.append(Part(ModuleOp(list[Operation](kernels)), frozenset(f.sym_name.data for f in kernels)))
+    return parts
+
+
+def _independent(kernels: Sequence[tir.FuncOp]) -> list[tir.FuncOp]:
+    """Those that call no other function of the module, and that none of these calls."""
+    symbols = {f.sym_name.data for f in kernels}
+    tied: set[str] = set()
+    for f in kernels:
+        called = {call.func.data for call in f.walk() if isinstance(call, _CALLS)} & symbols
+        if called or any(isinstance(call, tir.CallPackedOp) for call in f.walk()):
+            tied |= {f.sym_name.data, *called}
+    return [f for f in kernels if f.sym_name.data not in tied]
+
+
+def _declaration(f: tir.FuncOp) -> func.FuncOp:
+    signature = kernel_signature(f)
+    inputs = [param_type(t) for t in signature.params] + [i64] * len(signature.symbolic_vars)
+    results = [] if signature.return_type is None else [signature.return_type]
+    declared = func.FuncOp.external(signature.name, inputs, results)
+    if signature.noalias:
+        declared.attributes["tirax.noalias"] = UnitAttr()
+    return declared

@@ -1,0 +1,436 @@
+"""Attention: products, softmax and products again, tile by tile, so that the scores are never in memory as a whole.
+
+    S[i, j] = sum(Q[i, k] * K[j, k])
+    M[i] = max(score(S[i, j]))
+    L[i] = sum(exp(score(S[i, j]) - M[i]))
+    O[i, d] = sum(exp(score(S[i, j]) - M[i]) / L[i] * V[j, d])
+        ->
+    for each head, for i in N / queries:
+        m, l, o = least, 0, 0
+        for j in M / keys:
+            s[queries, keys] = score(sum(Q[i, k] * K[j, k]))
+            n = max(m, max(s)); c = exp(m - n); m = n
+            s = exp(s - m)
+            l = l * c + sum(s)
+            o[queries, size] = o * c + sum(s * V[j, d])
+        O[i, d] = o / l
+
+`score` is whatever is done to the sums element by element: a scale, a bias, a mask. What a mask does not allow has no
+weight; keys that it allows to no query of a tile are not looked at. A query that may look at nothing gets zeros. Where
+all keys are one tile there is nothing to be corrected by c.
+
+The stages of a tile are written by the rules of the other stages: both products by microkernels, keys being turned
+around in registers on their way into a panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Region, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, maximum, minimum, mul
+from ...dialects.tir import BufferType
+from ...ir.affine import expr_of
+from .attention_form import Attention, attention_of, reach
+from .choices import first_fit
+from .epilogue import Finish
+from .inline import erase_if_unread
+from .machine import Machine
+from .panels import FEWEST_ROWS
+from .rewrite import Cloner, Loops, Where
+from .rules import rules
+from .stages import Iter, Stage
+
+_QUERIES, _KEYS = 128, 512
+"""The scores of a tile, in f32, take a quarter of a second-level cache of 1 MiB."""
+_WHOLE = 256
+"""So many queries at most are one tile: more rows for each panel of keys, and none that are left over."""
+_ENDING = 64
+"""So many queries where a mask ends what they look at: what is above its diagonal is computed in vain."""
+
+
+@dataclass(frozen=True)
+class AttentionPlan:
+    """Tiles of `queries` by `keys` scores, whose stages the rules write for `machine`."""
+
+    attention: Attention
+    machine: Machine
+    queries: int
+    keys: int
+
+
+def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
+    """The plan for the attention that a function computes, None where it computes none.
+
+    What stands between its stages is inlined then.
+    """
+    attention = attention_of(func)
+    if attention is None:
+        return None
+    rows, columns = attention.row.extent.constant, attention.column.extent.constant
+    queries = _queries(rows, bool(reach(attention, attention.row.expr, attention.row.expr)[1]))
+    return AttentionPlan(attention, machine, queries, _KEYS if columns is None else min(_KEYS, max(1, columns)))
+
+
+def _queries(rows: int | None, ends: bool) -> int:
+    """How many rows a tile has; with a mask that `ends` what they look at, fewer, so that more keys are left out."""
+    if ends:
+        return _ENDING if rows is None or rows > 2 * _ENDING else max(1, min(rows, _ENDING // 2))
+    if rows is None or rows > _WHOLE:
+        return _QUERIES
+    return max(1, rows)
+
+
+def emit_attention(loops: Loops, plan: AttentionPlan) -> None:
+    """The loops of a plan."""
+    row, size = plan.attention.row, plan.queries
+
+    def head(where: Where) -> None:
+        def tile(v: SSAValue) -> None:
+            first = loops.value(mul(Var(v, row.dtype), Const(size, row.dtype)), row.dtype)
+            _Tile(loops, plan, where, first, _part(row.extent, first, size, row.dtype)).emit()
+
+        count = floordiv(add(row.extent, size - 1), Const(size, row.dtype))
+        loops.loop(count, tile, dtype=row.dtype, name=f"{name_of(row.var) or 'i'}_tile")
+
+    loops.nest(plan.attention.outer, {}, head)
+
+
+def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> SymExpr:
+    """How much of a tile of `size` from `first` there is."""
+    if extent.constant is not None and extent.constant % size == 0:
+        return Const(size, dtype)
+    return minimum(extent - Var(first, dtype), Const(size, dtype))
+
+
+Write = Callable[[Loops, list[SSAValue]], SSAValue]
+"""Builds the value of an element, given where it is along each iterator."""
+Place = Callable[[Loops, list[SSAValue]], tuple[SSAValue, list[SSAValue]]]
+"""The buffer that an element is stored in, and where."""
+
+
+def _at(buffer: SSAValue, rank: int) -> Place:
+    """Elements of a buffer that stand where the first iterators say."""
+    return lambda inner, v: (buffer, v[:rank])
+
+
+def _in_row(buffer: SSAValue, i: SSAValue) -> Place:
+    """Elements of row i of a buffer of one dimension or two."""
+    rank = len(cast(BufferType, buffer.type).dims) - 1
+    return lambda inner, v: (buffer, [i, *v[:rank]])
+
+
+@dataclass
+class _Tile:
+    """A tile of queries, of `rows` from `first`, against all keys."""
+
+    loops: Loops
+    plan: AttentionPlan
+    where: Where
+    first: SSAValue
+    rows: SymExpr
+
+    def __post_init__(self) -> None:
+        found, loops = self.plan.attention, self.loops
+        self.index = found.row.dtype
+        queries = self.plan.queries
+        self.scores = self._buffer([queries, self.plan.keys], found.scores.buffer)
+        self.top = self._buffer([queries], found.top.buffer)
+        self.total = self._buffer([queries], found.total.buffer)
+        self.mixed = self._buffer([queries, found.lane.extent], found.mix.buffer)
+        cloner = loops.cloner(self.where)
+        self.batch = [(it.var, cloner(index)) for it, index in found.batch]
+
+    def emit(self) -> None:
+        """Go over all keys that a query of the tile may look at, and store what was mixed."""
+        known = self.plan.attention.column.extent.constant
+        if known is not None and known <= self.plan.keys:
+            self._only(self._reach()[1])
+        else:
+            self._several(*self._reach())
+        erase_if_unread(self.mixed)
+
+    def _several(self, begin: SymExpr, end: SymExpr) -> None:
+        """Tiles of keys."""
+        loops, keys, dtype = self.loops, self.plan.keys, self.index
+        found = self.plan.attention
+        self.before, self.factor = (self._buffer([self.plan.queries], found.top.buffer) for _ in range(2))
+        self._start()
+        skipped = floordiv(begin, Const(keys, dtype))
+        count = maximum(floordiv(add(end, keys - 1), Const(keys, dtype)) - skipped, Const(0, dtype))
+
+        def tile(v: SSAValue) -> None:
+            at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)), dtype)
+            self._step(at, _part(end, at, keys, dtype))
+
+        loops.loop(count, tile, dtype=dtype, name=f"{name_of(found.column.var) or 'j'}_tile")
+        self._each_row(self._norm)
+        self._write([(self.rows, False), (found.lane.extent, False)], self._result, self._result_place)
+
+    def _reach(self) -> tuple[SymExpr, SymExpr]:
+        """From which key on, and before which one, a query of the tile may look at keys."""
+        found, dtype = self.plan.attention, self.index
+        extent = found.column.extent
+        first = Var(self.first, dtype)
+        lows, highs = reach(found, first, add(first, self.rows - 1))
+        values = {Var(var, dtype): expr_of(value) for var, value in self.batch}
+        begin, end = Const(0, dtype), extent
+        for low in lows:
+            begin = maximum(begin, low.substitute(values))
+        for high in highs:
+            end = minimum(end, high.substitute(values))
+        if highs:
+            end = Var(self.loops.value(maximum(end, Const(0, dtype)), dtype), dtype)
+        return minimum(begin, extent), end
+
+    # the steps
+
+    def _only(self, end: SymExpr) -> None:
+        """All keys as one tile."""
+        at = self.loops.value(Const(0, self.index), self.index)
+        self._scores(at, end)
+
+        def row(i: SSAValue) -> None:
+            self._top(i, end, _begin_of(self.plan.attention.top))
+            self._powers(i, end)
+            self._sum(i, end, _begin_of(self.plan.attention.total))
+            self._norm(i)
+
+        self._each_row(row)
+        self._mix(at, end, _begin_of(self.plan.attention.mix), (self._result, self._result_place))
+
+    def _start(self) -> None:
+        """Before the first tile of keys."""
+        found, lane = self.plan.attention, self.plan.attention.lane
+        for stage, buffer in ((found.top, self.before), (found.total, self.total)):
+            self._write([(self.rows, False)], _begin_of(stage), _at(buffer, 1))
+        self._write([(self.rows, False), (lane.extent, False)], _begin_of(found.mix), _at(self.mixed, 2))
+
+    def _step(self, at: SSAValue, extent: SymExpr) -> None:
+        """One tile of keys."""
+        self._scores(at, extent)
+        self._each_row(lambda i: self._top(i, extent, lambda inner, _: _load(inner, self.before, i)))
+        self._write([(self.rows, False)], lambda inner, v: self._correction(inner, v[0]), _at(self.factor, 1))
+        self._write([(self.rows, False)], lambda inner, v: _load(inner, self.top, v[0]), _at(self.before, 1))
+
+        def row(i: SSAValue) -> None:
+            self._powers(i, extent)
+            self._sum(i, extent, lambda inner, _: self._corrected(inner, self.total, i))
+
+        self._each_row(row)
+        self._mix(at, extent, lambda inner, v: self._corrected(inner, self.mixed, v[0], v[1]), None)
+
+    def _each_row(self, body: Callable[[SSAValue], object]) -> None:
+        self.loops.loop(self.rows, body, dtype=self.index, name=name_of(self.plan.attention.row.var))
+
+    def _scores(self, at: SSAValue, extent: SymExpr) -> None:
+        """s[i, j] = score(sum(Q[i, k] * K[j, k]))"""
+        found = self.plan.attention
+        stage, update = found.scores, found.updates[0]
+
+        def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            cloner = self._cloner(inner, v[0], v[1], at)
+            for it, index in found.score_places:
+                cloner.replace(it.var, cloner(index))
+            for it, k in zip(stage.reduce, v[2:], strict=True):
+                cloner.replace(it.var, k)
+            cloner.replace(update.old.result, _load(inner, self.scores, *v[:2]))
+            return cloner(stage.store.value)
+
+        def finished(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            cloner = self._cloner(inner, v[0], v[1], at)
+            value = _load(inner, self.scores, *v)
+            for load in found.score_loads:
+                cloner.replace(load.result, value)
+            score = cloner(found.score)
+            if found.allowed is None:
+                return score
+            least = inner.op(tir.ConstOp(float("-inf"), score.type))
+            return inner.op(tir.SelectOp(cloner(found.allowed), score, least))
+
+        iters = [(self.rows, False), (extent, False), *((it.extent, True) for it in stage.reduce)]
+        place = _at(self.scores, 2)
+        self._write(iters, term, place, _begin_of(stage), (finished, place))
+
+    def _top(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
+        """n[i] = max(m[i], max(s[i]))"""
+
+        def larger(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            return inner.op(tir.MaxOp(_load(inner, self.top, i), _load(inner, self.scores, i, v[0])))
+
+        self._write([(extent, True)], larger, _in_row(self.top, i), begin)
+
+    def _correction(self, inner: Loops, i: SSAValue) -> SSAValue:
+        """c[i] = exp(m[i] - n[i])"""
+        found = self.plan.attention
+        cloner = inner.cloner()
+        cloner.replace(found.shifted, _load(inner, self.before, i))
+        self._put_top(cloner, _load(inner, self.top, i))
+        return cloner(found.power.result)
+
+    def _powers(self, i: SSAValue, extent: SymExpr) -> None:
+        """s[i, j] = exp(s[i, j] - n[i])"""
+        found = self.plan.attention
+
+        def power(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            cloner = inner.cloner()
+            cloner.replace(found.shifted, _load(inner, self.scores, i, v[0]))
+            self._put_top(cloner, _load(inner, self.top, i))
+            return cloner(found.power.result)
+
+        self._write([(extent, False)], power, _in_row(self.scores, i))
+
+    def _put_top(self, cloner: Cloner, top: SSAValue) -> None:
+        for load in self.plan.attention.top_loads:
+            cloner.replace(load.result, top)
+
+    def _sum(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
+        """l[i] = l[i] * c[i] + sum(s[i])"""
+
+        def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            return inner.op(tir.AddOp(_load(inner, self.total, i), _load(inner, self.scores, i, v[0])))
+
+        self._write([(extent, True)], term, _in_row(self.total, i), begin)
+
+    def _norm(self, i: SSAValue) -> None:
+        """Nothing to look at: zeros, not 0 / 0."""
+        loops = self.loops
+        total = _load(loops, self.total, i)
+        zero, one = (loops.op(tir.ConstOp(number, total.type)) for number in (0.0, 1.0))
+        safe = loops.op(tir.SelectOp(loops.op(tir.EqOp(total, zero)), one, total))
+        loops.insert(tir.StoreOp(safe, self.total, [i]))
+
+    def _values(self, at: SSAValue, extent: SymExpr) -> SSAValue:
+        """The values of a tile of keys side by side: in the tensor those of the other heads lie between them."""
+        found = self.plan.attention
+        values = self._buffer([self.plan.keys, found.lane.extent], found.mix.buffer)
+
+        def value(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            cloner = self._cloner(inner, v[0], v[0], at)
+            cloner.replace(found.lane.var, v[1])
+            return cloner(found.value)
+
+        self._write([(extent, False), (found.lane.extent, False)], value, _at(values, 2))
+        return values
+
+    def _mix(self, at: SSAValue, extent: SymExpr, begin: Write, finish: tuple[Write, Place] | None) -> None:
+        """o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d])"""
+        found = self.plan.attention
+        values = self._values(at, extent) if (self.rows.constant or FEWEST_ROWS) >= FEWEST_ROWS else None
+
+        def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
+            i, d, j = v
+            cloner = self._cloner(inner, i, j, at)
+            cloner.replace(found.lane.var, d)
+            cloner.replace(found.weight, _load(inner, self.scores, i, j))
+            if values is not None:
+                cloner.replace(found.value, _load(inner, values, j, d))
+            cloner.replace(found.updates[1].old.result, _load(inner, self.mixed, i, d))
+            return cloner(found.mix.store.value)
+
+        iters = [(self.rows, False), (found.lane.extent, False), (extent, True)]
+        self._write(iters, term, _at(self.mixed, 2), begin, finish)
+
+    def _result(self, inner: Loops, v: list[SSAValue]) -> SSAValue:
+        """o[i, d] / l[i], as it is stored."""
+        found = self.plan.attention
+        mixed = _load(inner, self.mixed, *v)
+        value = inner.op(tir.DivOp(mixed, _load(inner, self.total, v[0])))
+        cloner = self._result_cloner(inner, v)
+        cloner.replace(found.read.result, value)
+        return cloner(found.result.store.value)
+
+    def _result_place(self, inner: Loops, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
+        store = self.plan.attention.result.store
+        cloner = self._result_cloner(inner, v)
+        return store.buffer, [cloner(index) for index in store.indices]
+
+    # what they are made of
+
+    def _result_cloner(self, inner: Loops, v: list[SSAValue]) -> Cloner:
+        found = self.plan.attention
+        cloner = inner.cloner(self.where)
+        cloner.replace(found.result_row.var, inner.sum(self.first, v[0]))
+        cloner.replace(found.result_lane.var, v[1])
+        return cloner
+
+    def _cloner(self, inner: Loops, i: SSAValue, j: SSAValue, at: SSAValue) -> Cloner:
+        """Copies of expressions for the query i of the tile, and the key j behind `at`."""
+        found = self.plan.attention
+        cloner = inner.cloner()
+        for var, value in self.batch:
+            cloner.replace(var, value)
+        cloner.replace(found.row.var, inner.sum(self.first, i))
+        cloner.replace(found.column.var, inner.sum(at, j))
+        return cloner
+
+    def _corrected(self, inner: Loops, buffer: SSAValue, *place: SSAValue) -> SSAValue:
+        return inner.op(tir.MulOp(_load(inner, buffer, *place), _load(inner, self.factor, place[0])))
+
+    def _buffer(self, shape: Sequence[SymExpr | int], like: SSAValue) -> SSAValue:
+        dims = [as_expr(dim) for dim in shape]
+        return self.loops.op(tir.AllocBufferOp(BufferType.of(dims, cast(BufferType, like.type).dtype), padded=True))
+
+    def _write(
+        self,
+        iters: Sequence[tuple[SymExpr, bool]],
+        value: Write,
+        to: Place,
+        begin: Write | None = None,
+        finish: tuple[Write, Place] | None = None,
+    ) -> None:
+        """Write loops over `iters`, (extent, whether it is a sum): `value` is stored at `to`, or what `finish` says."""
+        stage = _made(iters, self.index, value, to, begin)
+        made = Finish(stage)
+        if finish is not None:
+            last = _made([it for it in iters if not it[1]], self.index, *finish)
+            made = Finish(stage, last, tuple(zip(stage.spatial, last.iters, strict=True)))
+        choice = first_fit(rules(), made, self.plan.machine)
+        if choice is None:
+            raise TiraxError("no rule fits a tile of attention")
+        choice.emit(self.loops)
+        for part in dict.fromkeys((made.stage.root, made.last.root)):
+            part.erase(safe_erase=False)
+
+
+def _load(inner: Loops, buffer: SSAValue, *place: SSAValue) -> SSAValue:
+    return inner.op(tir.LoadOp(buffer, place))
+
+
+def _begin_of(stage: Stage) -> Write:
+    """What a reduction begins with."""
+    init = stage.init
+    assert init is not None
+    return lambda inner, _: inner.cloner()(init.value)
+
+
+def _made(
+    iters: Sequence[tuple[SymExpr, bool]], dtype: IntegerType, value: Write, to: Place, begin: Write | None = None
+) -> Stage:
+    """A stage that stands nowhere, for rules to look at."""
+    block = Block(arg_types=[dtype] * len(iters))
+    inner, v = Loops(block), list(block.args)
+    init = None
+    if begin is not None:
+        first = Block()
+        with inner.inside(first):
+            init = _store(inner, v, begin, to)
+        inner.insert(tir.InitOp(Region(first)))
+    store = _store(inner, v, value, to)
+    root = tir.BlockOp("tile", [], Region(block))
+    found = [Iter(var, extent, reduce) for var, (extent, reduce) in zip(v, iters, strict=True)]
+    return Stage(root, root, found, store, init)
+
+
+def _store(inner: Loops, v: list[SSAValue], value: Write, to: Place) -> tir.StoreOp:
+    buffer, place = to(inner, v)
+    store = tir.StoreOp(value(inner, v), buffer, place)
+    inner.insert(store)
+    return store

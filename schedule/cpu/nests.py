@@ -1,0 +1,42 @@
+"""The rules for what is no stage, as it stores two elements or is made of statements: the first one that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Operation
+
+from .epilogue import Finish
+from .machine import Machine
+from .positions import emit_positions, plan_positions
+from .rules import Rule
+from .scans import emit_scan, plan_scan
+from .statements import emit_statements, plan_statements
+from .together import emit_together, plan_together
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A rule that fits a nest of loops, or a block of statements; its plans have the block that they are for, `block`."""
+
+    rule: Rule
+    plan: Callable[[Operation, Machine], Any]
+
+
+def _no_stage(finish: Finish, machine: Machine) -> None:
+    """Stages are written by the rules of `rules.RULES`."""
+
+
+def _nest(name: str, plan: Callable[[Operation, Machine], Any], emit: Callable[..., None]) -> Nest:
+    return Nest(Rule(name, _no_stage, emit), plan)
+
+
+NESTS = (
+    _nest("positions", plan_positions, emit_positions),
+    _nest("together", plan_together, emit_together),
+    _nest("scan", plan_scan, emit_scan),
+    _nest("statements", plan_statements, emit_statements),
+)
+"""In the order in which they are tried."""

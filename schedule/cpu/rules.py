@@ -1,0 +1,120 @@
+"""The rules of the default schedule, as a table: the first one that fits writes the loops of a stage.
+
+Rules of one's own are put into the table by `register_rule`, for good, or by `added_rules`, for a while. A rule is a
+pair of functions as tirax's own are; `by_primitives` makes rules of functions on a `Schedule` and of traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from ...diagnostics import TiraxError, unknown_name
+from ...dialects.relax import OPERATORS
+from ...dialects.sym.expr import SymExpr
+from ...ir.additions import Additions
+from .digits import emit_digits, emit_interleave, plan_digits, plan_interleave
+from .dots import emit_dots, plan_dots
+from .epilogue import Finish
+from .lanes import emit_lanes, plan_lanes
+from .machine import Machine
+from .panels import FEWEST_ROWS, emit_panels, plan_panels
+from .pointwise import emit_pointwise, plan_pointwise
+from .rewrite import Loops
+from .streams import emit_streams, plan_streams
+from .tiles import STEPS, emit_tiles, plan_tiles
+from .transpose import emit_transpose, plan_transpose
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a kind of stage is written: `plan` says whether it fits (else None), `emit` appends the loops of a plan.
+
+    `decides` are the fields of its plans that may be other ones: numbers, names, lists of numbers with their iterators.
+    A rule that pays from the size `least` on says by `size` of which one; where that is not known when the program is
+    built, the next rule that fits writes loops for smaller sizes beside it.
+    """
+
+    name: str
+    plan: Callable[[Finish, Machine], Any]
+    emit: Callable[[Loops, Any], None]
+    decides: tuple[str, ...] = ()
+    size: Callable[[Any], SymExpr] | None = None
+    least: int = 1
+
+
+_TILE = ("lanes", "vectors", "rows", "order")
+_LANES = ("tile", "lanes", "chains")
+_PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes")
+RULES = (
+    Rule("dots", plan_dots, emit_dots, ("vectors", "tile")),
+    Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
+    Rule("streams", plan_streams, emit_streams),
+    Rule("tiles", plan_tiles, emit_tiles, _TILE),
+    Rule("lanes", partial(plan_lanes, fewest=8), emit_lanes, _LANES),
+    Rule("strided tiles", partial(plan_tiles, allowed=STEPS), emit_tiles, _TILE),
+    Rule("gathering tiles", partial(plan_tiles, allowed=None), emit_tiles, _TILE),
+    Rule("short lanes", plan_lanes, emit_lanes, _LANES),
+    Rule("transpose", plan_transpose, emit_transpose, ("size",)),
+    Rule("digits", plan_digits, emit_digits),
+    Rule("interleave", plan_interleave, emit_interleave),
+    Rule("pointwise", plan_pointwise, emit_pointwise),
+)
+"""tirax's own rules, in the order in which they are tried."""
+
+
+_added = Additions[tuple[Rule, str | None]]()
+"""Rules, and in front of which rule they are."""
+
+
+def register_rule(rule: Rule, *, before: str | None = None) -> Rule:
+    """Put a rule of one's own into the table, in front of the rule `before`, else in front of all; gives the rule.
+
+    Raises `TiraxError` where there is a rule of that name, `NameLookupError` where there is none called `before`.
+    """
+    _added.add(_checked(rule, before))
+    return rule
+
+
+def unregister_rule(name: str) -> None:
+    """Take out a rule that was registered. Raises `NameLookupError` where there is none."""
+    found = {item[0].name: item for item in _added.lasting}
+    if name not in found:
+        raise unknown_name("rule", name, found)
+    _added.remove(found[name])
+
+
+@contextmanager
+def added_rules(*added: Rule, before: str | None = None) -> Iterator[None]:
+    """Inside of `with` the table has these rules, too: as by `register_rule`, in order."""
+    with ExitStack() as stack:
+        for rule in added:
+            stack.enter_context(_added.added(_checked(rule, before)))
+        yield
+
+
+def rules() -> tuple[Rule, ...]:
+    """The rules that stages are written by, in the order in which they are tried: of plug-ins, too."""
+    len(OPERATORS)  # plug-ins are imported by the first look into that table
+    return _table()
+
+
+def _table() -> tuple[Rule, ...]:
+    table = list(RULES)
+    for rule, before in _added:
+        names = [r.name for r in table]
+        table.insert(names.index(before if before in names else RULES[0].name), rule)
+    return tuple(table)
+
+
+def _checked(rule: Rule, before: str | None) -> tuple[Rule, str | None]:
+    names = [r.name for r in _table()]
+    if rule.name in names:
+        raise TiraxError(f"there is a rule '{rule.name}' already", hint="rules are found by their names")
+    if before is not None and before not in names:
+        raise unknown_name("rule", before, names)
+    return rule, before

@@ -1,0 +1,321 @@
+"""The rule for running sums and products, which topi writes as statements.
+
+    for i: total = start; for k: total = total + X[i, k]; Y[i, k] = total
+
+Where `k` runs along contiguous memory, a vector becomes its own prefix sums in log2(w) steps, each of which adds the
+vector moved up by 1, 2, 4, … lanes; only the last lane's sum is what the next vector has to wait for. Floats are added
+in another order than tir's then:
+
+    for s in K / w:
+        x = X[i, s * w :+ w];  x = x + (0, x[:-1]);  x = x + (0, 0, x[:-2]);  …
+        Y[i, s * w :+ w] = total + x;  total = total + x[w - 1]
+
+Where it is another iterator `j` along which memory is contiguous, there is a total for each of its values:
+
+    for j in J / 512: total[512] = start; for k: total[:] = total[:] + X[k, j * 512 :+ 512]; Y[k, j * 512 :+ 512] = total[:]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.tir import BufferType, ForKind
+from .machine import Machine
+from .rewrite import Loops, Where
+from .stages import Iter, address, constant_slope, is_expression, tree
+
+
+_WIDTH = 512
+"""So many totals stand side by side: lines enough that memory is read in runs, and no more than a part of the cache."""
+_IDENTITY: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
+
+
+@dataclass(frozen=True)
+class Scan:
+    """`total = combine(total, term)` for each value of `along`, kept in `store` before or after; once for each `outer`."""
+
+    outer: list[Iter]
+    along: Iter
+    start: SSAValue
+    combiner: tir.BinaryExpr
+    old: tir.LoadOp
+    term: SSAValue
+    store: tir.StoreOp
+    stored: tir.LoadOp
+    exclusive: bool
+
+    @property
+    def dtype(self) -> Attribute:
+        """Of the total, which may be wider than the elements."""
+        return self.old.result.type
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """Vectors of `lanes` along memory: prefix sums where `column` is None, else `width` totals along that iterator."""
+
+    scan: Scan
+    block: tir.BlockOp
+    column: Iter | None
+    lanes: int
+    width: int
+
+
+def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
+    """The plan for a block of statements that makes a running sum or product, None where it makes none."""
+    scan = _scan_of(root)
+    if scan is None or not isinstance(root, tir.BlockOp):
+        return None
+    loads = _loads(scan.term)
+    lanes = machine.vector_bits // max(8, bit_width(scan.dtype), *(_bits(op) for op in loads), _bits(scan.store))
+    if lanes < 2 or not loads:
+        return None
+    if constant_slope(scan.store, scan.along) == 1:
+        fits = all(constant_slope(op, scan.along) == 1 for op in loads)
+        return ScanPlan(scan, root, None, lanes, lanes) if fits else None
+    for it in scan.outer:
+        if it.extent.constant != 1 and constant_slope(scan.store, it) == 1:
+            fits = all(constant_slope(op, it) in (0, 1) for op in loads)
+            return ScanPlan(scan, root, it, lanes, min(_WIDTH, it.extent.constant or _WIDTH)) if fits else None
+    return None
+
+
+def _bits(op: tir.LoadOp | tir.StoreOp) -> int:
+    return bit_width(cast(BufferType, op.buffer.type).dtype)
+
+
+def _statements(block: Block) -> list[Operation]:
+    """The operations of a block that are more than notes and expressions."""
+    return [op for op in block.ops if not isinstance(op, tir.ReadsOp | tir.WritesOp) and not is_expression([op])]
+
+
+def _scan_of(root: Operation) -> Scan | None:
+    """The scan that a block of statements makes, None where it makes none."""
+    if not isinstance(root, tir.BlockOp) or root.iter_vars or root.predicate is not None:
+        return None
+    outer: list[Iter] = []
+    block = root.body.block
+    while True:
+        inner = _statements(block)
+        it = _iter_of(inner[0]) if len(inner) == 1 else None
+        if it is None:
+            break
+        outer.append(it)
+        block = cast(tir.ForOp, inner[0]).body.block
+    if [type(op) for op in inner] != [tir.AllocBufferOp, tir.StoreOp, tir.ForOp]:
+        return None
+    total, start, loop = cast("tuple[tir.AllocBufferOp, tir.StoreOp, tir.ForOp]", tuple(inner))
+    along = _iter_of(loop)
+    if along is None or not _is_whole(total.result, [start]) or start.buffer is not total.result:
+        return None
+    return _with_body(outer, along, total.result, start, _statements(loop.body.block))
+
+
+def _iter_of(op: Operation) -> Iter | None:
+    """The iterator of a loop from 0."""
+    if not isinstance(op, tir.ForOp) or op.kind not in (ForKind.SERIAL, ForKind.PARALLEL) or op.annotations is not None:
+        return None
+    if not isinstance(op.min, SymExpr) or op.min.constant != 0 or not isinstance(op.extent, SymExpr):
+        return None
+    return Iter(op.loop_var, op.extent, reduce=False)
+
+
+def _is_whole(buffer: SSAValue, accesses: Iterable[tir.LoadOp | tir.StoreOp]) -> bool:
+    """Whether accesses are to the one element that a buffer has."""
+    return all(op.buffer is not buffer or address(buffer, op.indices).constant == 0 for op in accesses)
+
+
+def _with_body(
+    outer: list[Iter], along: Iter, total: SSAValue, start: tir.StoreOp, body: list[Operation]
+) -> Scan | None:
+    stores = [op for op in body if isinstance(op, tir.StoreOp)]
+    if len(stores) != 2 or len(body) != 2:
+        return None
+    exclusive = stores[1].buffer is total
+    store, update = stores if exclusive else reversed(stores)
+    combiner = update.value.owner
+    stored = _uncast(store.value).owner
+    if update.buffer is not total or type(combiner) not in _IDENTITY or not isinstance(stored, tir.LoadOp):
+        return None
+    assert isinstance(combiner, tir.BinaryExpr)
+    old = next((v.owner for v in (combiner.lhs, combiner.rhs) if _is_load_of(v, total)), None)
+    term = combiner.rhs if isinstance(old, tir.LoadOp) and combiner.lhs is old.result else combiner.lhs
+    read = [op for op in tree(term) if isinstance(op, tir.LoadOp)]
+    if not isinstance(old, tir.LoadOp) or stored.buffer is not total or not _is_whole(total, [old, stored, update]):
+        return None
+    if any(op.buffer in (total, store.buffer) for op in read) or any(op.regions for op in tree(term)):
+        return None
+    scan = Scan(outer, along, start.value, combiner, old, term, store, stored, exclusive)
+    return scan if _is_apart(scan) and is_expression(tree(start.value)) and not _loads(start.value) else None
+
+
+def _uncast(value: SSAValue) -> SSAValue:
+    return value.owner.value if isinstance(value.owner, tir.CastOp) else value
+
+
+def _is_load_of(value: SSAValue, buffer: SSAValue) -> bool:
+    return isinstance(value.owner, tir.LoadOp) and value.owner.buffer is buffer
+
+
+def _loads(value: SSAValue) -> list[tir.LoadOp]:
+    return [op for op in tree(value) if isinstance(op, tir.LoadOp)]
+
+
+def _is_apart(scan: Scan) -> bool:
+    """Whether every element of the result is stored at the place that all iterators say, each of them alone in one."""
+    places = [index for index in scan.store.indices]
+    used = {it.var for it in (*scan.outer, scan.along)}
+    return set(places) == used and len(places) == len(used)
+
+
+def emit_scan(loops: Loops, plan: ScanPlan) -> None:
+    """The loops of a plan."""
+    scan, column = plan.scan, plan.column
+    if column is None:
+        loops.nest(scan.outer, {}, lambda where: _Row(loops, scan, where, plan.lanes).emit())
+        return
+    outer = [it for it in scan.outer if it is not column]
+    loops.nest(outer, {}, lambda where: _columns(loops, plan, column, where))
+
+
+def _columns(loops: Loops, plan: ScanPlan, column: Iter, where: Where) -> None:
+    """Rows of so many totals, at last of as many as are left."""
+    scan, lane, width, lanes = plan.scan, column, plan.width, plan.lanes
+    full = floordiv(lane.extent, Const(width, lane.dtype))
+    done = mul(full, Const(width, lane.dtype))
+
+    def block(first: SymExpr, count: SymExpr) -> None:
+        start = loops.value(first, lane.dtype)
+        padded = -(-width // lanes) * lanes
+        totals = loops.op(tir.AllocBufferOp(BufferType.of([padded], scan.dtype, scope="local"), padded=True))
+
+        def begin(c: SSAValue) -> None:
+            loops.insert(tir.StoreOp(loops.cloner(where)(scan.start), totals, [c]))
+
+        def step(k: SSAValue) -> None:
+            def element(c: SSAValue) -> None:
+                cloner = loops.cloner({**where, lane: loops.sum(start, c), scan.along: k})
+                old = loops.op(tir.LoadOp(totals, [c]))
+                cloner.replace(scan.old.result, old)
+                new = cloner(scan.combiner.result)
+                loops.insert(tir.StoreOp(new, totals, [c]))
+                cloner.replace(scan.stored.result, old if scan.exclusive else new)
+                indices = [cloner(i) for i in scan.store.indices]
+                loops.insert(tir.StoreOp(cloner(scan.store.value), scan.store.buffer, indices))
+
+            _vector(loops, lane, count, element)
+
+        _vector(loops, lane, count, begin)
+        loops.loop(scan.along.extent, step, dtype=scan.along.dtype, name="k")
+
+    def strip(v: SSAValue) -> None:
+        block(mul(Var(v, lane.dtype), Const(width, lane.dtype)), Const(width, lane.dtype))
+
+    loops.loop(full, strip, dtype=lane.dtype, name="j_tile")
+    rest = lane.extent - done
+    if rest.constant is None:
+        some = loops.op(tir.LtOp(loops.value(Const(0, lane.dtype), lane.dtype), loops.value(rest, lane.dtype)))
+        loops.branch(some, lambda: block(done, rest))
+    elif rest.constant:
+        block(done, rest)
+
+
+def _vector(loops: Loops, lane: Iter, count: SymExpr | int, body: Callable[[SSAValue], object]) -> None:
+    loops.loop(count, body, dtype=lane.dtype, kind=ForKind.VECTORIZED)
+
+
+@dataclass
+class _Row:
+    """The elements along the scan, the other iterators are at `where`."""
+
+    loops: Loops
+    scan: Scan
+    where: Where
+    lanes: int
+
+    def emit(self) -> None:
+        """Whole vectors, then one of which only the first lanes run."""
+        loops, along = self.loops, self.scan.along
+        self.total = loops.op(tir.AllocBufferOp(BufferType.of([1], self.scan.dtype, scope="local"), padded=True))
+        self._set_total(loops.cloner(self.where)(self.scan.start))
+        full = floordiv(along.extent, Const(self.lanes, along.dtype))
+
+        def step(v: SSAValue) -> None:
+            self._step(mul(Var(v, along.dtype), Const(self.lanes, along.dtype)), masked=False)
+
+        loops.loop(full, step, dtype=along.dtype, name="k_tile")
+        done = mul(full, Const(self.lanes, along.dtype))
+        rest = along.extent - done
+        if rest.constant is None:
+            some = loops.op(tir.LtOp(loops.value(Const(0, along.dtype), along.dtype), loops.value(rest, along.dtype)))
+            loops.branch(some, lambda: self._step(done, masked=True))
+        elif rest.constant:
+            self._step(done, masked=True)
+
+    def _set_total(self, value: SSAValue) -> None:
+        self.loops.insert(tir.StoreOp(value, self.total, [self.loops.op(tir.ConstOp(0, i64))]))
+
+    def _step(self, begin: SymExpr, *, masked: bool) -> None:
+        """The vector at `begin`."""
+        loops, scan, dtype = self.loops, self.scan, self.scan.dtype
+        combine = type(scan.combiner)
+        first = loops.value(begin, scan.along.dtype)
+        terms, sums = (
+            loops.op(tir.AllocBufferOp(BufferType.of([self.lanes], dtype, scope="local"), padded=True)) for _ in "ts"
+        )
+        one = loops.op(tir.ConstOp(_IDENTITY[combine], dtype))
+        if masked:
+            _vector(loops, scan.along, self.lanes, lambda c: loops.insert(tir.StoreOp(one, terms, [c])))
+        self._elements(first, masked, lambda k, c: self._load(k, terms, c))
+        zero, step = loops.op(tir.ConstOp(0, i64)), loops.op(tir.ConstOp(1, i64))
+        ramp = loops.op(tir.RampOp(zero, step, self.lanes))
+        found = loops.op(tir.LoadOp(terms, [ramp]))
+        nothing = loops.op(tir.BroadcastOp(one, self.lanes))
+        by = 1
+        while by < self.lanes:
+            found = loops.op(combine(found, self._moved(found, nothing, by)))
+            by *= 2
+        total = loops.op(tir.LoadOp(self.total, [zero]))
+        last = loops.op(tir.ShuffleOp([found], [self.lanes - 1]))
+        before = self._moved(found, nothing, 1) if scan.exclusive else found
+        result = loops.op(combine(loops.op(tir.BroadcastOp(total, self.lanes)), before))
+        loops.insert(tir.StoreOp(result, sums, [ramp]))
+        self._set_total(loops.op(combine(total, last)))
+        self._elements(first, masked, lambda k, c: self._store(k, sums, c))
+
+    def _moved(self, value: SSAValue, nothing: SSAValue, by: int) -> SSAValue:
+        """A vector moved up by so many lanes."""
+        places = [lane - by if lane >= by else self.lanes + lane for lane in range(self.lanes)]
+        return self.loops.op(tir.ShuffleOp([value, nothing], places))
+
+    def _elements(self, first: SSAValue, masked: bool, body: Callable[[SSAValue, SSAValue], object]) -> None:
+        loops, along = self.loops, self.scan.along
+
+        def element(c: SSAValue) -> None:
+            k = loops.sum(first, c)
+            if not masked:
+                body(k, c)
+                return
+            end = loops.value(along.extent, along.dtype)
+            loops.branch(loops.op(tir.LtOp(k, end)), lambda: body(k, c))
+
+        _vector(loops, along, self.lanes, element)
+
+    def _load(self, k: SSAValue, terms: SSAValue, c: SSAValue) -> None:
+        value = self.loops.cloner({**self.where, self.scan.along: k})(self.scan.term)
+        self.loops.insert(tir.StoreOp(value, terms, [c]))
+
+    def _store(self, k: SSAValue, sums: SSAValue, c: SSAValue) -> None:
+        cloner = self.loops.cloner({**self.where, self.scan.along: k})
+        cloner.replace(self.scan.stored.result, self.loops.op(tir.LoadOp(sums, [c])))
+        store = self.scan.store
+        value = cloner(store.value)
+        self.loops.insert(tir.StoreOp(value, store.buffer, [cloner(i) for i in store.indices]))

@@ -1,0 +1,101 @@
+"""The rule for blocks of statements, as topi writes them for scatters and sorts: their innermost loops become vectors.
+
+    for i: for j: Y[P[i], j] = Y[P[i], j] + X[i, j]   ->   for i: for vectorized j: Y[P[i], j] = Y[P[i], j] + X[i, j]
+
+That is so where each iteration stores into places of its own, which lie side by side, and reads of what the loop stores
+nothing but these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import SymExpr
+from ...dialects.tir import ForKind
+from ...ir.affine import expr_of
+from .machine import Machine
+from .rewrite import Loops
+from .stages import Iter, constant_slope, is_expression, tree
+
+
+@dataclass(frozen=True)
+class StatementsPlan:
+    """Of the loops of `block`, in their order, those of the numbers `loops` are vectors."""
+
+    block: tir.BlockOp
+    loops: tuple[int, ...]
+
+
+def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
+    """The plan for a block of statements of which loops can be vectors, None for any other operation."""
+    if not isinstance(root, tir.BlockOp) or root.iter_vars or not _has_no_aliases(root):
+        return None
+    found = tuple(number for number, loop in enumerate(_loops(root)) if _is_independent(loop))
+    return StatementsPlan(root, found) if found else None
+
+
+def emit_statements(loops: Loops, plan: StatementsPlan) -> None:
+    """The block with these loops."""
+    block = plan.block.clone()
+    every = list(_loops(block))
+    for number in plan.loops:
+        every[number].properties["kind_attr"] = StringAttr(ForKind.VECTORIZED.value)
+    loops.insert(block)
+
+
+def _has_no_aliases(root: tir.BlockOp) -> bool:
+    func = root.parent_op()
+    attrs = func.func_attrs if isinstance(func, tir.FuncOp) else None
+    return attrs is not None and "tir.noalias" in attrs.data
+
+
+def _loops(root: Operation) -> Iterator[tir.ForOp]:
+    return (op for op in root.walk() if isinstance(op, tir.ForOp))
+
+
+def _is_independent(loop: tir.ForOp) -> bool:
+    """Whether the iterations of an innermost loop store into neighbouring places that no other iteration uses."""
+    body = list(loop.body.block.ops)
+    stores = [op for op in body if isinstance(op, tir.StoreOp)]
+    if loop.kind not in (ForKind.SERIAL, ForKind.PARALLEL) or loop.annotations is not None or not stores:
+        return False
+    if not isinstance(loop.extent, SymExpr) or not is_expression([op for op in body if op not in stores]):
+        return False
+    it = Iter(loop.loop_var, loop.extent, reduce=False)
+    written = {op.buffer for op in stores}
+    if len(written) != len(stores) or not all(_is_neighbour(op, it, written) for op in stores):
+        return False
+    loads = [op for inner in body for op in inner.walk() if isinstance(op, tir.LoadOp) and op.buffer in written]
+    place = {op.buffer: list(op.indices) for op in stores}
+    return all(same_values(list(op.indices), place[op.buffer]) for op in loads)
+
+
+def _is_neighbour(store: tir.StoreOp, it: Iter, written: set[SSAValue]) -> bool:
+    """Whether a store moves on by one with each iteration, to places that nothing which is stored decides."""
+    for index in store.indices:
+        if any(op.regions or (isinstance(op, tir.LoadOp) and op.buffer in written) for op in tree(index)):
+            return False
+        named = [cast(SSAValue, var.name) for var in expr_of(index).free_vars() if isinstance(var.name, SSAValue)]
+        if any(it.var in op.operands for value in named if value is not it.var for op in tree(value)):
+            return False
+    return constant_slope(store, it) == 1
+
+
+def same_values(a: list[SSAValue], b: list[SSAValue]) -> bool:
+    """Whether values are computed alike, of the same values and loads."""
+    return len(a) == len(b) and all(x is y or _alike(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _alike(a: SSAValue, b: SSAValue) -> bool:
+    if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.op.regions or b.op.regions:
+        return False
+    one, other = a.op, b.op
+    if type(one) is not type(other) or one.properties != other.properties or one.attributes != other.attributes:
+        return False
+    return a.type == b.type and a.index == b.index and same_values(list(one.operands), list(other.operands))

@@ -1,0 +1,64 @@
+"""docs/extending/default_schedule: the rule of the page is used as the page shows it, from outside of the package."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "extending" / "default_schedule"
+PAGE = (FOLDER / "README.md").read_text()
+RULE = (FOLDER / "row_tile.py").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def run(folder: Path, command: list[str], rule: str = RULE) -> subprocess.CompletedProcess[str]:
+    (folder / "row_tile.py").write_text(rule)
+    tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    variables = {"PATH": tools, "PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run(
+        command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+def run_program(folder: Path, rule: str = RULE) -> subprocess.CompletedProcess[str]:
+    (folder / "program.py").write_text("".join(blocks("python")))
+    return run(folder, [sys.executable, "program.py"], rule)
+
+
+def test_the_program_of_the_page(tmp_path):
+    done = run_program(tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_rule_that_is_refused_is_not_taken(tmp_path):
+    done = run_program(tmp_path, RULE.replace("sch.unroll(i_1)", "sch.parallel(k)"))
+    assert "AssertionError" in done.stderr
+
+
+def test_the_commands_of_the_page_find_the_plugin(tmp_path):
+    metadata = tmp_path / "row_tile-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: row_tile\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[tirax.plugins]\nrow_tile = row_tile\n")
+    done = run(tmp_path, ["bash", "-c", "set -euo pipefail\n" + "".join(blocks("sh"))])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_shows_what_the_file_holds():
+    assert all(text in RULE for text in blocks("py"))
+
+
+def test_links_lead_somewhere():
+    prose = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", prose)
+    assert links and all((FOLDER / link).exists() for link in links)
+
+
+def test_a_rule_takes_no_more_than_30_lines():
+    assert len(RULE.splitlines()) <= 30

@@ -1,0 +1,95 @@
+"""Functions of several convolutions with the channels last: which ones become so, and that they mean the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tirax.dialects import relax as ops
+from tirax.interpreter import assert_same_meaning
+from tirax.transforms.layout.channels_last import ChannelsLast
+from tirax.tvm_api.relax.transform import BindParams
+from tirax.tvm_api.script import from_source
+
+
+def program(body: str, count: int, params: str = 'x: R.Tensor((1, 16, 6, 6), "float32")', bind: bool = True) -> Any:
+    """`count` kernels w0, w1, … of 16 channels; the body's last binding is y."""
+    kernels = "".join(f', w{i}: R.Tensor((16, 16, 3, 3), "float32")' for i in range(count))
+    lines = "\n".join(f"            {line.strip()}" for line in body.strip().splitlines())
+    mod = from_source(f"""
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main({params}{kernels}):
+        with R.dataflow():
+{lines}
+            R.output(y)
+        return y
+""")
+    rng = np.random.default_rng(0)
+    weights = {f"w{i}": rng.integers(-2, 3, (16, 16, 3, 3)).astype("float32") for i in range(count)}
+    return BindParams("main", weights)(mod) if bind else mod
+
+
+def chain(count: int, between: str = "", last: str = "y = R.nn.relu(c{0})") -> str:
+    """Convolutions one after the other, with `between` behind each of them."""
+    lines, value = [], "x"
+    for i in range(count):
+        lines.append(f"b{i} = R.nn.conv2d({value}, w{i}, padding=1)")
+        lines.append((between or "c{0} = R.nn.relu(b{0})").format(i))
+        value = f"c{i}"
+    return "\n".join([*lines, last.format(count - 1)])
+
+
+def layouts(mod: Any) -> list[str]:
+    convolutions = [op for op in mod.op.walk() if op.name == "relax.nn.conv2d"]
+    return [op.attr("data_layout") for op in convolutions]
+
+
+def moves(mod: Any) -> int:
+    found = [op for op in mod.op.walk() if op.name == "relax.permute_dims"]
+    return sum(not isinstance(op.operands[0].owner, ops.ConstantOp) for op in found)
+
+
+RESIDUAL = "d{0} = R.nn.max_pool2d(b{0}, pool_size=[3, 3], padding=[1, 1])\nc{0} = R.add(d{0}, b{0})"
+CHANGED = {
+    "a chain": (chain(8), 2),
+    "sums and pools": (chain(8, RESIDUAL), 2),
+    "a mean over places needs no way back": (chain(4, last="y = R.mean(c{0}, axis=[2, 3])"), 1),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_changed(case: str) -> None:
+    body, count = CHANGED[case]
+    before = program(body, body.count("conv2d"))
+    after = ChannelsLast()(before)
+    assert set(layouts(after)) == {"NHWC"} and moves(after) == count
+    assert_same_meaning(before.op, after.op)
+
+
+def test_symbolic_extents() -> None:
+    before = program(chain(8), 8, 'x: R.Tensor(("n", 16, "h", "h"), "float32")')
+    after = ChannelsLast()(before)
+    assert set(layouts(after)) == {"NHWC"}
+    assert_same_meaning(before.op, after.op)
+
+
+FLAT = "d{0} = R.reshape(b{0}, R.shape([16, 36]))\nc{0} = R.reshape(R.nn.softmax(d{0}), R.shape([1, 16, 6, 6]))"
+LEFT = {
+    "few": (program(chain(3), 3), 4),
+    "few for a way there and back": (program(chain(4), 4), 4),
+    "fewer than asked for": (program(chain(8), 8), 9),
+    "parameters": (program(chain(8), 8, bind=False), 4),
+    "reshaped between": (program(chain(8, FLAT), 8), 4),
+}
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_left(case: str) -> None:
+    before, least = LEFT[case]
+    assert ChannelsLast(least)(before).script() == before.script()

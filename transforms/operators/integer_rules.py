@@ -1,0 +1,246 @@
+"""The rules of `quantized-to-integer` (see there): patterns of dequantized bytes, and what they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import f32, i8
+from xdsl.ir import Attribute
+
+from ...dialects import relax
+from ...dialects.dtypes import numpy_dtype, ui8
+from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import SymExpr, product
+from ...ir.expr import Expr, ShapeExpr
+from ...ir.relax_ops import binary
+from ...ir.relax_ops import call_operator as call
+from ..dpl.patterns import DFPattern, is_op, wildcard
+from ..dpl.rewriter import PatternMatchingRewriter
+
+_MOST = 1 << 31
+"""Sums of int32 are less."""
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """dequantize(q, scale, zero)"""
+
+    q: DFPattern
+    scale: DFPattern
+    zero: DFPattern
+    whole: DFPattern
+
+
+def _dequantized() -> _Pattern:
+    q, scale, zero = wildcard(), wildcard(), wildcard()
+    return _Pattern(q, scale, zero, is_op("relax.dequantize")(q, scale, zero))
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """A tensor of bytes with `scale` and `zero` point: scalars, or vectors along `axis`."""
+
+    q: Expr
+    scale: Expr
+    zero: Expr
+    axis: int
+
+    @property
+    def dims(self) -> tuple[SymExpr, ...]:
+        return _dims(self.q)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the scale or the zero point is a vector."""
+        return bool(_dims(self.scale) or _dims(self.zero))
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether all zero points are known to be 0."""
+        zeros = _contents(self.zero)
+        return zeros is not None and not zeros.any()
+
+    @property
+    def largest(self) -> int:
+        """A bound of |q - zero|."""
+        low, high = _range(_type(self.q).element)
+        zeros = _contents(self.zero)
+        least, most = _range(_type(self.zero).element) if zeros is None else (int(zeros.min()), int(zeros.max()))
+        return max(high - least, most - low)
+
+
+def _bytes(found: _Pattern, matches: Mapping[Any, Any]) -> _Bytes | None:
+    """What a match has, None where a shape is not known, it is not of bytes, or does not become float32."""
+    whole, q, scale, zero = (matches[p] for p in (found.whole, found.q, found.scale, found.zero))
+    types = [expr.ssa.type for expr in (q, scale, zero)]
+    if not all(isinstance(t, TensorType) and t.dims is not None for t in types):
+        return None
+    if _type(q).element not in (i8, ui8) or {_type(whole).element, _type(scale).element} != {f32}:
+        return None
+    zeros = _contents(zero)
+    if not _dims(q) or _type(zero).element is None or (zeros is not None and not zeros.size):
+        return None
+    return _Bytes(q, scale, zero, _attrs(whole)["axis"] % len(_dims(q)))
+
+
+def _attrs(expr: Expr) -> dict[str, Any]:
+    """The attributes of a call of an operator."""
+    op = cast(relax.Operator, expr.ssa.owner)
+    return {name: op.attr(name) for name in op.ATTR_SPECS}
+
+
+def _type(expr: Expr) -> TensorType:
+    return cast(TensorType, expr.ssa.type)
+
+
+def _dims(expr: Expr) -> tuple[SymExpr, ...]:
+    dims = _type(expr).dims
+    assert dims is not None
+    return dims
+
+
+def _contents(expr: Expr) -> np.ndarray[Any, Any] | None:
+    owner = expr.ssa.owner
+    return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
+
+
+def _range(dtype: Attribute | None) -> tuple[int, int]:
+    assert dtype is not None
+    kind = np.iinfo(numpy_dtype(dtype))
+    return int(kind.min), int(kind.max)
+
+
+def _fits(steps: SymExpr, a: _Bytes, b: _Bytes) -> bool:
+    """Whether so many products are less than what an int32 holds."""
+    return steps.constant is not None and steps.constant * a.largest * b.largest < _MOST
+
+
+def _along(parameter: Expr, axis: int, rank: int) -> Expr:
+    """A vector along `axis` of tensors of `rank`; a scalar, or what is the last axis, as it is."""
+    if not _dims(parameter) or axis == rank - 1:
+        return parameter
+    return call("relax.reshape", parameter, ShapeExpr([*[1] * axis, *_dims(parameter), *[1] * (rank - 1 - axis)]))
+
+
+def _sum_of(q: Expr, axes: list[int], keepdims: bool) -> Expr:
+    return call("relax.sum", call("relax.astype", q, dtype="int32"), axis=axes, keepdims=keepdims)
+
+
+def _scaled(sums: Expr, scales: Sequence[Expr]) -> Expr:
+    return reduce(partial(binary, "multiply"), scales, call("relax.astype", sums, dtype="float32"))
+
+
+# matmul(a, permute_dims(dequantize(b, t, q)))  ->  matmul(a, dequantize(permute_dims(b), t, q))
+
+
+def _transposed() -> _Rule:
+    b, other = _dequantized(), wildcard()
+    swapped = is_op("relax.permute_dims")(b.whole)
+
+    def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
+        found = _bytes(b, matches)
+        if found is None:
+            return expr
+        rank = len(found.dims)
+        axes = [a % rank for a in _attrs(matches[swapped])["axes"] or range(rank - 1, -1, -1)]
+        moved = call("relax.permute_dims", found.q, axes=axes)
+        again = call("relax.dequantize", moved, found.scale, found.zero, axis=axes.index(found.axis))
+        return call("relax.matmul", matches[other], again, out_dtype=_attrs(expr)["out_dtype"])
+
+    return is_op("relax.matmul")(other, swapped), rewrite
+
+
+# matmul(dequantize(a, s, p), dequantize(b, t, q))  ->  astype(matmul(a, b) - …) * (s * t)
+
+
+def _product() -> _Rule:
+    left, right = _dequantized(), _dequantized()
+
+    def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
+        a, b = _bytes(left, matches), _bytes(right, matches)
+        if a is None or b is None or len(a.dims) < 2 or len(b.dims) < 2 or _type(expr).element != f32:
+            return expr
+        if (a.has_vectors and a.axis != len(a.dims) - 2) or (b.has_vectors and b.axis != len(b.dims) - 1):
+            return expr
+        if not _fits(a.dims[-1], a, b):
+            return expr
+        scales = _along(a.scale, 0, 2), b.scale
+        return _scaled(_product_of_bytes(a, b), scales)
+
+    return is_op("relax.matmul")(left.whole, right.whole), rewrite
+
+
+def _product_of_bytes(a: _Bytes, b: _Bytes) -> Expr:
+    """sum((a - p) * (b - q)) in int32."""
+    p, q = (call("relax.astype", zero, dtype="int32") for zero in (_along(a.zero, 0, 2), b.zero))
+    sums: Expr = call("relax.matmul", a.q, b.q, out_dtype="int32")
+    if not a.is_centred:
+        sums = binary("subtract", sums, binary("multiply", p, _sum_of(b.q, [-2], True)))
+    if not b.is_centred:
+        sums = binary("subtract", sums, binary("multiply", q, _sum_of(a.q, [-1], True)))
+    if not a.is_centred and not b.is_centred:
+        sums = binary("add", sums, binary("multiply", binary("multiply", p, q), cast(int, a.dims[-1].constant)))
+    return sums
+
+
+# conv2d(dequantize(x, s, p), dequantize(w, t, 0))  ->  astype(conv2d(pad(x, p), w) - p * sum(w)) * (s * t)
+
+
+def _convolution() -> _Rule:
+    data, weight = _dequantized(), _dequantized()
+
+    def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
+        x, w = _bytes(data, matches), _bytes(weight, matches)
+        if x is None or w is None or _type(expr).element != f32 or not _is_for_bytes(_attrs(expr), x, w):
+            return expr
+        attrs = _attrs(expr)
+        shifted, zeros = x.q, _contents(x.zero)
+        if not x.is_centred and any(attrs["padding"]):
+            if zeros is None:
+                return expr
+            widths = _widths(attrs["data_layout"], attrs["padding"])
+            shifted = call("relax.nn.pad", x.q, pad_width=widths, pad_value=float(zeros.item()))
+            attrs["padding"] = [0, 0, 0, 0]
+        kernel, out = attrs["kernel_layout"], attrs["out_layout"] or attrs["data_layout"]
+        sums: Expr = call("relax.nn.conv2d", shifted, w.q, **{**attrs, "out_dtype": "int32"})
+        if not x.is_centred:
+            of_weights = _sum_of(w.q, [i for i, letter in enumerate(kernel) if letter != "O"], False)
+            zero = call("relax.astype", x.zero, dtype="int32")
+            sums = binary("subtract", sums, _along(binary("multiply", zero, of_weights), out.index("C"), 4))
+        return _scaled(sums, (x.scale, _along(w.scale, out.index("C"), 4)))
+
+    return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
+
+
+def _is_for_bytes(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
+    """Whether a convolution is one that is faster in bytes, and can be computed in them."""
+    data, kernel = attrs["data_layout"], attrs["kernel_layout"]
+    if any(len(layout) != 4 for layout in (data, kernel, attrs["out_layout"] or data)) or attrs["groups"] != 1:
+        return False
+    if x.has_vectors or not w.is_centred or (w.has_vectors and w.axis != kernel.index("O")):
+        return False
+    if data[-1] != "C" and _contents(w.q) is None:
+        return False
+    steps = product(extent for extent, letter in zip(w.dims, kernel, strict=True) if letter != "O")
+    return _fits(steps, x, w)
+
+
+def _widths(layout: str, padding: list[int]) -> list[int]:
+    """[top, left, bottom, right] as [before, after, …] of each dimension."""
+    of = {"H": (padding[0], padding[2]), "W": (padding[1], padding[3])}
+    return [width for letter in layout for width in of.get(letter, (0, 0))]
+
+
+_Rule = tuple[DFPattern, Callable[[Any, Mapping[Any, Any]], Expr]]
+RULES: tuple[Callable[[], _Rule], ...] = (_transposed, _product, _convolution)
+"""What makes the rules, each tried everywhere before the next one."""
+
+
+def rewriter() -> PatternMatchingRewriter:
+    """The rules, composed."""
+    made = (PatternMatchingRewriter.from_pattern(*rule()) for rule in RULES)
+    return reduce(PatternMatchingRewriter.__or__, made)

@@ -1,0 +1,147 @@
+"""Put constant kernels of convolutions into the order in which a tile of registers reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import relax
+from ...dialects.relax.convolution import Convolution
+from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import SymExpr
+from ...ir.prim_expr import PrimExpr
+from ...ir.transform import Pass
+from ...target import Target
+from ...te.tensor import Tensor
+from ...topi import windows
+from .pack_dots import packed_convolution as packed_dots
+from .rules import place, producer
+from .te_calls import call_tensor_functions
+
+_NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
+_VECTORS, _FEW_VECTORS = 4, 2
+"""Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
+_PANEL_BYTES = 3 << 18
+"""Panels of so many bytes stay in the second-level cache."""
+
+
+@dataclass(frozen=True)
+class PackConvolutions(Pass):
+    """Convolutions of data with the channels last read their constant kernels in panels of output channels.
+
+    y = conv2d(x, w, "NHWC")  ->  y = call_tir(packed_conv2d, (x, p))    p[o // n, dy, dx, i, o % n] = w[dy, dx, i, o]
+
+    n, which divides the output channels, is as wide as a tile of registers for `target`, or narrower where the panels
+    were too large for the cache. A kernel that is transposed first is packed as it was given. Convolutions in groups
+    stay, and those of other numbers than of 32 and 64 bits, but those of bfloat16 and of bytes that there are
+    instructions for: their kernels are packed in steps of these, in the layout NCHW too (`pack_dots`).
+    """
+
+    name = "pack-convolutions"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target(self.target)
+        call_tensor_functions(op, {name: partial(_packed_convolution, target) for name in _NAMES})
+
+
+def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:
+    for_dots = packed_dots(target, op)
+    if for_dots is not None:
+        return for_dots
+    conv = cast(Convolution, op)
+    if op.attr("groups") != 1 or conv.is_blocked() or not _has_channels_last(conv):
+        return None
+    element = cast(TensorType, op.results[0].type).element
+    data, weight = op.operands
+    kernel = _constant_kernel(weight)
+    if kernel is None or not kernel.size or element not in (f32, f64) or cast(TensorType, data.type).element != element:
+        return None
+    outer, inner, *window = conv.kernel_places()
+    panels = kernel.transpose(*window, inner, outer)
+    width = _width(target, panels)
+    if width is None:
+        return None
+    packed = place(op, relax.ConstantOp(_packed(panels, width, element)))
+    pads = op.attr("padding")
+    attrs = {
+        "out_shape": cast(TensorType, op.results[0].type).dims,
+        "places": (conv.data_places(), conv.out_places()),
+        "padding": list(zip(pads[: conv.RANK], pads[conv.RANK :], strict=True)),
+        "strides": op.attr("strides"),
+        "dilation": op.attr("dilation"),
+    }
+    return partial(packed_convolution, **attrs), [data, packed], f"packed_conv{conv.RANK}d"
+
+
+def _has_channels_last(conv: Convolution) -> bool:
+    last = conv.RANK + 1
+    return conv.data_places()[1] == last and conv.out_places()[1] == last
+
+
+def _constant_kernel(value: SSAValue) -> np.ndarray[Any, Any] | None:
+    """The elements of a constant, or of a constant that is transposed."""
+    transpose = producer(value, "permute_dims")
+    owner = value.owner if transpose is None else transpose.operands[0].owner
+    if not isinstance(owner, relax.ConstantOp):
+        return None
+    array = owner.value.numpy()
+    return array if transpose is None else array.transpose(transpose.attr("axes"))
+
+
+def _width(target: Target, kernel: np.ndarray[Any, Any]) -> int | None:
+    """So many output channels make a panel; None where no number of whole vectors divides them."""
+    column, channels = kernel.nbytes // kernel.shape[-1], kernel.shape[-1]
+    lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
+    widest = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
+    widths = [v * lanes for v in range(widest, 0, -1) if channels % (v * lanes) == 0]
+    fitting = [w for w in widths if w * column <= _PANEL_BYTES]
+    return next(iter(fitting or widths[-1:]), None)
+
+
+def _packed(kernel: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
+    """[window…, I, O] -> [O / width, window…, I, width]."""
+    *outer, channels = kernel.shape
+
+    def fill(panels: np.ndarray[Any, Any]) -> None:
+        for panel, first in zip(panels, range(0, channels, width), strict=True):
+            panel[...] = kernel[..., first : first + width]
+
+    return TensorDataAttr.filled((channels // width, *outer, width), element, fill)
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel, [window…, I, O], that stands in panels."""
+
+    panels: Tensor
+
+    @property
+    def dims(self) -> list[SymExpr]:
+        count, *inner, width = self.panels.dims
+        return [*inner, count * width]
+
+    def __call__(self, *i: PrimExpr) -> PrimExpr:
+        *inner, o = i
+        width = cast(int, self.panels.dims[-1].constant)
+        return self.panels(o // width, *inner, o % width)
+
+
+def packed_convolution(x: Tensor, panels: Tensor, places: Any, **attrs: Any) -> Tensor:
+    """The convolution of `x` with a kernel in panels, [O / n, window…, I, n]."""
+    rank = x.ndim
+    kernel = cast(Tensor, _Kernel(panels))
+    data, out = places
+    kernel_places = [rank - 1, rank - 2, *range(rank - 2)]
+    return windows.convolution(
+        x, kernel, places=(data, kernel_places, out), groups=1, dtype=panels.type, name=f"conv{rank - 2}d", **attrs
+    )

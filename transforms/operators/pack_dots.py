@@ -1,0 +1,172 @@
+"""Constant weights of products of bfloat16 and of bytes, in the order in which the instructions for them read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects import relax
+from ...dialects.dtypes import numpy_dtype
+from ...dialects.relax.convolution import Convolution
+from ...dialects.relax.operator import Operator
+from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import Const, SymExpr
+from ...ir.prim_expr import PrimExpr
+from ...target import Target
+from ...te import reduction
+from ...te.tensor import IterVar, Tensor, compute
+from ...topi import windows
+from .dot_products import Dot, best_dot
+from .rules import place, producer
+
+Packed = tuple[Callable[..., Any], list[SSAValue], str]
+
+_SUMS = 16
+"""Sums that a vector holds."""
+_VECTORS, _SHIFTED_VECTORS = 4, 2
+"""Vectors that a panel is wide, as wide as a tile; where the bytes of the left side are shifted a tile has less."""
+
+
+def packed_product(target: Target, op: Operator) -> Packed | None:
+    """matmul(x, w) with a constant w in panels, P[j // n, k // g, j % n * g + k % g]; None where it does not become so.
+
+    An element of the instructions holds g steps of k, a tile has n columns; zeros where there are no more of either.
+    """
+    x, weights = op.operands
+    matrix = constant(weights)
+    dot = None if matrix is None else _dot(target, x, weights, op)
+    if matrix is None or dot is None or matrix.ndim != 2:
+        return None
+    _, columns = matrix.shape
+    panels = place(op, relax.ConstantOp.of(in_panels(matrix, _width(columns, dot), dot.group), _element(weights)))
+    function = partial(dot_product, columns=columns, group=dot.group, dtype=_element(op.results[0]))
+    return function, [x, panels], "dot_matmul"
+
+
+def packed_convolution(target: Target, op: Operator) -> Packed | None:
+    """conv2d(x, w) with a constant w ordered for the instructions; None where it does not become so.
+
+    Where the channels of the data are neighbours (NHWC), in panels P[o // n, …, c // g, o % n * g + c % g], as those of
+    a product for each tap of the window; where the last dimension is one of the image (NCHW), w[o, …, c].
+    """
+    conv, (x, weights) = cast(Convolution, op), op.operands
+    array = constant(weights)
+    if array is None or op.attr("groups") != 1 or conv.is_blocked() or len(op.attr("data_layout")) != 4:
+        return None
+    by_output = array.transpose([conv.kernel_places()[i] for i in (0, 2, 3, 1)])
+    if conv.data_places()[1] != 3:
+        fits = conv.out_places()[1] != 3 and _dot(target, weights, x, op) is not None
+        return _convolution(conv, by_output, _as_given, (0, 3, 1, 2)) if fits else None
+    dot = _dot(target, x, weights, op)
+    if dot is None or conv.out_places()[1] != 3:
+        return None
+    outputs, *_, channels = by_output.shape
+    panels = in_panels(by_output.transpose(1, 2, 3, 0), _width(outputs, dot), dot.group)
+    read = partial(Panels, extents=(outputs, channels), group=dot.group)
+    return _convolution(conv, panels, read, (0, 1, 2, 3))
+
+
+def _as_given(weights: Tensor) -> Tensor:
+    return weights
+
+
+def _convolution(
+    conv: Convolution, weights: np.ndarray[Any, Any], read: Callable[[Tensor], Any], places: windows.Places
+) -> Packed:
+    """The convolution of `read(weights)`, in which output channels, input channels and taps stand at `places`."""
+    x, given = conv.operands
+    padding, out = conv.attr("padding"), cast(TensorType, conv.results[0].type)
+    pairs = list(zip(padding[:2], padding[2:], strict=True))
+    attrs = (pairs, conv.attr("strides"), conv.attr("dilation"), 1, _element(conv.results[0]), "dot_conv2d")
+    every = (conv.data_places(), places, conv.out_places())
+
+    def function(data: Tensor, packed: Tensor) -> Tensor:
+        return windows.convolution(data, read(packed), out.dims or (), every, *attrs)
+
+    return function, [x, place(conv, relax.ConstantOp.of(weights, _element(given)))], "dot_conv2d"
+
+
+def constant(value: SSAValue) -> np.ndarray[Any, Any] | None:
+    """The elements of a constant, or of one that is converted or whose dimensions are permuted; None for all else."""
+    if isinstance(value.owner, relax.ConstantOp):
+        return value.owner.value.numpy()
+    for name, change in _CHANGES.items():
+        op = producer(value, name)
+        array = None if op is None else constant(op.operands[0])
+        if op is not None and array is not None:
+            return change(array, op)
+    return None
+
+
+_CHANGES: dict[str, Callable[[np.ndarray[Any, Any], Operator], np.ndarray[Any, Any]]] = {
+    "astype": lambda array, op: array.astype(numpy_dtype(_element(op.results[0]))),
+    "permute_dims": lambda array, op: array.transpose(op.attr("axes")),
+}
+
+
+def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarray[Any, Any]:
+    """[…, K, N] -> [N / width, …, K / group, width * group], rounded up; zeros where there is nothing."""
+    *outer, rows, columns = matrix.shape
+    count, steps = -(-columns // width), -(-rows // group)
+    whole = np.zeros((*outer, steps * group, count * width), matrix.dtype)
+    whole[..., :rows, :columns] = matrix
+    apart = whole.reshape(*outer, steps, group, count, width)
+    rank = len(outer)
+    order = [rank + 2, *range(rank), rank, rank + 3, rank + 1]
+    return np.ascontiguousarray(apart.transpose(order)).reshape(count, *outer, steps, width * group)
+
+
+def _dot(target: Target, a: SSAValue, b: SSAValue, op: Operator) -> Dot | None:
+    """The instructions for products of a and b, None where there are none."""
+    dot = best_dot(_element(a), _element(b), _element(op.results[0]), target.features, target.vector_bits)
+    return None if dot is None or dot.group == 1 else dot
+
+
+def _element(value: SSAValue) -> Attribute:
+    element = cast(TensorType, value.type).element
+    assert element is not None
+    return element
+
+
+def _width(columns: int, dot: Dot) -> int:
+    """How wide panels are: as the columns where a tile can be, else a part of them, or what is widest."""
+    needed, widest = -(-columns // _SUMS), _SHIFTED_VECTORS if dot.shifted else _VECTORS
+    if needed > widest:
+        needed = next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
+    return needed * _SUMS
+
+
+def dot_product(a: Tensor, panels: Tensor, columns: int, group: int, dtype: Attribute) -> Tensor:
+    """The product of `a`, […, K], and of a matrix of `columns` in panels of steps of `group`: […, N]."""
+    extent = a.dims[-1]
+    weights = Panels(panels, (columns, extent.constant or 0), group)
+    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+    def element(*i: PrimExpr) -> Any:
+        *left, j = i
+        return reduction.sum(a(*left, k).astype(dtype) * weights(j, k).astype(dtype), axis=k)
+
+    return compute([*a.dims[:-1], Const(columns)], element, "matmul")
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Weights [N, K, …], of which `extents` are the first two, read from panels [N / n, …, K / group, n * group]."""
+
+    tensor: Tensor
+    extents: tuple[int, int]
+    group: int
+
+    @property
+    def dims(self) -> list[SymExpr]:
+        """Their extents."""
+        return [*map(Const, self.extents), *self.tensor.dims[1:-2]]
+
+    def __call__(self, j: PrimExpr, k: PrimExpr, *others: PrimExpr) -> PrimExpr:
+        width = (self.tensor.dims[-1].constant or 0) // self.group
+        return self.tensor(j // width, *others, k // self.group, j % width * self.group + k % self.group)

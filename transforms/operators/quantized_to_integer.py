@@ -1,0 +1,51 @@
+"""Products and convolutions of dequantized tensors, computed in integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i8, i32
+
+from ...dialects import relax
+from ...ir.functions import ops_of_type, relax_functions
+from ...ir.transform import Pass
+from ...target import Target
+from .dot_products import best_dot
+
+
+@dataclass(frozen=True)
+class QuantizedToInteger(Pass):
+    """Products and 2-d convolutions of dequantized bytes become products of bytes, summed up in int32.
+
+    y = matmul(dequantize(a, s, p), dequantize(b, t, q))
+    ->  n = matmul(a, b, out_dtype="int32") - p * sum(b, -2) - q * sum(a, -1) + K * p * q
+        y = astype(n, "float32") * s * t
+
+    y = conv2d(dequantize(x, s, p), dequantize(w, t, 0), padding=z)
+    ->  n = conv2d(pad(x, z, p), w, out_dtype="int32") - p * sum(w);  y = astype(n, "float32") * s * t
+
+    What is 0 is left out, what is constant `fold-constant` computes. What follows (a bias, an activation, `quantize`)
+    stays as it is, and is computed on each sum before it is stored. Scales and zero points are scalars, or vectors
+    along the rows of a and the columns of b (the output channels of w); b may be transposed after it was dequantized.
+
+    The integers are exact: what might be more than an int32 holds stays. Each element is then rounded three times; in
+    floats it is each factor, each product and each sum.
+
+    For `target`s with instructions for products of bytes; convolutions with groups stay, and in layouts whose last
+    letter is not C those whose weights are not constant.
+    """
+
+    name = "quantized-to-integer"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target(self.target)
+        if best_dot(i8, i8, i32, target.features, target.vector_bits) is None:
+            return
+        if any(o.name == "relax.dequantize" for f in relax_functions(op) for o in ops_of_type(f, relax.Operator)):
+            # only here, as what patterns are made of takes a while to load
+            from ..dpl.rewriter import rewrite_module
+            from .integer_rules import rewriter
+
+            rewrite_module(rewriter(), op)
