@@ -53,6 +53,7 @@ _PASSES: dict[str, str] = {
     "reorder-take-after-matmul": "transforms.operators.reorder_take_after_matmul:ReorderTakeAfterMatmul",
     "combine-parallel-matmul": "transforms.operators.combine_parallel_matmul:CombineParallelMatmul",
     "adjust-matmul-order": "transforms.operators.adjust_matmul_order:AdjustMatmulOrder",
+    "fuse-attention": "transforms.operators.fuse_attention:FuseAttention",
     "fuse-transpose-matmul": "transforms.operators.fuse_transpose_matmul:FuseTransposeMatmul",
     "fold-batchnorm-to-conv2d": "transforms.operators.fold_batchnorm_to_conv2d:FoldBatchnormToConv2D",
     "sink-reshape": "transforms.operators.sink_reshape:SinkReshape",

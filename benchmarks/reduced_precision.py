@@ -1,95 +1,234 @@
-"""Matrix products of bfloat16 and of bytes beside our own of float32: operations a nanosecond, and their ratio.
+"""Products and convolutions of bfloat16 and of bytes beside our own of float32: rates, their ratio, and accuracy.
 
-    python benchmarks/reduced_precision.py [--rounds 51] [--target llvm]
+    python benchmarks/reduced_precision.py [--rounds 51] [--target llvm] [--only conv] [--models bert,resnet]
 
-Each product is a Relax module of one `R.matmul`, on one thread. bfloat16 has to be within (k + 1) 2^-24 of the sum of
-magnitudes of float64 on the same numbers (stored as bfloat16, 2^-8 of the result more), bytes have to be exact, before
-anything is timed.
+On one thread, with weights that are constant (products also with weights that are given). bfloat16 has to be within
+(k + 1) 2^-24 of the sum of magnitudes of float64 on the same numbers (stored as bfloat16, 2^-8 of the result more),
+bytes have to be exact, before anything is timed. `quantized` is the float32 program with `quantize` and `dequantize`
+around it, as models have them: from float32 to float32, weights by output channel.
+
+`rms` is the error against float64 on normally distributed numbers before they were rounded, as a part of the result:
+the root of the mean of its squares. `--models` runs whole models, as they are and after `ToMixedPrecision`; their error
+is the largest difference as a part of the largest magnitude.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import measure
 
 measure.quiet()
 
 import ml_dtypes  # noqa: E402
+import models  # noqa: E402
 import numpy as np  # noqa: E402
+from models import workload as workloads  # noqa: E402
 
 import tirax.tvm_api as tvm  # noqa: E402
 from tirax.tvm_api import relax  # noqa: E402
 
-SIZES = ((128, 128, 128), (512, 512, 512), (128, 768, 3072))
+FLOAT = "float32"
 KINDS = (
-    ("float32", "float32"),
-    ("bfloat16", "float32"),
-    ("bfloat16", "bfloat16"),
-    ("int8", "int32"),
-    ("uint8", "int32"),
+    (FLOAT, FLOAT, FLOAT),
+    ("bfloat16", "bfloat16", FLOAT),
+    ("bfloat16", "bfloat16", "bfloat16"),
+    ("int8", "int8", "int32"),
+    ("uint8", "int8", "int32"),
+    ("quantized", "int8", FLOAT),
 )
-"""(dtype of the factors, dtype of the result); the others are divided by the first."""
+"""(dtype of the data, of the weights, of the result); the others are divided by the first."""
 SOURCE = """
 from tvm.script import ir as I, relax as R
 
 @I.ir_module
 class Module:
     @R.function
-    def main(x: R.Tensor(({m}, {k}), "{dtype}"), w: R.Tensor(({k}, {n}), "{dtype}")):
+    def main(x: R.Tensor({x}, "{a}"), w: R.Tensor({w}, "{b}"), s: R.Tensor(({n},), "float32")):
         with R.dataflow():
-            y = R.matmul(x, w, out_dtype="{out}")
+{body}
             R.output(y)
         return y
 """
+DEQUANTIZED = """\
+            q = R.quantize(x, R.const({step}, "float32"), R.const(128, "uint8"), out_dtype="uint8")
+            a = R.dequantize(q, R.const({step}, "float32"), R.const(128, "uint8"))
+            b = R.dequantize(w, s, R.const(0, "int8"), axis={axis})
+            y = {operation}"""
+STEP = 4 / 127
+"""Numbers of at most 4 are quantized."""
 RNG = np.random.default_rng(0)
 
 
-def numbers(shape: tuple[int, int], dtype: str) -> np.ndarray:
-    """Random numbers; of bytes all that there are."""
-    if dtype in ("int8", "uint8"):
-        kind = np.iinfo(dtype)
-        return RNG.integers(kind.min, kind.max, shape, dtype, endpoint=True)
-    return RNG.standard_normal(shape).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+@dataclass(frozen=True)
+class Work:
+    """A product (`m`, `k`, `n`), or with `layout` a convolution of an image of `m` x `m`, k -> n channels."""
+
+    m: int
+    k: int
+    n: int
+    layout: str = ""
+    taps: int = 1
+    constant: bool = True
+
+    @property
+    def name(self) -> str:
+        if not self.layout:
+            return f"{self.m}x{self.k}x{self.n}{'' if self.constant else ', w given'}"
+        return f"conv {self.taps}x{self.taps} {self.layout} {self.m}² {self.k}→{self.n}"
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of the data and of the weights, whose last dimension (NCHW: the first) is that of the output channels."""
+        if not self.layout:
+            return (self.m, self.k), (self.k, self.n)
+        if self.layout == "NHWC":
+            return (1, self.m, self.m, self.k), (self.taps, self.taps, self.k, self.n)
+        return (1, self.k, self.m, self.m), (self.n, self.k, self.taps, self.taps)
+
+    @property
+    def axis(self) -> int:
+        return 0 if self.layout == "NCHW" else -1
+
+    @property
+    def operations(self) -> int:
+        rows = self.m * self.m if self.layout else self.m
+        return 2 * rows * self.k * self.n * self.taps**2
+
+    def text(self, x: str, w: str, out: str) -> str:
+        if not self.layout:
+            return f'R.matmul({x}, {w}, out_dtype="{out}")'
+        kernel = {"NHWC": "HWIO", "NCHW": "OIHW"}[self.layout]
+        layouts = f'data_layout="{self.layout}", kernel_layout="{kernel}"'
+        return f'R.nn.conv2d({x}, {w}, padding={self.taps // 2}, {layouts}, out_dtype="{out}")'
+
+    def compute(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """In float64."""
+        x, w = x.astype("float64"), w.astype("float64")
+        if not self.layout:
+            return x @ w
+        if self.layout == "NCHW":
+            return np.moveaxis(self._channels_last(np.moveaxis(x, 1, -1), w.transpose(2, 3, 1, 0)), -1, 1)
+        return self._channels_last(x, w)
+
+    def _channels_last(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        edge, places = self.taps // 2, np.ndindex(self.taps, self.taps)
+        x = np.pad(x, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
+        return sum(x[:, i : i + self.m, j : j + self.m] @ w[i, j] for i, j in places)
 
 
-def check(found: np.ndarray, x: np.ndarray, w: np.ndarray) -> float:
-    """The largest error as a part of what is allowed. Ends the program where it is more than 1."""
-    wide, others = x.astype("float64"), w.astype("float64")
-    wanted = wide @ others
-    allowed = (x.shape[1] + 1) * 2.0**-24 * (np.abs(wide) @ np.abs(others))
+WORKS = (
+    Work(128, 128, 128, constant=False),
+    Work(512, 512, 512, constant=False),
+    Work(512, 512, 512),
+    Work(128, 768, 3072),
+    Work(1, 4096, 4096),
+    *(Work(56, 64, 64, layout, taps) for layout in ("NHWC", "NCHW") for taps in (1, 3)),
+    *(Work(14, 256, 256, layout, 3) for layout in ("NHWC", "NCHW")),
+)
+
+
+def rounded(x: np.ndarray, dtype: str, step: np.ndarray | float) -> np.ndarray:
+    """float32 as another dtype; bytes are multiples of `step`, unsigned ones from -128 on."""
+    if dtype in (FLOAT, "quantized"):
+        return x
+    if dtype == "bfloat16":
+        return x.astype(ml_dtypes.bfloat16)
+    whole = np.rint(x / step)
+    return (np.clip(whole, -128, 127) + (128 if dtype == "uint8" else 0)).astype(dtype)
+
+
+def check(found: np.ndarray, work: Work, x: np.ndarray, w: np.ndarray) -> None:
+    """End the program where a result is off by more than is allowed."""
+    wanted, depth = work.compute(x, w), work.k * work.taps**2
+    allowed = (depth + 1) * 2.0**-24 * work.compute(np.abs(x.astype("float64")), np.abs(w.astype("float64")))
     if found.dtype == ml_dtypes.bfloat16:
         allowed += 2.0**-8 * (np.abs(wanted) + allowed)
     if found.dtype == np.int32:
-        allowed = np.full_like(wanted, np.finfo("float64").tiny)
-    worst = float(np.max(np.abs(found.astype("float64") - wanted) / allowed))
-    if not worst <= 1:
-        raise SystemExit(f"{x.dtype} into {found.dtype}: {worst:.2f} times the error that is allowed")
-    return worst
+        allowed = np.zeros_like(wanted)
+    if not (np.abs(found.astype("float64") - wanted) <= allowed).all():
+        raise SystemExit(f"{work.name}: {x.dtype} into {found.dtype} is off by more than is allowed")
 
 
-def row(size: tuple[int, int, int], rounds: int, target: str) -> list[dict[str, object]]:
-    """All kinds of one size, timed in turns."""
-    m, k, n = size
-    calls, errors = {}, {}
-    for kind in KINDS:
-        module = tvm.script.from_source(SOURCE.format(m=m, k=k, n=n, dtype=kind[0], out=kind[1]))
-        main = relax.build(module, target=target)["main"]
-        x, w = numbers((m, k), kind[0]), numbers((k, n), kind[0])
-        errors[kind] = check(np.asarray(main(x, w)), x, w)
-        calls["/".join(kind)] = lambda main=main, x=x, w=w: main(x, w)
-    times = measure.interleaved(calls, rounds)
-    base = times["/".join(KINDS[0])]
+def case(work: Work, kind: tuple[str, str, str], target: str) -> tuple[Callable[[], object], float]:
+    """(a call, its error) of one kind, built and checked."""
+    a, b, out = kind
+    shapes = work.shapes
+    x32, w32 = (RNG.standard_normal(shape).astype(FLOAT) for shape in shapes)
+    step = np.abs(w32).max(axis=tuple(i for i in range(w32.ndim) if i != work.axis % w32.ndim), keepdims=True) / 127
+    x, w = rounded(x32, a, STEP), rounded(w32, b, step)
+    body = f"            y = {work.text('x', 'w', out)}"
+    if a == "quantized":
+        axis = work.axis % w32.ndim
+        body = DEQUANTIZED.format(step=STEP, axis=axis, operation=work.text("a", "b", out))
+    source = SOURCE.format(x=shapes[0], w=shapes[1], a=FLOAT if a == "quantized" else a, b=b, n=work.n, body=body)
+    scales = step.reshape(-1).astype(FLOAT)
+    module = relax.transform.BindParams("main", {"s": scales, **({"w": w} if work.constant else {})})(
+        tvm.script.from_source(source)
+    )
+    main = relax.build(module, target=target)["main"]
+    args = (x,) if work.constant else (x, w)
+    found = np.asarray(main(*args))
+    if a == "quantized":
+        check(found, work, (rounded(x32, "int8", STEP) * STEP).astype("float64"), w.astype("float64") * step)
+    else:
+        check(found, work, x, w)
+    return lambda: main(*args), rms(found, work, (x32, w32), (a, b), step)
+
+
+def rms(found: np.ndarray, work: Work, given: tuple[np.ndarray, np.ndarray], kinds: tuple[str, str], step) -> float:
+    """The error against numbers that were not rounded."""
+    exact, result = work.compute(*given), found.astype("float64")
+    if kinds[1] == "int8" and kinds[0] != "quantized":
+        if kinds[0] == "uint8":  # what was added to the data
+            result = result - work.compute(np.full(work.shapes[0], 128.0), rounded(given[1], "int8", step))
+        result = result * STEP * (np.moveaxis(step, 0, 1) if work.layout == "NCHW" else step)
+    return float(np.sqrt(np.mean((result - exact) ** 2) / np.mean(exact**2)))
+
+
+def rows(work: Work, rounds: int, target: str) -> list[dict[str, object]]:
+    """All kinds of one work, timed in turns."""
+    names = ["quantized" if kind[0] == "quantized" else "·".join(kind[:2]) + "→" + kind[2] for kind in KINDS]
+    cases = {name: case(work, kind, target) for name, kind in zip(names, KINDS, strict=True)}
+    times = measure.interleaved({name: call for name, (call, _) in cases.items()}, rounds)
+    base = times[names[0]]
     return [
         {
-            "size": size,
+            "work": work.name,
             "kind": name,
-            "gops": 2e-3 * m * k * n / times[name].median,
+            "gops": 1e-3 * work.operations / times[name].minimum,
             "ratio": base.median / times[name].median,
             "ratio of minima": base.minimum / times[name].minimum,
-            "error": errors[kind],
+            "rms": cases[name][1],
         }
-        for kind, name in zip(KINDS, calls, strict=True)
+        for name in names
+    ]
+
+
+def model(name: str, rounds: int, target: str) -> list[dict[str, object]]:
+    """A model in float32 and in bfloat16, by the process's own clock."""
+    workload = models.make(name)
+    length = min(workload.default_length, workload.positions) if workload.default_length else None
+    weights, inputs = workloads.random_weights(workload), workload.inputs(1, length)
+    wanted = workload.reference(workloads.in_double(weights), *inputs)
+    bound = workloads.bind(workloads.export(workload, 1, length), weights)
+    calls = {}
+    for kind, mod in ((FLOAT, bound), ("bfloat16", relax.transform.ToMixedPrecision(dtype="bfloat16")(bound))):
+        main = relax.build(mod, target=target)["forward"]
+        calls[kind] = lambda main=main: np.asarray(main(*inputs))
+    times = measure.interleaved(calls, rounds, sample=0, clock=time.process_time)
+    return [
+        {
+            "model": name,
+            "kind": kind,
+            "ms": times[kind].minimum / 1e3,
+            "ratio": times[FLOAT].minimum / times[kind].minimum,
+            "error": workloads.difference(call(), wanted),
+        }
+        for kind, call in calls.items()
     ]
 
 
@@ -98,18 +237,28 @@ def main() -> None:
     options = argparse.ArgumentParser(description="products of bfloat16 and of bytes beside float32")
     options.add_argument("--rounds", type=int, default=51)
     options.add_argument("--target", default="llvm -num-cores=1")
+    options.add_argument("--only", default="", help="works whose name contains this")
+    options.add_argument("--models", default="", help="names of models, for these instead")
     chosen = options.parse_args()
-    print(f"{measure.processor()}; medians of {chosen.rounds}, one thread; error as a part of what is allowed\n")
-    print(f"{'m x k x n':16} {'kind':20} {'Gop/s':>8} {'÷ float32':>10} {'of minima':>10} {'error':>6}")
-    rows = []
-    for size in SIZES:
-        for found in row(size, chosen.rounds, chosen.target):
-            rows.append(found)
-            cells = (
-                f"{found['gops']:8.0f} {found['ratio']:10.2f} {found['ratio of minima']:10.2f} {found['error']:6.2f}"
-            )
-            print(f"{'x'.join(map(str, size)):16} {found['kind']:20} {cells}", flush=True)
-    measure.write("reduced_precision", rows)
+    print(f"{measure.processor()}; {chosen.rounds} samples, one thread\n")
+    found: list[dict[str, object]] = []
+    for name in filter(None, chosen.models.split(",")):
+        found += model(name, min(chosen.rounds, 7), chosen.target)
+        for row in found[-2:]:
+            numbers = f"{row['ms']:8.1f} ms {row['ratio']:6.2f} error {row['error']:.1e}"
+            print(f"{row['model']:12} {row['kind']:12} {numbers}", flush=True)
+    if found:
+        measure.write("reduced_precision_models", found)
+        return
+    print(f"{'work':26} {'kind':28} {'Gop/s':>8} {'÷ float32':>10} {'of minima':>10} {'rms':>9}")
+    for work in WORKS:
+        if chosen.only not in work.name:
+            continue
+        for row in rows(work, chosen.rounds, chosen.target):
+            found.append(row)
+            numbers = f"{row['gops']:8.0f} {row['ratio']:10.2f} {row['ratio of minima']:10.2f} {row['rms']:9.1e}"
+            print(f"{row['work']:26} {row['kind']:28} {numbers}", flush=True)
+    measure.write("reduced_precision", found)
 
 
 if __name__ == "__main__":

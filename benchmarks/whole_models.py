@@ -1,11 +1,12 @@
 """The five models of `models/`: how long they take to build and to run, how much memory, and where the time goes.
 
-    python benchmarks/whole_models.py [--models bert,vit] [--rounds 7] [--dynamic] [--breakdown] [--small]
+    python benchmarks/whole_models.py [--models bert,vit] [--rounds 7] [--dynamic] [--breakdown] [--small] [--build-only]
 
-Each model is built twice in a process of its own, the second time with its object in the cache, compared with numpy in
-float64, and then timed in turns with numpy in float32. `--dynamic` builds it with symbolic batch and length, too;
-`--breakdown` times each kernel by itself; `--small` takes narrow models, to see that all of it runs. Everything is on
-one thread and timed by the process's own clock; `build_s` and `again_s` are seconds on the wall.
+Each model is built in a process of its own with an empty cache, and again in another one that finds its objects there:
+`build_s` and `again_s` are seconds on the wall, on all cores of the process, imports of the compiler included, the
+module and its weights not. Then it is compared with numpy in float64, and timed in turns with numpy in float32, on one
+thread and by the process's own clock. `--dynamic` builds it with symbolic batch and length, too; `--breakdown` times
+each kernel by itself; `--small` takes narrow models, to see that all of it runs; `--build-only` stops after building.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import kernels  # noqa: E402
 import models  # noqa: E402
 import numpy as np  # noqa: E402
 from models import workload as workloads  # noqa: E402
+from models.workload import Workload  # noqa: E402
 
 import tirax.tvm_api as tvm  # noqa: E402
 from tirax.lowering.memory.bound import memory_uses  # noqa: E402
@@ -36,17 +38,20 @@ TOLERANCE = 1e-4
 """Of the greatest magnitude of the result: float32 through dozens of layers, compared with float64."""
 
 
-def built(mod: object) -> tuple[object, dict[str, float]]:
-    """A module's executable, and the seconds of building it with an empty cache and again."""
-    seconds = {}
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ.update(TIRAX_CACHE="1", XDG_CACHE_HOME=cache)
-        for name in ("build", "again"):
-            start, used = time.perf_counter(), time.process_time()
-            executable = relax.build(mod, target="llvm")
-            seconds[f"{name}_s"] = time.perf_counter() - start
-            seconds[f"{name}_cpu_s"] = time.process_time() - used
-    return executable, seconds
+def bound_model(name: str, options: argparse.Namespace) -> tuple[Workload, dict[str, np.ndarray], int | None, object]:
+    """A model, its weights, the length of its input, and its module with the weights as constants."""
+    workload = models.make(name, **(models.SMALL[name] if options.small else {}))
+    length = min(workload.default_length, workload.positions) if workload.default_length else None
+    weights = workloads.random_weights(workload)
+    return workload, weights, length, workloads.bind(workloads.export(workload, 1, length), weights)
+
+
+def measure_build(name: str, options: argparse.Namespace) -> dict[str, float]:
+    """Seconds of building a model once in this process."""
+    mod = bound_model(name, options)[-1]
+    start, used = time.perf_counter(), time.process_time()
+    relax.build(mod, target="llvm")
+    return {"s": time.perf_counter() - start, "cpu_s": time.process_time() - used}
 
 
 def compiled(executable: object, inputs: list[np.ndarray]) -> Callable[[], np.ndarray]:
@@ -58,14 +63,13 @@ def compiled(executable: object, inputs: list[np.ndarray]) -> Callable[[], np.nd
 
 def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
     """The row of one model. Raises `AssertionError` where a result is wrong."""
-    workload = models.make(name, **(models.SMALL[name] if options.small else {}))
-    length = min(workload.default_length, workload.positions) if workload.default_length else None
-    weights = workloads.random_weights(workload)
+    workload, weights, length, bound = bound_model(name, options)
     inputs = workload.inputs(1, length)
     wanted = workload.reference(workloads.in_double(weights), *inputs)
-    bound = workloads.bind(workloads.export(workload, 1, length), weights)
-    executable, seconds = built(bound)
-    calls = {"tirax": compiled(executable, inputs), "numpy": lambda: workload.reference(weights, *inputs)}
+    calls = {
+        "tirax": compiled(relax.build(bound, target="llvm"), inputs),
+        "numpy": lambda: workload.reference(weights, *inputs),
+    }
     if options.dynamic:
         dynamic = workloads.bind(workloads.export(workload), weights)
         calls["dynamic"] = compiled(relax.build(dynamic, target="llvm"), inputs)
@@ -75,7 +79,6 @@ def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
     memory = memory_uses(kernels.lowered(bound, "plan-memory"), {})["forward"]
     row = {
         "model": name,
-        **seconds,
         **{f"{peer}_ms": t.median / 1e3 for peer, t in times.items()},
         **{f"{peer}_min_ms": t.minimum / 1e3 for peer, t in times.items()},
         "gflops": workload.flop(1, length) / times["tirax"].minimum / 1e3,
@@ -88,11 +91,22 @@ def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
     return row
 
 
-def in_child(name: str, options: argparse.Namespace) -> dict[str, object]:
-    """`measure_model` in a fresh process, so that none inherits the memory of another."""
+def in_child(name: str, options: argparse.Namespace, what: str, cache: str) -> dict[str, object]:
+    """`measure_model` or `measure_build` in a fresh process, so that none inherits the memory of another."""
     flags = [f"--{flag}" for flag in ("dynamic", "breakdown", "small") if getattr(options, flag)]
-    command = [sys.executable, __file__, "--child", "--models", name, "--rounds", str(options.rounds), *flags]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    command = [sys.executable, __file__, "--child", what, "--models", name, "--rounds", str(options.rounds), *flags]
+    environment = {**os.environ, "TIRAX_CACHE": "1", "XDG_CACHE_HOME": cache}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return json.loads(done.stdout)
+
+
+def row_of(name: str, options: argparse.Namespace) -> dict[str, object]:
+    """All that is measured of a model."""
+    row: dict[str, object] = {"model": name}
+    with tempfile.TemporaryDirectory() as cache:
+        for column in ("build", "again"):
+            row |= {f"{column}_{unit}": v for unit, v in in_child(name, options, "build", cache).items()}
+        return row if options.build_only else row | in_child(name, options, "run", cache)
 
 
 COLUMNS = (
@@ -132,13 +146,16 @@ def main() -> None:
     parser.add_argument("--dynamic", action="store_true", help="symbolic batch and length, too")
     parser.add_argument("--breakdown", action="store_true", help="time each kernel by itself")
     parser.add_argument("--small", action="store_true", help="narrow models")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--build-only", action="store_true", help="only build them")
+    parser.add_argument("--child", choices=("build", "run"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = options.models.split(",")
+    if options.child != "run" and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, measure.CORES)
     if options.child:
-        print(json.dumps(measure_model(names[0], options)))
+        print(json.dumps((measure_model if options.child == "run" else measure_build)(names[0], options)))
         return
-    rows = [in_child(name, options) for name in names]
+    rows = [row_of(name, options) for name in names]
     print(f"{measure.processor()}, one thread, batch 1\n")
     print_rows(rows)
     measure.write("whole_models", rows)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FlatSymbolRefAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, NoneAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -172,12 +172,12 @@ class SequenceOp(IRDLOperation):
     """A schedule: instructions, one after the other; or, with the name of a function, the rules for its blocks."""
 
     name = "sched.sequence"
-    function = opt_prop_def(FlatSymbolRefAttr)
+    function = opt_prop_def(SymbolRefAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
 
     def __init__(self, body: Region | None = None, function: str | None = None):
-        name = None if function is None else FlatSymbolRefAttr(function)
+        name = None if function is None else SymbolRefAttr(function)
         super().__init__(properties={"function": name}, regions=[body or Region(Block())])
 
     @property

@@ -34,8 +34,25 @@ def _wide(x: Array) -> Array:
     return x if x.dtype.kind in "iub" else x.astype(np.float64)
 
 
+def _summable(x: Array) -> Array:
+    """Floats as float64, integers as int64."""
+    x = np.asarray(x)
+    return x.astype(np.int64) if x.dtype.kind in "iu" else _wide(x)
+
+
 def _plain(function: Callable[..., Any]) -> Function:
     return lambda _op, *args: function(*(_wide(a) for a in args))
+
+
+def _rounded_once(function: Callable[..., Any]) -> Function:
+    """As `_plain`; of float32 it is computed as such: that of float64, rounded, is the same to the last bit."""
+    plain = _plain(function)
+
+    def run(op: Any, *args: Array) -> Array:
+        arrays = [np.asarray(a) for a in args]
+        return function(*arrays) if all(a.dtype == np.float32 for a in arrays) else plain(op, *arrays)
+
+    return run
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -279,6 +296,7 @@ def _take(op: Any, x: Array, indices: Array) -> Array:
 
 OPERATORS: dict[str, Function] = {
     **{name: _plain(f) for name, f in {**_UNARY, **_BINARY}.items()},
+    **{name: _rounded_once(_BINARY[name]) for name in ("add", "subtract", "multiply")},
     "clip": _clip,
     "nn.leakyrelu": lambda op, x: np.where(_wide(x) > 0, _wide(x), _wide(x) * op.attr("alpha")),
     "nn.softplus": _softplus,
@@ -304,7 +322,7 @@ OPERATORS: dict[str, Function] = {
     "concat": lambda op, xs: np.concatenate(xs, axis=op.attr("axis") or 0),
     "split": _split,
     "take": _take,
-    "matmul": lambda _op, a, b: np.matmul(_wide(a), _wide(b)),
+    "matmul": lambda _op, a, b: np.matmul(_summable(a), _summable(b)),
     "nn.layer_norm": _layer_norm,
     "nn.attention": _attention,
     "nn.attention_var_len": _attention_var_len,

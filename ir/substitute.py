@@ -100,12 +100,21 @@ def is_removable(op: Operation) -> bool:
     return isinstance(op, _UNUSED_IS_DEAD)
 
 
+def erase(op: Operation) -> None:
+    """Detach and erase an operation, and let go of what it says: constants may hold many megabytes.
+
+    IR is cycles, which nothing collects while a module is compiled.
+    """
+    op.detach()
+    op.erase()
+    op.properties.clear()
+
+
 def erase_unused(ops: Iterable[Operation]) -> bool:
     """Erase those of `ops` (in order of definition) that are removable and unused, uses among themselves included."""
     changed = False
     for op in reversed(list(ops)):
         if is_removable(op) and not any(r.first_use for r in op.results):
-            op.detach()
-            op.erase()
+            erase(op)
             changed = True
     return changed

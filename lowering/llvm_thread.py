@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
 from ..diagnostics import TiraxError
+from ..hardware import usable_cores
 from ..target import Target
 
 VARIABLE = "TIRAX_BUILD_THREADS"
@@ -19,7 +20,7 @@ def build_threads() -> int:
     """How many threads a build uses: `TIRAX_BUILD_THREADS`, else the cores of this process. Raises `TiraxError`."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return usable_cores()
     if not text.isdecimal() or int(text) < 1:
         raise TiraxError(f"{VARIABLE} is '{text}'", expected="a number of threads, 1 or more")
     return int(text)

@@ -1,7 +1,7 @@
 """A module of entry points and kernels as several, which are lowered and compiled one after the other.
 
-While LLVM compiles one on its own thread (`llvm_thread`) the next one is lowered. How a module is divided depends on the
-module alone: so do the objects, however many threads made them.
+While LLVM compiles one on its own thread (`llvm_thread`) the next one is lowered. How a module is divided depends on
+the module alone: so do the objects, however many threads made them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, llvm
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation
 
 from ..dialects import tir
@@ -40,7 +40,7 @@ class Part:
 
 
 def divide(op: ModuleOp) -> list[Part]:
-    """`op` after `convert-host-to-llvm`, with declarations in place of the kernels that are moved to the parts after it.
+    """`op` after `convert-host-to-llvm`, with declarations in place of the kernels that other parts have, and these.
 
     Kernels that call others or packed functions stay, and so do those that they call.
     """

@@ -35,8 +35,8 @@ What an entry does
     3. Results: `PyArray_NewFromDescr(TIRAX_NDARRAY_TYPE, descr, nd, dims, null, null, 0, null)` through slot
        NEW_FROM_DESCR, after increfing the descr, which is stolen; null means that an exception is set. Its data may be
        aligned to its element only. From `result_pool.LARGE` bytes on `tirax_new_result(descr, nd, dims, bytes)` makes
-       it, in memory that is used again; its data is aligned to 64 bytes. A result never aliases a constant or the arena; an argument that is returned is
-       increfed. Tuples are returned as tuples.
+       it, in memory that is used again; its data is aligned to 64 bytes. A result never aliases a constant or the
+       arena; an argument that is returned is increfed. Tuples are returned as tuples.
     4. Packed functions: PyObject_Vectorcall(slot, args, nargs, null); null is passed on after cleaning up, so that the
        exception arrives as it was raised. Arrays handed to them own their memory (3.), since they may be kept.
     5. The GIL may be released around kernels, never while a Python object is read or made; `dims` are read before.

@@ -14,7 +14,7 @@ import numpy as np
 from . import abi
 from .container import read_container, write_container
 from .dtypes import to_dtype
-from .errors import DamagedFileError, ExecutableFileError, IncompatibleFileError, TiraxError
+from .errors import DamagedFileError, ExecutableFileError, IncompatibleFileError, LoadError, TiraxError
 from .metadata import FunctionInfo, MetadataError
 from .module import Module
 from .ndarray import ALIGNMENT, empty
@@ -76,7 +76,12 @@ class Executable:
             return self._module
 
     def fresh_module(self) -> Module:
-        """Loaded once more, with the packed functions that are registered now."""
+        """Loaded once more, with the packed functions that are registered now. Raises as `jit` does."""
+        foreign = _foreign(self.target)
+        if foreign is not None:
+            what, expected, found = foreign
+            hint = "it can be saved, and loaded there"
+            raise LoadError(f"the code was made for another {what}", expected=expected, found=found, hint=hint)
         return Module(self.code, self.functions, self.slots, self.constants, self.external)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -173,7 +178,6 @@ def _target(data: Mapping[str, Any]) -> TargetInfo:
 
 def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) -> None:
     """Refuse what would crash here: other conventions, another layout of arrays, instructions that are missing."""
-    from .engine import host_features, host_triple
 
     def refuse(what: str, expected: object, found: object) -> None:
         hint = f"build it again on this machine (written by tirax {header['tirax']})"
@@ -184,11 +188,21 @@ def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) 
         names = sorted(key for key in here | there if here.get(key) != there.get(key))
         expected, found = ({key: side.get(key) for key in names} for side in (here, there))
         refuse("ABI version of tirax" if "abi" in names else "build of Python or numpy", expected, found)
+    foreign = _foreign(target)
+    if foreign is not None:
+        refuse(*foreign)
+
+
+def _foreign(target: TargetInfo) -> tuple[str, str, str] | None:
+    """(what differs, what is expected, what was found) where code for a target cannot run here."""
+    from .engine import host_features, host_triple
+
     if target.triple and _platform(target.triple) != _platform(host_triple()):
-        refuse("platform", host_triple(), target.triple)
+        return "platform", host_triple(), target.triple
     missing = sorted(set(target.features) - host_features())
     if missing:
-        refuse("processor", f"a processor with {', '.join(missing)} ({target.cpu})", "this one")
+        return "processor", f"a processor with {', '.join(missing)} ({target.cpu})", "this one"
+    return None
 
 
 def _platform(triple: str) -> tuple[str, str]:

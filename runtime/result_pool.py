@@ -5,10 +5,10 @@ them. So native code takes memory for results from 256 KiB on, and for arenas, f
 last array over it is gone: the array's base is a capsule that owns the block, so that views keep it alive. Smaller
 results are allocated by numpy, as ever.
 
-    void* tirax_take(i64 size)                 at least `size` bytes, aligned to 64, not cleared; null where there is none
-    void tirax_give(void* memory)              what was taken; null is nothing
+    void* tirax_take(i64 size)       at least `size` bytes, aligned to 64, not cleared; null where there is none
+    void tirax_give(void* memory)    what was taken; null is nothing
     PyObject* tirax_new_result(PyArray_Descr* stolen, i32 nd, i64* dims, i64 size)
-                                               an NDArray of `size` bytes over such memory; null with an exception set
+                                     an NDArray of `size` bytes over such memory; null with an exception set
 
 A block is taken again for a size that fills at least four fifths of it; the smallest that fits is. What is kept is at
 most `set_held_memory`'s, else the environment's TIRAX_POOL_MIB (0: nothing), else 256 MiB; beyond that the block that
@@ -248,7 +248,8 @@ back:
   call void @Py_DecRef(ptr %descr)
   ret ptr null
 make:
-  %array = call ptr NEW_FROM_DESCR(ptr TIRAX_NDARRAY_TYPE, ptr %descr, i32 %nd, ptr %dims, ptr null, ptr %memory, i32 FLAGS, ptr null)
+  %array = call ptr NEW_FROM_DESCR(
+      ptr TIRAX_NDARRAY_TYPE, ptr %descr, i32 %nd, ptr %dims, ptr null, ptr %memory, i32 FLAGS, ptr null)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %undo, label %bind
 undo:

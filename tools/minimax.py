@@ -62,6 +62,15 @@ def atanh(x: D) -> D:
     return ((1 + x) / (1 - x)).ln() / 2
 
 
+def asinh(x: D) -> D:
+    return (x + (x * x + 1).sqrt()).ln()
+
+
+def acosh_by_root(t: D) -> D:
+    """acosh(1 + t) / sqrt(2 t)"""
+    return (1 + t + (t * (t + 2)).sqrt()).ln() / (2 * t).sqrt()
+
+
 def erf(x: D) -> D:
     return 2 / PI.sqrt() * _series(x * (-x * x).exp(), lambda n: 2 * x * x / (2 * n + 1))
 
@@ -183,6 +192,16 @@ def _odd_functions() -> dict[str, Fit]:
         "ATAN": _odd(atan, _TAN_PI_8**2, "atan(t) = t + t z P(z), z = t²"),
         "ASIN": _odd(asin, D("0.25"), "asin(t) = t + t z P(z), z = t²"),
         "SINH": _odd(sinh, D(1), "sinh(t) = t + t z P(z), z = t²"),
+        "ASINH": replace(_odd(asinh, D("1.382"), "asinh(t) = t + t z P(z), z = t²"), formats=("f32",)),
+        "ATANH": replace(_odd(atanh, D("0.25"), "atanh(t) = t + t z P(z), z = t²"), formats=("f32",)),
+        "ACOSH": Fit(
+            lambda t: (acosh_by_root(t) - 1) / t,
+            lambda t: t / acosh_by_root(t),
+            D(0),
+            D(1),
+            "acosh(1 + t) = s + s t P(t), s = sqrt(2 t)",
+            formats=("f32",),
+        ),
     }
 
 

@@ -105,7 +105,11 @@ _HIGH_LEVEL = ("builtin", "relax", "tir", "sym")
 
 def is_high_level(module: ModuleOp) -> bool:
     """Whether a module holds nothing below relax and tir: what TVMScript can say and the interpreter can run."""
-    return all(op.name.partition(".")[0] in _HIGH_LEVEL for op in module.walk())
+    return _holds_only(module, _HIGH_LEVEL)
+
+
+def _holds_only(module: ModuleOp, dialects: Sequence[str]) -> bool:
+    return all(op.name.partition(".")[0] in dialects for op in module.walk())
 
 
 class MeaningChangedError(TiraxError):
@@ -135,7 +139,8 @@ def _comparable(before: ModuleOp, after: ModuleOp) -> bool:
     """Whether a public function is in both, with as many parameters, and can be interpreted."""
     from ..dialects import relax, tir
 
-    if not (is_high_level(before) and is_high_level(after)):
+    runs = (*_HIGH_LEVEL, "sched")  # what is said about schedules does nothing by itself
+    if not (_holds_only(before, runs) and _holds_only(after, runs)):
         return False
 
     def parameters(module: ModuleOp) -> dict[str, int]:

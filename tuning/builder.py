@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -13,6 +12,7 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr
 
 from ..diagnostics import unknown_name
 from ..dialects import tir
+from ..hardware import usable_cores
 from ..ir.module import IRModule
 from ..transforms.fusion.pattern import ATTRIBUTE
 from .processes import Limits, answer_of, submit
@@ -61,7 +61,7 @@ class LocalBuilder(Builder):
         memory_bytes: int | None = None,
         executor: Executor | None = None,
     ):
-        self.max_workers = max_workers or len(os.sched_getaffinity(0))
+        self.max_workers = max_workers or usable_cores()
         self.limits = Limits(timeout_sec, memory_bytes)
         self.executor = executor or ThreadPoolExecutor(self.max_workers, "tirax-builder")
 

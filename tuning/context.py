@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import TiraxError
+from ..hardware import usable_cores
 from ..ir.module import IRModule
 from ..schedule import Schedule
 from ..schedule.random import Random
@@ -36,7 +36,7 @@ class TuneContext:
     search_strategy: SearchStrategy | None = None
     task_name: str = "main"
     rand_state: int = -1
-    num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    num_threads: int = field(default_factory=usable_cores)
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("tirax.tuning"))
 
     def __post_init__(self) -> None:

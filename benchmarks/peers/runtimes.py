@@ -98,6 +98,7 @@ def _torch(program: Program, threads: int, *, compiled: bool = False) -> Call | 
     function = functools.partial(program.array, torch)
     without_gradients = torch.inference_mode
     if compiled:  # guards of torch.compile refuse weights that were first seen in inference mode
+        torch.compiler.reset()  # the programs before this one are no reason to give up
         function, without_gradients = torch.compile(function), torch.no_grad
 
     def call() -> Any:

@@ -7,6 +7,7 @@ value changes neither printing nor equality: both read operands as a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
@@ -63,6 +64,15 @@ def with_lanes_of(dtype: Attribute, lanes: int) -> Attribute:
     return dtype if lanes == 1 else VectorType(dtype, [lanes])
 
 
+@lru_cache(maxsize=4096)
+def _integer(value: int, dtype: IntegerType) -> IntegerAttr:
+    return IntegerAttr(value, dtype, truncate_bits=True)
+
+
+# The operations that are made most are initialised as xDSL's `create` does it: its builders, which find out what belongs
+# to which operand, take longer than all the rest.
+
+
 @irdl_op_definition
 class ConstOp(IRDLOperation):
     """`tir.const 1.0 : f32`; `tir.const true`."""
@@ -78,8 +88,8 @@ class ConstOp(IRDLOperation):
         elif dtype is not None and is_float(dtype):
             attr = FloatAttr(float(value), cast(AnyFloat, dtype))
         else:
-            attr = IntegerAttr(int(value), cast(IntegerType, dtype), truncate_bits=True)
-        super().__init__(properties={"value": attr}, result_types=[attr.type])
+            attr = _integer(int(value), cast(IntegerType, dtype))
+        Operation.__init__(self, properties={"value": attr}, result_types=(attr.type,))
 
     @property
     def py_value(self) -> int | float | bool:
@@ -116,7 +126,7 @@ class BinaryExpr(IRDLOperation):
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue):
         result = lhs.type if self.RESULT is None else with_lanes(self.RESULT, lhs.type)
-        super().__init__(operands=[lhs, rhs], result_types=[result])
+        Operation.__init__(self, operands=(lhs, rhs), result_types=(result,))
 
     def verify_(self) -> None:
         if self.lhs.type != self.rhs.type:
@@ -398,7 +408,7 @@ class LoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
 
     def __init__(self, buffer: SSAValue, indices: Sequence[SSAValue]):
-        super().__init__(operands=[buffer, indices], result_types=[element_type(buffer, indices)])
+        Operation.__init__(self, operands=(buffer, *indices), result_types=(element_type(buffer, indices),))
 
     def verify_(self) -> None:
         check_indices(self, self.buffer, self.indices)

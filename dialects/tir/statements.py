@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import StringAttr, i1
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -45,7 +45,7 @@ class StoreOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]):
-        super().__init__(operands=[value, buffer, indices])
+        Operation.__init__(self, operands=(value, buffer, *indices))
 
     def verify_(self) -> None:
         check_indices(self, self.buffer, self.indices)

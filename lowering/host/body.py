@@ -228,9 +228,7 @@ class Body:
         """The op around it takes the value."""
 
     def return_(self, op: relax.ReturnOp) -> None:
-        result = as_result(self.f, self.values[op.value])
-        self.code.call("Py_IncRef", [result], None)
-        self.code.jump(self.f.cleanup, result)
+        self.f.give(as_result(self.f, self.values[op.value]))
 
     def tuple_(self, op: relax.TupleOp) -> None:
         self.values[op.result] = Fields(tuple(self.values[v] for v in op.fields_))

@@ -51,9 +51,7 @@ def tir_entry(module: HostModule, op: tir.FuncOp) -> llvm.FuncOp:
 
     def run(values: list[Value]) -> None:
         run_kernels(f, [prepare_kernel(f, name, values, [])])
-        none = f.code.slot(Slot.NONE)
-        f.code.call("Py_IncRef", [none], None)
-        f.code.jump(f.cleanup, none)
+        f.give(f.code.slot(Slot.NONE))
 
     return _entry(f, types, accesses, run)
 

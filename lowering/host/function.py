@@ -1,8 +1,8 @@
 """The state of one entry point that is being written: who owns what, and where errors go.
 
 Every object that the function owns lies in an array on its stack, null at first. There is one way out, the block
-`cleanup`, which takes the result (null for an exception that is set), drops what the array holds, in a loop, and frees
-the arena. (With a variable for each object LLVM takes a time that is cubic in their number.)
+`cleanup`, which takes the result (null for an exception that is set), drops what the array holds and frees the arena.
+Many objects are dropped in a loop: with a variable for each of them LLVM takes a time that is cubic in their number.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from ...runtime.slots import SlotSpec
 from ..tir_to_scf.signature import KernelSignature
 from .builder import I32, I64, PTR, Code, Declarations
 from .symbolic import Scope
+
+_FEW = 4
+"""So many objects become variables in registers, of which most are known to be null where they are dropped."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class HostFunction:
         """What is done last on the way out."""
         self.owned: list[SSAValue] = []
         """The places that hold objects of the function, in the order in which they were made."""
+        self._owner: dict[SSAValue, SSAValue] = {}
         self._places = llvm.AllocaOp(self.code.integer(0), PTR, 8)
 
     @property
@@ -112,19 +116,44 @@ class HostFunction:
     def _drop_owned(self) -> None:
         """Allocate and clear the array of owned objects at the head of the function, and drop what it holds here."""
         code, count = self.code, llvm.ConstantOp(IntegerAttr(len(self.owned), I64), I64)
+        few = len(self.owned) <= _FEW
+        if few:
+            self._drop_each()
+        else:
+            self._drop_in_loop(count.result)
+        after = code.block
+        code.at(code.head)
+        first = code.head.first_op
+        assert first is not None
+        self._places.operands[0] = count.result
+        code.head.insert_ops_before([count, self._places], first)
+        if few:
+            for place in self.owned:
+                code.store(code.null, place)
+        else:
+            code.call("memset", [self._places.res, code.integer(0, I32), code.integer(8 * len(self.owned))])
+        code.at(after)
+
+    def _drop_each(self) -> None:
+        code = self.code
+        for place in self.owned:
+            obj = code.load(place)
+            some, following = code.new_block(), code.new_block()
+            code.branch(code.compare("eq", obj, code.null), following, some)
+            code.at(some)
+            code.call("Py_DecRef", [obj], None)
+            code.jump(following)
+            code.at(following)
+
+    def _drop_in_loop(self, count: SSAValue) -> None:
+        code = self.code
         loop, done = code.new_block(I64), code.new_block()
         code.jump(loop, code.integer(0))
         code.at(loop)
         index = loop.args[0]
         code.call("Py_DecRef", [code.load(code.address(self._places.res, index, PTR))], None)
         following = code.binary(llvm.AddOp, index, code.integer(1))
-        code.branch(code.compare("eq", following, count.result), done, loop, (), (following,))
-        code.at(code.head)
-        first = code.head.first_op
-        assert first is not None
-        self._places.operands[0] = count.result
-        code.head.insert_ops_before([count, self._places], first)
-        code.call("memset", [self._places.res, code.integer(0, I32), code.integer(8 * len(self.owned))])
+        code.branch(code.compare("eq", following, count), done, loop, (), (following,))
         code.at(done)
 
     def variable(self) -> SSAValue:
@@ -140,7 +169,17 @@ class HostFunction:
         place = self._place(len(self.owned))
         self.code.store(obj, place)
         self.owned.append(place)
+        self._owner[obj] = place
         return obj
+
+    def give(self, obj: SSAValue) -> None:
+        """End the function with an object as its result: with the reference that it owns, else with a new one."""
+        place = self._owner.get(obj)
+        if place is None:
+            self.code.call("Py_IncRef", [obj], None)
+        else:
+            self.code.store(self.code.null, place)
+        self.code.jump(self.cleanup, obj)
 
     def _place(self, number: int) -> SSAValue:
         """The address of a place for an owned object, computed at the head of the function."""

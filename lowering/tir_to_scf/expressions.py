@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import VectorType, i1
+from xdsl.dialects.builtin import VectorType, f32, f64, i1
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
@@ -102,10 +102,14 @@ def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValu
     if kind == "unsigned":
         return emit.binary(arith.RemUIOp, a, b)
     rest = emit.binary(arith.RemSIOp, a, b)
+    return emit.select(_has_wrong_sign(emit, rest, b), emit.binary(arith.AddiOp, rest, b), rest)
+
+
+def _has_wrong_sign(emit: Emitter, rest: SSAValue, divisor: SSAValue) -> SSAValue:
+    """Whether a remainder is not zero and has not the divisor's sign, as that of a quotient rounded down has."""
     zero = emit.constant(0, rest.type)
-    apart = emit.compare("slt", emit.binary(arith.XOrIOp, rest, b), zero)
-    wrong = emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), apart)
-    return emit.select(wrong, emit.binary(arith.AddiOp, rest, b), rest)
+    apart = emit.compare("slt", emit.binary(arith.XOrIOp, rest, divisor), zero)
+    return emit.binary(arith.AndIOp, emit.compare("ne", rest, zero), apart)
 
 
 def float_unary(emit: Emitter, cls: _Cls, value: SSAValue) -> SSAValue:
@@ -162,6 +166,8 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
     build, (a, b) = BUILDERS[type(op)], args
     if _constant(op.rhs) not in (None, 0, -1):
         return build(emit, op, args)
+    if isinstance(a.type, VectorType) and bit_width(op.lhs.type) <= _EXACT_BITS:
+        build = _divide_lanes
     zero, one = emit.constant(0, b.type), emit.constant(1, b.type)
     by_zero = emit.compare("eq", b, zero)
     if _kind(op) == "unsigned":
@@ -174,6 +180,30 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
         return found  # a remainder of a division by one: 0
     negated = emit.binary(arith.SubiOp, zero, a)
     return emit.select(by_zero, zero, emit.select(by_minus_one, negated, found))
+
+
+_EXACT_BITS = 32
+
+
+def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAValue:
+    """A quotient or remainder of vectors, for which machines have no instruction, by way of floats.
+
+    Quotients of integers of 32 bits that are no integers lie further from one than f64 rounds, and so do those of 16
+    bits in f32. The divisor is not 0, and not -1 under the least integer.
+    """
+    dtype = op.lhs.type
+    wide = f64 if bit_width(dtype) > _EXACT_BITS // 2 else f32
+    a, b = (convert(emit, value, dtype, wide) for value in args)
+    whole = convert(emit, emit.binary(arith.DivfOp, a, b), wide, dtype)
+    if isinstance(op, tir.DivOp):
+        return whole
+    rest = emit.binary(arith.SubiOp, args[0], emit.binary(arith.MuliOp, whole, args[1]))
+    if isinstance(op, tir.TruncModOp) or is_unsigned(dtype):
+        return whole if isinstance(op, tir.FloorDivOp) else rest
+    wrong = _has_wrong_sign(emit, rest, args[1])
+    if isinstance(op, tir.FloorModOp):
+        return emit.select(wrong, emit.binary(arith.AddiOp, rest, args[1]), rest)
+    return emit.select(wrong, emit.binary(arith.AddiOp, whole, emit.constant(-1, whole.type)), whole)
 
 
 def _constant(value: SSAValue) -> int | float | None:

@@ -47,7 +47,7 @@ def power_of_two(at: Lanes, bits: Int, less: int = 0) -> Float:
 
 def scaled(at: Lanes, x: Float, n: Float, bits: Int) -> Float:
     """x 2^n, rounded once, for x about 1 and every n that exp can have; too large ones give infinity."""
-    if at.has_scale:
+    if at.is_avx512:
         return at.scale(x, n)
     shift, one = at.format.mantissa, at.format.one
     small = n < 4.0 - at.format.bias

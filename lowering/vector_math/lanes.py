@@ -64,9 +64,18 @@ class Format:
         """The bits of a float as an integer."""
         return struct.unpack(self.codes[1], struct.pack(self.codes[0], value))[0]
 
+    def float_of(self, bits: int) -> float:
+        """The float that has these bits."""
+        return struct.unpack(self.codes[0], struct.pack(self.codes[1], bits))[0]
+
 
 F32 = Format(f32, i32, 24, 127, coefficients.F32, "fi")
 F64 = Format(f64, i64, 53, 1023, coefficients.F64, "dq")
+
+
+_OF_POSITIVE = 0x03530422
+"""For `vfixupimm`: four bits for each kind of number, from the lowest: NaN (quiet, signalling) 2, NaN; zero 4, minus
+infinity; one 0, as it is; minus infinity 3, NaN; infinity 5, infinity; negative 3; positive 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,18 +289,32 @@ class Lanes:
         return total if isinstance(total, Float) else self.constant(total)
 
     @property
-    def has_scale(self) -> bool:
-        """Whether `scale` can be used: there is an instruction for vectors of 512 bits."""
+    def is_avx512(self) -> bool:
+        """Whether `scale`, `parts` and `where_positive` can be used: instructions for vectors of 512 bits."""
         wide = lanes_of(self.type) * self.format.integer_bits == 512
         return wide and "avx512f" in self.target.features
 
     def scale(self, x: Float, n: Float) -> Float:
         """x 2^n, rounded once, for any n."""
-        name, mask = ("ps", i16) if self.format is F32 else ("pd", i8)
-        all_lanes = self.emit.constant(-1, mask)
-        operands = (x.value, n.value, self.constant(0.0).value, all_lanes, self.emit.constant(4, i32))
-        name = f"llvm.x86.avx512.mask.scalef.{name}.512"
-        return Float(self, call_llvm_intrinsic(self.emit, name, operands, self.type))
+        return self._avx512("scalef", x.value, n.value, self.constant(0.0).value)
+
+    def parts(self, x: Float) -> tuple[Float, Float]:
+        """(e, m), x = 2^e m and 1 <= m < 2, for finite x > 0."""
+        zero = self.constant(0.0).value
+        to_two = self.emit.constant(0, i32)
+        return self._avx512("getexp", x.value, zero), self._avx512("getmant", x.value, to_two, zero)
+
+    def where_positive(self, result: Float, x: Float) -> Float:
+        """`result`, but minus infinity where x is 0, infinity where it is that, NaN where it is negative or NaN."""
+        table = self.integer(_OF_POSITIVE)
+        return self._avx512("fixupimm", result.value, x.value, table.value, self.emit.constant(0, i32))
+
+    def _avx512(self, name: str, *operands: SSAValue) -> Float:
+        """An instruction on all lanes, which rounds as usual."""
+        suffix, mask = ("ps", i16) if self.format is F32 else ("pd", i8)
+        rest = (self.emit.constant(-1, mask), self.emit.constant(4, i32))
+        name = f"llvm.x86.avx512.mask.{name}.{suffix}.512"
+        return Float(self, call_llvm_intrinsic(self.emit, name, (*operands, *rest), self.type))
 
     def convert(self, cls: type[Operation], x: Float, other: Lanes) -> Float:
         """`x` in another format by `arith.extf` or `arith.truncf`."""

@@ -1,4 +1,4 @@
-"""log, log2, log10, log1p, and asinh, acosh, atanh by way of log1p.
+"""log, log2, log10, log1p, and asinh, acosh, atanh by way of these.
 
 x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2). log(1 + f) is f - f²/2 and a tail: in f32 by the polynomial
 LOG1P in f, in f64 by LOG in the square of s = f / (2 + f), since log(1 + f) = 2 atanh(s) (as in fdlibm, Sun 1993).
@@ -10,9 +10,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .constants import LN2, LOG2_E, LOG10_2, LOG10_E, head_and_rest
-from .lanes import Float, Lanes
+from .constants import LN2, LOG2_E, LOG10_2, LOG10_E, head_and_rest, parts
+from .lanes import Float, Lanes, Mask
 
+_ASINH_NEAR = 1.1755
+"""Below this asinh, then at most 1, is an odd polynomial in f32: of a sum, log would lose more."""
+_LARGE = 2.0**14
+"""From here on asinh(x) and acosh(x) are log(2 x) in f32."""
 _HEAD_BITS = {24: 15, 53: 40}
 """Bits of the first part of log 2: its product with e is exact."""
 
@@ -20,9 +24,13 @@ _HEAD_BITS = {24: 15, 53: 40}
 def split(at: Lanes, x: Float) -> tuple[Float, Float]:
     """(e, f) of x > 0."""
     form = at.format
+    lowest = form.bits(math.sqrt(0.5))
+    if at.is_avx512:
+        e, m = at.parts(x)
+        large = m.compare("oge", 2.0 * form.float_of(lowest))
+        return large.pick(e + 1.0, e), large.pick(m * 0.5, m) - 1.0
     lift = form.precision
     tiny = x < form.least_normal
-    lowest = form.bits(math.sqrt(0.5))
     bits = tiny.pick(x * 2.0**lift, x).bits() + (form.one - lowest)
     m = ((bits & ((1 << form.mantissa) - 1)) + lowest).as_float()
     biased = ((bits >> form.mantissa) + form.bits(form.shifter)).as_float()
@@ -50,10 +58,12 @@ def series(at: Lanes, f: Float) -> Series:
 
 
 def where_defined(at: Lanes, x: Float, result: Float) -> Float:
-    """Minus infinity at 0, NaN below, x where it is infinite or NaN."""
+    """Minus infinity at 0, NaN below (with the sign that x86 gives it), x where it is infinite or NaN."""
+    if at.is_avx512:
+        return at.where_positive(result, x)
     result = (x < math.inf).pick(result, x)
     result = x.compare("oeq", 0.0).pick(-math.inf, result)
-    return (x < 0.0).pick(math.nan, result)
+    return (x < 0.0).pick(-math.nan, result)
 
 
 def _log_of(at: Lanes, e: Float, f: Float, low: Float | None = None) -> Float:
@@ -88,7 +98,14 @@ def to_base(at: Lanes, x: Float, of_two: Fraction, of_e: Fraction) -> Float:
 
 
 def log2(at: Lanes, x: Float) -> Float:
-    return to_base(at, x, Fraction(1), LOG2_E)
+    """With fma e + (f log2(e) + rest), of which only the rest needs log2(e) in full."""
+    if not at.has_fma:
+        return to_base(at, x, Fraction(1), LOG2_E)
+    e, f = split(at, x)
+    terms = series(at, f)
+    head, rest = parts(LOG2_E, at.format.precision, 2)
+    low = at.fma(terms.tail - terms.half, head, f * rest)
+    return where_defined(at, x, e + at.fma(f, head, low))
 
 
 def log10(at: Lanes, x: Float) -> Float:
@@ -105,9 +122,21 @@ def log1p(at: Lanes, x: Float) -> Float:
     return (abs(x) < 2.0**-at.format.precision).pick(x, result)
 
 
+def _log_twice(at: Lanes, twice: Mask, x: Float) -> Float:
+    """log(x), of 2 x where `twice` holds, of x > 0."""
+    e, f = split(at, x)
+    return where_defined(at, x, _log_of(at, twice.pick(e + 1.0, e), f))
+
+
 def asinh(at: Lanes, x: Float) -> Float:
-    """log1p(a + a² / (1 + sqrt(1 + a²))); log(a) + log(2) where a² would overflow."""
+    """log1p(a + a² / (1 + sqrt(1 + a²))); log(a) + log(2) where a² would overflow. In f32 without a division."""
     a = abs(x)
+    if at.format.precision == 24:
+        z = a * a
+        near = at.fma(a * z, at.polynomial(z, "ASINH"), a)
+        large = a > _LARGE
+        far = _log_twice(at, large, large.pick(a, a + (z + 1.0).sqrt()))
+        return (a < _ASINH_NEAR).pick(near, far).with_sign_of(x)
     big = a > _huge(at)
     z = a * a
     inner = big.pick(a - 1.0, a + z / ((z + 1.0).sqrt() + 1.0))
@@ -115,15 +144,27 @@ def asinh(at: Lanes, x: Float) -> Float:
 
 
 def acosh(at: Lanes, x: Float) -> Float:
-    """log1p(t + sqrt(2 t + t²)) with t = x - 1; log(x) + log(2) where t² would overflow."""
-    big = x > _huge(at)
+    """log1p(t + sqrt(2 t + t²)) with t = x - 1; log(x) + log(2) where t² would overflow. In f32 without log1p."""
     t = x - 1.0
+    if at.format.precision == 24:
+        near = t < 1.0
+        root = near.pick(t * 2.0, at.fma(t, t, t * 2.0)).sqrt()
+        large = x > _LARGE
+        far = _log_twice(at, large, large.pick(x, x + root))
+        return near.pick(at.fma(root * t, at.polynomial(t, "ACOSH"), root), far)
+    big = x > _huge(at)
     inner = big.pick(t, t + at.fma(t, t, t * 2.0).sqrt())
     return (x < 1.0).pick(math.nan, log1p(at, inner) + big.pick(float(LN2), 0.0))
 
 
 def atanh(at: Lanes, x: Float) -> Float:
+    """log1p(2 a / (1 - a)) / 2; in f32 log((1 + a) / (1 - a)) / 2, and an odd polynomial below 1/2."""
     a = abs(x)
+    if at.format.precision == 24:
+        z = a * a
+        near = at.fma(a * z, at.polynomial(z, "ATANH"), a)
+        far = log(at, (a + 1.0) / (1.0 - a)) * 0.5
+        return (a < 0.5).pick(near, far).with_sign_of(x)
     return (log1p(at, a * 2.0 / (1.0 - a)) * 0.5).with_sign_of(x)
 
 

@@ -34,7 +34,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
-from ...dialects.names import name_of
+from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, maximum, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
@@ -98,7 +98,7 @@ def emit_attention(loops: Loops, plan: AttentionPlan) -> None:
             _Tile(loops, plan, where, first, _part(row.extent, first, size, row.dtype)).emit()
 
         count = floordiv(add(row.extent, size - 1), Const(size, row.dtype))
-        loops.loop(count, tile, dtype=row.dtype, name=f"{name_of(row.var) or 'i'}_tile")
+        loops.loop(count, tile, dtype=row.dtype, name="queries")
 
     loops.nest(plan.attention.outer, {}, head)
 
@@ -141,10 +141,10 @@ class _Tile:
         found, loops = self.plan.attention, self.loops
         self.index = found.row.dtype
         queries = self.plan.queries
-        self.scores = self._buffer([queries, self.plan.keys], found.scores.buffer)
-        self.top = self._buffer([queries], found.top.buffer)
-        self.total = self._buffer([queries], found.total.buffer)
-        self.mixed = self._buffer([queries, found.lane.extent], found.mix.buffer)
+        self.scores = self._buffer([queries, self.plan.keys], found.scores.buffer, "scores")
+        self.top = self._buffer([queries], found.top.buffer, "top")
+        self.total = self._buffer([queries], found.total.buffer, "total")
+        self.mixed = self._buffer([queries, found.lane.extent], found.mix.buffer, "mixed")
         cloner = loops.cloner(self.where)
         self.batch = [(it.var, cloner(index)) for it, index in found.batch]
 
@@ -161,7 +161,8 @@ class _Tile:
         """Tiles of keys."""
         loops, keys, dtype = self.loops, self.plan.keys, self.index
         found = self.plan.attention
-        self.before, self.factor = (self._buffer([self.plan.queries], found.top.buffer) for _ in range(2))
+        self.before = self._buffer([self.plan.queries], found.top.buffer, "top_before")
+        self.factor = self._buffer([self.plan.queries], found.top.buffer, "correction")
         self._start()
         skipped = floordiv(begin, Const(keys, dtype))
         count = maximum(floordiv(add(end, keys - 1), Const(keys, dtype)) - skipped, Const(0, dtype))
@@ -170,7 +171,7 @@ class _Tile:
             at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)), dtype)
             self._step(at, _part(end, at, keys, dtype))
 
-        loops.loop(count, tile, dtype=dtype, name=f"{name_of(found.column.var) or 'j'}_tile")
+        loops.loop(count, tile, dtype=dtype, name="keys")
         self._each_row(self._norm)
         self._write([(self.rows, False), (found.lane.extent, False)], self._result, self._result_place)
 
@@ -310,7 +311,7 @@ class _Tile:
     def _values(self, at: SSAValue, extent: SymExpr) -> SSAValue:
         """The values of a tile of keys side by side: in the tensor those of the other heads lie between them."""
         found = self.plan.attention
-        values = self._buffer([self.plan.keys, found.lane.extent], found.mix.buffer)
+        values = self._buffer([self.plan.keys, found.lane.extent], found.mix.buffer, "values")
 
         def value(inner: Loops, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[0], at)
@@ -321,9 +322,27 @@ class _Tile:
         return values
 
     def _mix(self, at: SSAValue, extent: SymExpr, begin: Write, finish: tuple[Write, Place] | None) -> None:
-        """o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d])"""
+        """o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d]); few rows do not pay for a copy of the values."""
+        loops, dtype = self.loops, self.index
+        if self.rows.constant is not None:
+            values = self._values(at, extent) if self.rows.constant >= FEWEST_ROWS else None
+            self._mix_with(values, at, extent, begin, finish)
+            return
+        few = Block()
+        with loops.inside(few):
+            self._mix_with(None, at, extent, begin, finish)
+        enough = tir.GeOp(loops.value(self.rows, dtype), loops.value(Const(FEWEST_ROWS, dtype), dtype))
+        loops.branch(loops.op(enough), lambda: self._mix_with(self._values(at, extent), at, extent, begin, finish), few)
+
+    def _mix_with(
+        self,
+        values: SSAValue | None,
+        at: SSAValue,
+        extent: SymExpr,
+        begin: Write,
+        finish: tuple[Write, Place] | None,
+    ) -> None:
         found = self.plan.attention
-        values = self._values(at, extent) if (self.rows.constant or FEWEST_ROWS) >= FEWEST_ROWS else None
 
         def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
             i, d, j = v
@@ -374,9 +393,11 @@ class _Tile:
     def _corrected(self, inner: Loops, buffer: SSAValue, *place: SSAValue) -> SSAValue:
         return inner.op(tir.MulOp(_load(inner, buffer, *place), _load(inner, self.factor, place[0])))
 
-    def _buffer(self, shape: Sequence[SymExpr | int], like: SSAValue) -> SSAValue:
-        dims = [as_expr(dim) for dim in shape]
-        return self.loops.op(tir.AllocBufferOp(BufferType.of(dims, cast(BufferType, like.type).dtype), padded=True))
+    def _buffer(self, shape: Sequence[SymExpr | int], like: SSAValue, name: str) -> SSAValue:
+        dtype = cast(BufferType, like.type).dtype
+        buffer = self.loops.op(tir.AllocBufferOp(BufferType.of([as_expr(dim) for dim in shape], dtype), padded=True))
+        set_name(buffer, name)
+        return buffer
 
     def _write(
         self,
@@ -416,7 +437,8 @@ def _made(
 ) -> Stage:
     """A stage that stands nowhere, for rules to look at."""
     block = Block(arg_types=[dtype] * len(iters))
-    inner, v = Loops(block), list(block.args)
+    inner = Loops(block)
+    v: list[SSAValue] = list(block.args)
     init = None
     if begin is not None:
         first = Block()

@@ -218,19 +218,22 @@ class _Parts:
             return False
         if not isinstance(scores.term.owner, tir.MulOp) or not all(_begins(s) for s in (self.top, self.mix)):
             return False
-        powers = cast(tir.DivOp, self.weight.owner)
-        wanted = [(self.top, top.term, self.shifted), (self.total, total.term, powers.lhs)]
+        quotient = self.weight.owner
+        if not isinstance(quotient, tir.DivOp):
+            return False
+        wanted = [(self.top, top.term, self.shifted), (self.total, total.term, quotient.lhs)]
         return all(self._is_same(stage, term, value) for stage, term, value in wanted)
 
     def _is_same(self, stage: Stage, term: SSAValue, value: SSAValue) -> bool:
         """Whether the term of a reduction over keys is `value`, which the last reduction computes anew."""
         loads = [op for op in _loads(self.weight) if op.buffer is stage.buffer]
         dims = dimension_iters(stage)
-        several = [it for it in stage.reduce if it.extent.constant != 1]
-        column = self.mix.reduce[0]
-        if dims is None or not loads or len(stage.reduce) != 1 or any(it.extent != column.extent for it in several):
+        if dims is None or not loads or len(stage.reduce) != 1 or len(self.mix.reduce) != 1:
             return False
-        places = {stage.reduce[0].var: column.expr}
+        column = self.mix.reduce[0]
+        if stage.reduce[0].extent != column.extent:
+            return False
+        places: dict[SSAValue, SymExpr] = {stage.reduce[0].var: column.expr}
         for it, index in zip(dims, loads[0].indices, strict=True):
             if it is not None:
                 places[it.var] = expr_of(index)
@@ -386,10 +389,10 @@ _COMPARISONS: dict[type[Operation], tuple[int, int]] = {
 def _bound(cond: SSAValue, column: Iter) -> tuple[bool, SymExpr] | None:
     """(True, e) where a condition says column < e; (False, e) where it says column >= e; else None."""
     op = cond.owner
-    if type(op) not in _COMPARISONS or not isinstance(op.operands[0].type, IntegerType):
+    if not isinstance(op, tir.LtOp | tir.LeOp | tir.GtOp | tir.GeOp) or not isinstance(op.lhs.type, IntegerType):
         return None
     sign, extra = _COMPARISONS[type(op)]
-    a, b = (expr_of(o) for o in op.operands)
+    a, b = expr_of(op.lhs), expr_of(op.rhs)
     difference = a - b if sign > 0 else b - a
     step = (difference.substitute({column.expr: add(column.expr, 1)}) - difference).constant
     if step == 1:

@@ -22,7 +22,7 @@ from .stages import Stage
 
 INLINE = "inline"
 
-_ATTENTION = Rule("attention", lambda finish, machine: None, emit_attention)
+_ATTENTION = Rule("attention", lambda finish, machine: None, emit_attention, ("queries", "keys"))
 """For five stages at once: it is looked for before all others."""
 
 
@@ -74,7 +74,7 @@ class Decisions:
         op = self._take(block)
         if op is not None:
             with _placed(op):
-                plan = with_numbers(plan, op.versions[0].numbers)
+                plan = with_numbers(_ATTENTION, plan, op.versions[0].numbers)
         return Choice(_ATTENTION, plan, [stage.root for stage in stages], block, stages[-1].block.name_hint)
 
     def nest(self, root: Operation) -> Choice | None:

@@ -5,8 +5,8 @@
 is what tiles, and blocks of channels, become. Where the lower digit has few values, memory is read along the higher one
 and the vectors are interleaved in registers; so are the elements of a few tensors, or channels, side by side:
 
-    for j in 600: Y[j] = X[j // 3]         ->    for o in 200 / w: x = X[o * w :+ w];  Y[o * 3 * w :+ 3 * w] = x, x, x mixed
-    for i: for c in 2: Y[i, c] = X[c, i]   ->    for o: Y[o * w :+ w, 0 : 2] = X[0, o * w :+ w], X[1, o * w :+ w] mixed
+    for j in 600: Y[j] = X[j // 3]         ->    for o in 200/w: x = X[o * w :+ w]; Y[o * 3 * w :+ 3 * w] = mix(x, x, x)
+    for i: for c in 2: Y[i, c] = X[c, i]   ->    for o: Y[o * w :+ w, 0 : 2] = mix(X[0, o * w :+ w], X[1, o * w :+ w])
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floormod, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine import expr_of
 from .epilogue import Finish
@@ -42,12 +42,12 @@ class DigitsPlan:
 
     stage: Stage
     lane: Iter
-    base: SymExpr
+    base: int
 
 
 @dataclass(frozen=True)
 class InterleavePlan:
-    """`ways` vectors of `lanes` elements; the lower digit is that of `lane`, or `lane` where `higher` is an iterator."""
+    """`ways` vectors of `lanes` elements. The lower digit is that of `lane`, or `lane` where there is `higher`."""
 
     stage: Stage
     lane: Iter
@@ -65,10 +65,8 @@ def plan_digits(finish: Finish, machine: Machine) -> DigitsPlan | None:
     """The plan for a stage that takes apart the iterator along which it stores, None where it does not."""
     stage = finish.stage
     lane = _lane(stage)
-    if lane is None:
-        return None
-    bases = [b for b in _bases(stage, lane) if (b.constant or _SHORTEST) >= _SHORTEST]
-    return DigitsPlan(stage, lane, max(bases, key=lambda b: b.constant or 0)) if bases else None
+    base = None if lane is None else max((b for b in _bases(stage, lane) if b >= _SHORTEST), default=None)
+    return None if lane is None or base is None else DigitsPlan(stage, lane, base)
 
 
 def plan_interleave(finish: Finish, machine: Machine) -> InterleavePlan | None:
@@ -82,7 +80,7 @@ def plan_interleave(finish: Finish, machine: Machine) -> InterleavePlan | None:
     ways = lane.extent.constant or 0
     higher = _above(stage, lane, ways) if ways in _FEW else None
     if higher is None:
-        ways = max((b.constant for b in _bases(stage, lane) if b.constant in _FEW), default=0)
+        ways = max((b for b in _bases(stage, lane) if b in _FEW), default=0)
     plan = InterleavePlan(stage, lane, higher, ways, lanes)
     return plan if ways and (plan.count.constant or lanes) >= lanes else None
 
@@ -105,11 +103,11 @@ def _above(stage: Stage, lane: Iter, ways: int) -> Iter | None:
     return next((it for it in reversed(stage.iters) if it is not lane and _steps(stage, it, ways)), None)
 
 
-def _bases(stage: Stage, lane: Iter) -> list[SymExpr]:
+def _bases(stage: Stage, lane: Iter) -> set[int]:
     """By what `lane` itself is divided, where that divides its extent."""
-    found = [] if lane.parts else [expr_of(op.rhs) for op in _divisions(stage, lane)]
-    sizes = [base for base in found if all(isinstance(var.name, str) for var in base.free_vars())]
-    return [b for b in sizes if b.constant not in (0, 1) and b != lane.extent and floormod(lane.extent, b).constant == 0]
+    found = set[int]() if lane.parts else {expr_of(op.rhs).constant or 0 for op in _divisions(stage, lane)}
+    extent = lane.extent
+    return {b for b in found if b > 1 and b != extent.constant and floormod(extent, Const(b, lane.dtype)).constant == 0}
 
 
 def _divisions(stage: Stage, lane: Iter) -> list[tir.BinaryExpr]:
@@ -118,10 +116,10 @@ def _divisions(stage: Stage, lane: Iter) -> list[tir.BinaryExpr]:
     return [op for op in found if expr_of(op.lhs) == lane.expr]
 
 
-def _hoist(stage: Stage, lane: Iter, base: SymExpr) -> tuple[SSAValue, SSAValue]:
+def _hoist(stage: Stage, lane: Iter, base: int) -> tuple[SSAValue, SSAValue]:
     """The digits of `lane`, the higher one first: each is one value then, computed before anything else."""
-    divisions = [op for op in _divisions(stage, lane) if expr_of(op.rhs) == base]
-    divisor = tir.ConstOp(1, lane.dtype)  # for the form only: what computes the digits is never copied
+    divisions = [op for op in _divisions(stage, lane) if expr_of(op.rhs).constant == base]
+    divisor = tir.ConstOp(base, lane.dtype)
     digits = tir.FloorDivOp(lane.var, divisor.result), tir.FloorModOp(lane.var, divisor.result)
     for op in divisions:
         higher = isinstance(op, tir.FloorDivOp | tir.DivOp)
@@ -138,12 +136,12 @@ def _outer(stage: Stage, *inner: Iter | None) -> list[Iter]:
 def emit_digits(loops: Loops, plan: DigitsPlan) -> None:
     """The loops of a plan."""
     lane, base = plan.lane, plan.base
-    count = floordiv(lane.extent, base)
+    count = lane.extent // base
     digits = _hoist(plan.stage, lane, base)
 
     def higher(where: Where, o: SSAValue) -> None:
         def lower(r: SSAValue) -> None:
-            j = add(mul(Var(o, lane.dtype), base), Var(r, lane.dtype))
+            j = add(mul(Var(o, lane.dtype), Const(base, lane.dtype)), Var(r, lane.dtype))
             cloner = loops.cloner({**where, lane: loops.value(j, lane.dtype)})
             for digit, value in zip(digits, (o, r), strict=True):
                 cloner.replace(digit, value)
@@ -160,7 +158,7 @@ def emit_digits(loops: Loops, plan: DigitsPlan) -> None:
 
 def emit_interleave(loops: Loops, plan: InterleavePlan) -> None:
     """The loops of a plan."""
-    digits = None if plan.higher is not None else _hoist(plan.stage, plan.lane, Const(plan.ways, plan.lane.dtype))
+    digits = None if plan.higher is not None else _hoist(plan.stage, plan.lane, plan.ways)
     outer = _outer(plan.stage, plan.lane, plan.higher)
     loops.nest(outer, {}, lambda where: _Mixed(loops, plan, where, digits).emit())
 

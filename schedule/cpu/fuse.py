@@ -8,7 +8,7 @@
 
 What lies between the nests, here M, E and S, shrinks to a row when buffers are moved to where they are used. A loop
 joins the one before it where both have the same extent and whatever one of them writes for the other is, in each
-iteration, a part that no other iteration touches.
+iteration, a part that no other iteration touches. Then E is computed in the loop of the sum (`on_the_way`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ...dialects.sym.expr import Op, SymExpr, Var, floordiv
 from ...dialects.tir import ForKind
 from ...ir.affine import expr_of
 from ...transforms.tir.walk import is_pure
+from .on_the_way import compute_on_the_way
 
 Place = tuple[SymExpr | None, ...]
 _STATEMENTS = (tir.ForOp, tir.IfOp, tir.IfThenElseOp, tir.YieldOp, tir.AllocBufferOp, tir.LoadOp, tir.StoreOp)
@@ -54,6 +55,7 @@ def _fuse(block: Block) -> None:
             first = None
     for loop in joined:
         _fuse(loop.body.block)
+        compute_on_the_way(loop.body.block)
 
 
 def _may_move(op: Operation) -> bool:

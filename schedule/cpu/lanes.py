@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import is_float, is_unsigned
+from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish, hoist_uniform
@@ -174,7 +174,7 @@ class _Tile:
         self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
 
     def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
-        """Each lane begins with what changes nothing: zero for sums; for maxima the init value, which is combined again."""
+        """Each lane begins with what changes nothing: 0 for sums; for maxima the init value, combined again."""
         loops, plan = self.loops, self.plan
         init = plan.stage.init
         assert init is not None
@@ -236,16 +236,25 @@ class _Tile:
         """Combine the vectors, then the lanes, then the init value; finish and store."""
         plan, loops = self.plan, self.loops
         combine = type(plan.update.combiner)
-        total = across(loops, acc, at, (plan.lanes, plan.chains), combine)
+        total = across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True)
         assert plan.stage.init is not None
         start = loops.cloner(where)(plan.stage.init.value)
         plan.finish.store(loops, where, loops.op(combine(start, total)))
 
 
 def across(
-    loops: Loops, acc: SSAValue, at: Sequence[SSAValue], size: tuple[int, int], combine: type[tir.BinaryExpr]
+    loops: Loops,
+    acc: SSAValue,
+    at: Sequence[SSAValue],
+    size: tuple[int, int],
+    combine: type[tir.BinaryExpr],
+    *,
+    by_halves: bool = False,
 ) -> SSAValue:
-    """The sum (maximum, minimum) of what stands in a row of a buffer, `size` is (lanes of a vector, vectors)."""
+    """The sum (maximum, minimum) of what stands in a row of a buffer, `size` is (lanes of a vector, vectors).
+
+    Of floats, NaN is passed over in the lanes of the last vector, one by one; much faster, `by_halves`, as it comes.
+    """
     lanes, vectors = size
     total: SSAValue | None = None
     for vector in range(vectors):
@@ -256,11 +265,25 @@ def across(
         part = loops.op(tir.LoadOp(acc, [*at, index]))
         total = part if total is None else loops.op(combine(total, part))
     assert total is not None
-    return total if lanes == 1 else _horizontal(loops, total, cast(BufferType, acc.type).dtype, combine)
+    if lanes == 1:
+        return total
+    dtype = cast(BufferType, acc.type).dtype
+    if by_halves and is_float(dtype) and combine in (tir.MaxOp, tir.MinOp):
+        return _halved(loops, total, combine)
+    return _horizontal(loops, total, dtype, combine)
 
 
-def _horizontal(loops: Loops, lanes: SSAValue, dtype: Attribute, combine: type[Operation]) -> SSAValue:
+def _horizontal(loops: Loops, lanes: SSAValue, dtype: Attribute, combine: type[tir.BinaryExpr]) -> SSAValue:
     """The reduction of one vector."""
     kind = _REDUCTIONS[combine][0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
     args = [loops.op(tir.ConstOp(_NOTHING[combine], dtype)), lanes] if kind in ("fadd", "fmul") else [lanes]
     return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))
+
+
+def _halved(loops: Loops, lanes: SSAValue, combine: type[tir.BinaryExpr]) -> SSAValue:
+    """The reduction of a vector of a power of two of lanes."""
+    half = lanes_of(lanes.type) // 2
+    if not half:
+        return lanes
+    lower, upper = (loops.op(tir.ShuffleOp([lanes], range(first, first + half))) for first in (0, half))
+    return _halved(loops, loops.op(combine(lower, upper)), combine)

@@ -19,7 +19,7 @@ from .together import emit_together, plan_together
 
 @dataclass(frozen=True)
 class Nest:
-    """A rule that fits a nest of loops, or a block of statements; its plans have the block that they are for, `block`."""
+    """A rule for nests of loops, or for blocks of statements; its plans have the block that they are for, `block`."""
 
     rule: Rule
     plan: Callable[[Operation, Machine], Any]
@@ -29,12 +29,12 @@ def _no_stage(finish: Finish, machine: Machine) -> None:
     """Stages are written by the rules of `rules.RULES`."""
 
 
-def _nest(name: str, plan: Callable[[Operation, Machine], Any], emit: Callable[..., None]) -> Nest:
-    return Nest(Rule(name, _no_stage, emit), plan)
+def _nest(name: str, plan: Callable[[Operation, Machine], Any], emit: Callable[..., None], *decides: str) -> Nest:
+    return Nest(Rule(name, _no_stage, emit, decides), plan)
 
 
 NESTS = (
-    _nest("positions", plan_positions, emit_positions),
+    _nest("positions", plan_positions, emit_positions, "vectors"),
     _nest("together", plan_together, emit_together),
     _nest("scan", plan_scan, emit_scan),
     _nest("statements", plan_statements, emit_statements),

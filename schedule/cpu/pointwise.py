@@ -1,6 +1,9 @@
 """The rule for stages without reduction: loops in their order, vectors along the iterator that is stored contiguously.
 
 for i: for j: Y[i, j] = f(X[i, j])   ->   for i: for vectorized j: Y[i, j] = f(X[i, j])
+
+Where a row is divided by a value that the function computed for it, as in softmax, it is multiplied by the reciprocal,
+of which there is one for each row (`reciprocals`).
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import ForKind
 from .epilogue import Finish
+from .machine import Machine
+from .reciprocals import Reciprocals
 from .rewrite import Loops, Where
 from .stages import Iter, Stage, constant_slope
-from .tiles import Machine
 
 
 def plan_pointwise(finish: Finish, machine: Machine) -> Stage | None:
@@ -35,16 +39,25 @@ def _fits(stage: Stage, it: Iter) -> bool:
 
 def _along(loops: Loops, stage: Stage, lane: Iter | None, where: Where) -> None:
     if lane is None:
-        _element(loops, stage, where)
+        _element(loops, stage, where, None)
         return
 
-    def body(v: SSAValue) -> None:
-        _element(loops, stage, {**where, lane: v})
+    def row(factors: Reciprocals | None) -> None:
+        def body(v: SSAValue) -> None:
+            _element(loops, stage, {**where, lane: v}, factors)
 
-    loops.loop(lane.extent, body, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
+        loops.loop(lane.extent, body, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
+
+    factors = Reciprocals.of(stage.store.value, lane)
+    if factors is None:
+        row(None)
+    else:
+        factors.emit(loops, where, row)
 
 
-def _element(loops: Loops, stage: Stage, where: Where) -> None:
+def _element(loops: Loops, stage: Stage, where: Where, factors: Reciprocals | None) -> None:
     cloner = loops.cloner(where)
+    if factors is not None:
+        factors.put(loops, cloner)
     value = cloner(stage.store.value)
     loops.insert(tir.StoreOp(value, stage.buffer, [cloner(i) for i in stage.store.indices]))

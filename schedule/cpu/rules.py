@@ -53,7 +53,7 @@ _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes")
 RULES = (
     Rule("dots", plan_dots, emit_dots, ("vectors", "tile")),
     Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
-    Rule("streams", plan_streams, emit_streams),
+    Rule("streams", plan_streams, emit_streams, ("streams", "ahead_bytes")),
     Rule("tiles", plan_tiles, emit_tiles, _TILE),
     Rule("lanes", partial(plan_lanes, fewest=8), emit_lanes, _LANES),
     Rule("strided tiles", partial(plan_tiles, allowed=STEPS), emit_tiles, _TILE),

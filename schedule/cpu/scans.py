@@ -12,7 +12,8 @@ in another order than tir's then:
 
 Where it is another iterator `j` along which memory is contiguous, there is a total for each of its values:
 
-    for j in J / 512: total[512] = start; for k: total[:] = total[:] + X[k, j * 512 :+ 512]; Y[k, j * 512 :+ 512] = total[:]
+    for j in J / 512: total[512] = start
+        for k: total[:] = total[:] + X[k, j * 512 :+ 512]; Y[k, j * 512 :+ 512] = total[:]
 """
 
 from __future__ import annotations
@@ -26,12 +27,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .machine import Machine
 from .rewrite import Loops, Where
 from .stages import Iter, address, constant_slope, is_expression, tree
-
 
 _WIDTH = 512
 """So many totals stand side by side: lines enough that memory is read in runs, and no more than a part of the cache."""
@@ -40,7 +40,7 @@ _IDENTITY: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 @dataclass(frozen=True)
 class Scan:
-    """`total = combine(total, term)` for each value of `along`, kept in `store` before or after; once for each `outer`."""
+    """`total = combine(total, term)` for each value of `along`, stored before or after; for each value of `outer`."""
 
     outer: list[Iter]
     along: Iter
@@ -171,7 +171,7 @@ def _loads(value: SSAValue) -> list[tir.LoadOp]:
 
 def _is_apart(scan: Scan) -> bool:
     """Whether every element of the result is stored at the place that all iterators say, each of them alone in one."""
-    places = [index for index in scan.store.indices]
+    places = list(scan.store.indices)
     used = {it.var for it in (*scan.outer, scan.along)}
     return set(places) == used and len(places) == len(used)
 

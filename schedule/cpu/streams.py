@@ -43,7 +43,10 @@ _READ, _SECOND_LEVEL, _DATA = 0, 2, 1
 
 @dataclass
 class StreamPlan:
-    """Sums of a row of `lane`, `_STREAMS` steps of `inner` at a time."""
+    """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
+
+    Lines are asked for that lie `ahead_bytes` in front of what is read.
+    """
 
     update: Update
     finish: Finish
@@ -51,6 +54,8 @@ class StreamPlan:
     inner: Iter
     far: list[tir.LoadOp]
     """What is read from memory all the way: rows of which neighbours lie pages apart."""
+    streams: int = _STREAMS
+    ahead_bytes: int = _AHEAD_BYTES
 
     @property
     def stage(self) -> Stage:
@@ -91,12 +96,12 @@ def _row(loops: Loops, plan: StreamPlan, where: Where) -> None:
         loops.insert(tir.StoreOp(loops.cloner({**where, lane: j})(init.value), sums, [j]))
 
     def steps(ks: Where) -> None:
-        count = floordiv(inner.extent, Const(_STREAMS, inner.dtype))
-        done = mul(count, Const(_STREAMS, inner.dtype))
+        count = floordiv(inner.extent, Const(plan.streams, inner.dtype))
+        done = mul(count, Const(plan.streams, inner.dtype))
 
         def some(v: SSAValue) -> None:
-            first = mul(Var(v, inner.dtype), Const(_STREAMS, inner.dtype))
-            places = [loops.value(add(first, step), inner.dtype) for step in range(_STREAMS)]
+            first = mul(Var(v, inner.dtype), Const(plan.streams, inner.dtype))
+            places = [loops.value(add(first, step), inner.dtype) for step in range(plan.streams)]
             _lines(loops, plan, {**where, **ks}, sums, places)
 
         def one(v: SSAValue) -> None:
@@ -125,7 +130,7 @@ def _lines(loops: Loops, plan: StreamPlan, where: Where, sums: SSAValue, places:
 
     def line(v: SSAValue) -> None:
         first = mul(Var(v, lane.dtype), Const(width, lane.dtype))
-        ahead = minimum(add(first, _AHEAD_BYTES * width // _LINE_BYTES), lane.extent - 1)
+        ahead = minimum(add(first, plan.ahead_bytes * width // _LINE_BYTES), lane.extent - 1)
         for place in places:
             _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(ahead, lane.dtype)})
         part(loops.value(first, lane.dtype), width)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
@@ -28,6 +28,7 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .epilogue import Finish, Guard, hoist_uniform
+from .interior import Interior, interior_of, range_of
 from .machine import Machine
 from .packed import Panels, panels_of
 from .rewrite import Loops, Where
@@ -35,8 +36,6 @@ from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _WIDEST_GEMV = 8
 _MOST_ROWS = 16
-_CACHED_BYTES = 1 << 19
-"""Panels of so many bytes stay in the second-level cache while rows pass by."""
 _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
 
@@ -58,6 +57,7 @@ class TilePlan:
     rows: int
     panels: Panels | None = None
     order: str = "columns, rows"
+    interior: Interior | None = None
 
     @property
     def stage(self) -> Stage:
@@ -106,7 +106,8 @@ def plan_tiles(finish: Finish, machine: Machine, allowed: frozenset[int | None] 
         if allowed is not None:
             return None
         panels = None
-    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels, _order(panels))
+    order, interior = _order(machine, panels), interior_of(stage, update.term)
+    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels, order, interior)
 
 
 def _lane_iter(stage: Stage, finish: Finish, allowed: frozenset[int | None] | None, lanes: int) -> Iter | None:
@@ -178,11 +179,12 @@ _ORDERS: dict[str, Callable[[Loops, TilePlan, list[Iter]], None]] = {
 }
 
 
-def _order(panels: Panels | None) -> str:
+def _order(machine: Machine, panels: Panels | None) -> str:
     """Each panel is read once where all of them do not fit the cache; else all of them pass by each tile of rows."""
     if panels is None:
         return "columns, rows"
-    return "rows, columns" if panels.size is not None and panels.size <= _CACHED_BYTES else "columns, others, rows"
+    fit = panels.size is not None and 2 * panels.size <= machine.caches.l2
+    return "rows, columns" if fit else "columns, others, rows"
 
 
 def _rows(loops: Loops, plan: TilePlan, tile: Callable[[int, SSAValue | None], object]) -> None:
@@ -230,6 +232,29 @@ class _Strip:
         _rows(self.loops, self.plan, lambda rows, first: self.tile(where, rows, first))
 
     def tile(self, outer: Where, rows: int, first_row: SSAValue | None) -> None:
+        """One tile; where it may be in the middle of an image, or at its border, one for each."""
+        inside = self._inside(outer, rows, first_row)
+        if inside is None:
+            self._tile(outer, rows, first_row, None)
+            return
+        border = Block()
+        with self.loops.inside(border):
+            self._tile(outer, rows, first_row, None)
+        self.loops.branch(inside, lambda: self._tile(outer, rows, first_row, self.plan.interior), border)
+
+    def _inside(self, outer: Where, rows: int, first_row: SSAValue | None) -> SSAValue | None:
+        """Whether nothing that a tile reads is padding; None where that is not asked for, or cannot be known."""
+        plan = self.plan
+        if plan.interior is None or self.masked:
+            return None
+        ranges = {it: range_of(value) for it, value in outer.items()}
+        ranges |= {it: (Const(0, it.dtype), it.extent - 1) for it in plan.stage.reduce}
+        ranges[plan.lane] = range_of(self.first, self.width)
+        if plan.row is not None and first_row is not None:
+            ranges[plan.row] = range_of(first_row, rows)
+        return plan.interior.holds(self.loops, ranges)
+
+    def _tile(self, outer: Where, rows: int, first_row: SSAValue | None, interior: Interior | None) -> None:
         """Accumulate and finish one tile."""
         loops, plan = self.loops, self.plan
         padded = -(-self.width // plan.lanes) * plan.lanes
@@ -237,7 +262,11 @@ class _Strip:
         acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, padded], dtype, scope="local"), padded=True))
         elements = partial(self._elements, outer, rows, first_row)
         elements(lambda where, at: self._start(where, at, acc))
-        loops.nest(plan.stage.reduce, {}, lambda ks: elements(lambda where, at: self._step({**where, **ks}, at, acc)))
+
+        def step(ks: Where) -> None:
+            elements(lambda where, at: self._step({**where, **ks}, at, acc, interior))
+
+        loops.nest(plan.stage.reduce, {}, step)
         elements(lambda where, at: self._end(where, at, acc))
 
     def _elements(
@@ -280,13 +309,15 @@ class _Strip:
         else:
             self.loops.branch(guard.cond, lambda: self.loops.insert(tir.StoreOp(cloner(value), acc, at)))
 
-    def _step(self, where: Where, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
+    def _step(self, where: Where, at: tuple[SSAValue, SSAValue], acc: SSAValue, interior: Interior | None) -> None:
         update, loops = self.plan.update, self.loops
         cloner = loops.cloner(where)
         old = tir.LoadOp(acc, at)
         cloner.replace(update.old.result, old.result)
         if self.plan.panels is not None:
             self.plan.panels.put(loops, cloner, self.first, at[1])
+        if interior is not None:
+            interior.take(cloner)
         guard = self._guard(where)
         if guard is not None:
             hoist_uniform(cloner, update.term, self.plan.lane)

@@ -82,10 +82,13 @@ def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any) ->
 
 
 def _alloc(p: TirParser, site: CallSite) -> SSAValue:
-    result, given = buffer_type(p, site)
+    result, given = buffer_type(p, site, f"{_BUFFER} annotations=")
     if given["data"] is not None:
         raise site.error("an allocated buffer has no data", hint="use T.decl_buffer")
-    return p.emit(tir.AllocBufferOp(result), site.node)
+    notes = attribute_dict(p.source, site.node, given["annotations"] or {}).data
+    if any(key != tir.AllocBufferOp.PADDED for key in notes):
+        raise site.error("an unknown annotation", expected=tir.AllocBufferOp.PADDED, found=", ".join(notes))
+    return p.emit(tir.AllocBufferOp(result, padded=bool(notes)), site.node)
 
 
 def _decl(p: TirParser, site: CallSite) -> SSAValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, NoneAttr, StringAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -158,7 +158,14 @@ class TIRPrinter:
         return parenthesized([symbolic(self, d).text for d in dims])
 
     def _buffer(
-        self, name: str, t: tir.BufferType, args: list[str], *, with_dtype: bool = False, data: str | None = None
+        self,
+        name: str,
+        t: tir.BufferType,
+        args: list[str],
+        *,
+        with_dtype: bool = False,
+        data: str | None = None,
+        annotations: str | None = None,
     ) -> str:
         """`T.match_buffer(x, (n, 4), "float16", strides=(8, 1))`: what is not the default."""
         dtype = dtype_name(t.dtype)
@@ -173,6 +180,7 @@ class TIRPrinter:
             "align": None if t.align.data == DEFAULT_ALIGN else str(t.align.data),
             "offset_factor": None if t.offset_factor.data == 1 else str(t.offset_factor.data),
             "axis_separators": f"[{', '.join(str(s.data) for s in t.separators)}]" if t.separators.data else None,
+            "annotations": annotations,
         }
         shown += [f"{k}={v}" for k, v in extras.items() if v is not None]
         return f"{self.doc.tir(name)}({', '.join(shown)})"
@@ -190,7 +198,8 @@ class TIRPrinter:
         return f"{text}:{interval_end(self, start, size)}"
 
     def alloc_buffer(self, op: tir.AllocBufferOp) -> None:
-        text = self._buffer("alloc_buffer", cast(tir.BufferType, op.result.type), [])
+        notes = dictionary(self.doc, {op.PADDED: IntegerAttr(1, i1)}, tir=True) if op.padded else None
+        text = self._buffer("alloc_buffer", cast(tir.BufferType, op.result.type), [], annotations=notes)
         self.doc.line(f"{self._define(op.result, 'buffer')} = {text}", op)
 
     def allocate(self, op: tir.AllocateOp) -> None:

@@ -99,6 +99,9 @@ def values(*types):
     return list(Block(arg_types=types).args)
 
 
+U8, I8 = DTYPES["uint8"], DTYPES["int8"]
+
+
 def tensor(*shape, dtype=f32):
     return TensorType.of(shape, dtype)
 
@@ -136,6 +139,13 @@ INFERENCE = [
     ("matmul", [tensor(4), tensor(4, 8)], {}, tensor(8)),
     ("matmul", [tensor(3, 4), tensor(4)], {}, tensor(3)),
     ("matmul", [tensor(2, 2), tensor(2, 2)], {"out_dtype": DTYPES["float64"]}, tensor(2, 2, dtype=DTYPES["float64"])),
+    ("matmul", [tensor(2, 2, dtype=U8), tensor(2, 2, dtype=I8)], {"out_dtype": i32}, tensor(2, 2, dtype=i32)),
+    (
+        "nn.conv2d",
+        [tensor(1, 2, 4, 4, dtype=U8), tensor(3, 2, 1, 1, dtype=I8)],
+        {"out_dtype": i32},
+        tensor(1, 3, 4, 4, dtype=i32),
+    ),
     ("nn.softmax", [tensor("n", 4)], {}, tensor("n", 4)),
     ("nn.layer_norm", [tensor("n", 4), tensor(4), tensor(4)], {"axes": [-1]}, tensor("n", 4)),
     ("nn.attention", [tensor(2, "n", 8, 16)] * 3, {}, tensor(2, "n", 8, 16)),
@@ -172,6 +182,8 @@ BAD = [
     ("squeeze", [tensor(4)], {"axis": [0]}, ShapeError, "cannot be squeezed"),
     ("matmul", [tensor(3, 4), tensor(5, 6)], {}, ShapeError, "must agree"),
     ("matmul", [tensor(), tensor(5, 6)], {}, ShapeError, "must have a dimension"),
+    ("matmul", [tensor(2, 2, dtype=U8), tensor(2, 2, dtype=I8)], {}, DTypeError, "must have one dtype"),
+    ("nn.conv2d", [tensor(1, 2, 4, 4), tensor(3, 2, 1, 1, dtype=I8)], {}, DTypeError, "weight must have the dtype"),
     ("nn.attention", [tensor(2, 3)] * 3, {}, ShapeError, "4 dimensions"),
     ("nn.layer_norm", [tensor(3, 4), tensor(5), tensor(4)], {"axes": [1]}, ShapeError, "gamma"),
     ("take", [tensor(4), tensor(2)], {"axis": 0}, DTypeError, "integer"),

@@ -14,8 +14,11 @@ from ...dialects.relax.operator import Operator
 from ...ir.functions import relax_functions
 from ...ir.transform import Pass
 from .convert_layout import convert_function
+from .rules import MORE_RULES, Desired
 
-_LAYOUTS = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+_CONVOLUTION = "relax.nn.conv2d"
+_LAST: Desired = {_CONVOLUTION: ["NHWC", "HWIO"]}
+_FIRST: Desired = {_CONVOLUTION: ["NCHW", "OIHW"]}
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,11 @@ class ChannelsLast(Pass):
 
     What comes before, between and after them follows as in `convert-layout`. A function stays as it was where it has
     fewer than `least` such convolutions in the layout NCHW, or where more than one tensor for every `least` of them
-    were to be transposed at run time.
+    were to be transposed at run time. One whose rows have an unknown length counts as many: vectors along the channels
+    are whole ones, whatever that is.
+
+    Convolutions in groups have the channels first, as those of one vector need different data; but not where a group
+    is one channel.
     """
 
     name: ClassVar[str] = "channels-last"
@@ -32,22 +39,55 @@ class ChannelsLast(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
-            count = sum(map(_is_wanted, func.walk()))
-            if count < self.least:
-                continue
-            new = func.clone()
-            convert_function(new, _LAYOUTS)
-            if _moves(new) - _moves(func) <= count // self.least:
-                cast(Block, func.parent).insert_op_before(new, func)
-                func.detach()
-                func.erase()
+            convolutions = [op for op in func.walk() if isinstance(op, Operator) and op.name == _CONVOLUTION]
+            if not self._convert(func, convolutions) and any(map(_has_groups_last, convolutions)):
+                convert_function(func, lambda op: _FIRST if _has_groups_last(op) else _as_it_is(op), MORE_RULES)
+
+    def _convert(self, func: relax.FuncOp, convolutions: list[Operator]) -> bool:
+        """Put a function with the channels last in the place of `func` where that pays; whether it does."""
+        count = sum(1 if _has_known_rows(op) else 2 * self.least for op in convolutions if _is_wanted(op))
+        if count < self.least:
+            return False
+        new = func.clone()
+        convert_function(new, lambda op: _FIRST if _has_groups(op) else _LAST, MORE_RULES)
+        if _moves(new) - _moves(func) > count // self.least:
+            return False
+        cast(Block, func.parent).insert_op_before(new, func)
+        func.detach()
+        func.erase()
+        return True
 
 
-def _is_wanted(op: object) -> bool:
-    """Whether an operation is a convolution, in the layout NCHW, with a constant kernel."""
-    if not isinstance(op, Operator) or op.name not in _LAYOUTS:
-        return False
-    return op.attr("data_layout") == "NCHW" and _is_constant(op.operands[1])
+def _is_wanted(op: Operator) -> bool:
+    """Whether a convolution is in the layout NCHW, with a constant kernel and without groups."""
+    return op.attr("data_layout") == "NCHW" and _is_constant(op.operands[1]) and not _has_groups(op)
+
+
+def _has_groups(op: Operator) -> bool:
+    """Whether an operator is a convolution in groups of several channels."""
+    return op.name == _CONVOLUTION and op.attr("groups") > 1 and not _is_depthwise(op)
+
+
+def _is_depthwise(convolution: Operator) -> bool:
+    layout, weight = convolution.attr("kernel_layout"), convolution.tensor("weight").dims
+    extents = {} if weight is None else dict(zip(layout, (d.constant for d in weight), strict=False))
+    return extents.get("I") == 1 and extents.get("O") == convolution.attr("groups")
+
+
+def _has_groups_last(op: Operator) -> bool:
+    return _has_groups(op) and op.attr("data_layout") == "NHWC"
+
+
+def _as_it_is(op: Operator) -> Desired:
+    """The layouts that a convolution has."""
+    if op.name != _CONVOLUTION:
+        return {}
+    return {_CONVOLUTION: [op.attr(name) for name in ("data_layout", "kernel_layout", "out_layout")]}
+
+
+def _has_known_rows(convolution: Operator) -> bool:
+    dims = convolution.tensor("data").dims
+    return dims is None or dims[-1].constant is not None
 
 
 def _moves(func: relax.FuncOp) -> int:

@@ -22,7 +22,7 @@ from ...ir.functions import binding_blocks, relax_functions
 from ...ir.transform import Pass
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
-from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, convolution
+from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
 
 Layouts = DataLayout | tuple["Layouts", ...] | None
 """The layout of a value: of a tensor, of the fields of a tuple, None where it is as the program had it."""
@@ -73,16 +73,18 @@ class ConvertLayout(Pass):
         object.__setattr__(self, "layout_cb", layout_cb)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        desired = _checked(self.desired_layouts)
+        desired, callback = _checked(self.desired_layouts), self.layout_cb
         for func in relax_functions(op):
-            convert_function(func, desired, self.layout_cb)
+            convert_function(func, lambda op: desired if callback is None else _asked(callback, op))
 
 
-def convert_function(func: relax.FuncOp, desired: Desired, callback: Callback | None = None) -> None:
-    """Bring the operators of one function into desired layouts, in place."""
+def convert_function(
+    func: relax.FuncOp, choose: Callable[[Operator], Desired], rules: Mapping[str, Rule] = RULES
+) -> None:
+    """Bring the operators of one function into the layouts that `choose` has for each convolution, in place."""
     blocks = [b for b in binding_blocks(func) if isinstance(b.parent_op(), relax.DataflowOp)]
     for block in blocks:
-        _Converter(desired, callback).block(list(block.ops))
+        _Converter(choose, rules).block(list(block.ops))
     if blocks:
         remove_dead_bindings(func)
         name_bindings(func)
@@ -104,6 +106,10 @@ def _checked(desired: Desired) -> Desired:
     return desired
 
 
+def _asked(callback: Callback, op: Operator) -> Desired:
+    return _checked(callback(bound_expr(op)) or {}) if RULES.get(op.name) is convolution else {}
+
+
 def _parsed(name: str, text: str) -> DataLayout:
     try:
         return DataLayout.parse(text)
@@ -114,9 +120,9 @@ def _parsed(name: str, text: str) -> DataLayout:
 class _Converter:
     """Rewrites the bindings of one dataflow block, in order, in place."""
 
-    def __init__(self, desired: Desired, callback: Callback | None):
-        self.desired = desired
-        self.callback = callback
+    def __init__(self, choose: Callable[[Operator], Desired], rules: Mapping[str, Rule]):
+        self.choose = choose
+        self.rules = rules
         self.moved: dict[SSAValue, tuple[SSAValue, Layouts]] = {}
         """What stands in another layout: the value, and the layout."""
         self.replaced: list[Operation] = []
@@ -200,22 +206,15 @@ class _Converter:
         return any(v in self.moved for v in op.operands)
 
     def _plan(self, op: Operator) -> Plan | None:
-        rule = RULES.get(op.name)
+        rule = self.rules.get(op.name)
         given = self._operands(op)
         if rule is None or not given:
             return None
-        plan = rule(op, given, self._desired(op))
+        plan = rule(op, given, self.choose(op))
         if plan is None or self._fits(op, given, plan):
             cut = any(not o.layout.is_plain for o in given)
             return None if cut and rule not in CARRY_BLOCKS else plan
         return self._unblocked(op, given) if rule is convolution else None
-
-    def _desired(self, op: Operator) -> Desired:
-        if self.callback is None:
-            return self.desired
-        if RULES.get(op.name) is not convolution:
-            return {}
-        return _checked(self.callback(bound_expr(op)) or {})
 
     def _operands(self, op: Operator) -> list[Operand]:
         """The tensors that the operator takes; none where the rank of one is not known."""

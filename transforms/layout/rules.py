@@ -315,3 +315,12 @@ RULES: dict[str, Rule] = {
     "relax.scatter_nd": scatter_nd,
 }
 """Operators that carry layouts. All others get and give what the program had."""
+
+MORE_RULES: dict[str, Rule] = {
+    **RULES,
+    "relax.clip": elementwise,
+    "relax.nn.leakyrelu": elementwise,
+    "relax.nn.softplus": elementwise,
+    "relax.nn.log_softmax": along,
+}
+"""The same, and those that carry layouts where `ConvertLayout`, which does as TVM's, does not let them."""

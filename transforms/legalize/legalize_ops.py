@@ -24,6 +24,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
+from ...ir.substitute import erase
 from ...ir.transform import Pass
 from ...ir.verify import location_of
 from ...te.emit import TECall, call_te
@@ -286,8 +287,7 @@ class _Legalizer:
         for v in operands:
             owner = v.owner
             if isinstance(owner, relax.LEAVES) and not v.uses and name_of(v) is None:
-                owner.detach()
-                owner.erase()
+                erase(owner)
 
 
 def _pure(op: Operation) -> Operation:

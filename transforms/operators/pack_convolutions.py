@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.convolution import Convolution
-from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.data import TensorDataAttr, constants_together
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
@@ -30,8 +30,6 @@ from .te_calls import call_tensor_functions
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
 _VECTORS, _FEW_VECTORS = 4, 2
 """Vectors that a panel is wide, where there are 32 registers and where there are 16: as wide as a tile of registers."""
-_PANEL_BYTES = 3 << 18
-"""Panels of so many bytes stay in the second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ class PackConvolutions(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        call_tensor_functions(op, {name: partial(_packed_convolution, target) for name in _NAMES})
+        with constants_together():
+            call_tensor_functions(op, {name: partial(_packed_convolution, target) for name in _NAMES})
 
 
 def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:
@@ -104,7 +103,7 @@ def _width(target: Target, kernel: np.ndarray[Any, Any]) -> int | None:
     lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
     widest = _VECTORS if target.vector_registers >= 32 else _FEW_VECTORS
     widths = [v * lanes for v in range(widest, 0, -1) if channels % (v * lanes) == 0]
-    fitting = [w for w in widths if w * column <= _PANEL_BYTES]
+    fitting = [w for w in widths if w * column <= 3 * target.caches.l2 // 4]
     return next(iter(fitting or widths[-1:]), None)
 
 

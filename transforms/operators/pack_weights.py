@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.dtypes import bit_width, byte_size, is_float
-from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.data import TensorDataAttr, constants_together
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const
@@ -32,6 +32,8 @@ _VECTORS, _FEW_VECTORS = 4, 2
 
 _FEWEST_PANELS = 4
 """So many panels there are at least where the last one is padded: it is not much of the whole then."""
+
+_CACHE_LINE = 64
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class PackWeights(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        call_tensor_functions(op, {"relax.matmul": partial(_matmul, target, self.min_bytes)})
+        with constants_together():
+            call_tensor_functions(op, {"relax.matmul": partial(_matmul, target, self.min_bytes)})
 
 
 def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:
@@ -99,14 +102,35 @@ def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> Ten
     """[K, N] -> [N / width, K, width], rounded up; zeros where no columns are left."""
     rows, columns = matrix.shape
     count = -(-columns // width)
+    strip = _strip(matrix, width)
 
     def fill(panels: np.ndarray[Any, Any]) -> None:
         for panel, first in zip(panels, range(0, columns, width), strict=True):
-            part = matrix[:, first : first + width]
+            part = strip(first)
             panel[:, : part.shape[1]] = part
-            panel[:, part.shape[1] :] = 0
+            if part.shape[1] < width:
+                panel[:, part.shape[1] :] = 0
 
     return TensorDataAttr.filled((count, rows, width), element, fill)
+
+
+def _strip(matrix: np.ndarray[Any, Any], width: int) -> Callable[[int], np.ndarray[Any, Any]]:
+    """What gives the columns of a matrix from one on, `width` of them or what is left.
+
+    Columns that are contiguous are often a multiple of many cache lines apart, so that a row of such a strip does not
+    fit into the cache: they are copied to where their distance is another.
+    """
+    if not matrix.flags.f_contiguous:
+        return lambda first: matrix[:, first : first + width]
+    rows = matrix.shape[0]
+    copy = np.empty((width, rows + _CACHE_LINE // matrix.itemsize), matrix.dtype)[:, :rows]
+
+    def strip(first: int) -> np.ndarray[Any, Any]:
+        columns = matrix.T[first : first + width]
+        copy[: len(columns)] = columns
+        return copy[: len(columns)].T
+
+    return strip
 
 
 def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:

@@ -57,13 +57,15 @@ tir.func @small(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>,
   } } }
 }
 
-// One row: eight rows of the matrix are read side by side.
+// One row: eight rows of the matrix are read side by side, and asked for before.
 // CHECK-LABEL: tir.func @vector
 // CHECK:         %[[SUMS:.*]] = tir.alloc_buffer : !tir.buffer<[2048], f32>
 // CHECK:         tir.for %vk_tile = 0 to 8 {
-// CHECK:           tir.for vectorized %{{.*}} = 0 to 2048 {
-// CHECK-COUNT-8:     tir.load %B
-// CHECK:             tir.store %{{.*}}, %[[SUMS]]
+// CHECK:           tir.for %vj_line = 0 to 128 {
+// CHECK-COUNT-8:     tir.call_llvm_effect "llvm.prefetch"
+// CHECK:             tir.for vectorized %{{.*}} = 0 to 16 {
+// CHECK-COUNT-8:       tir.load %B
+// CHECK:               tir.store %{{.*}}, %[[SUMS]]
 tir.func @vector(%A: !tir.buffer<[64], f32>, %B: !tir.buffer<[64, 2048], f32>, %C: !tir.buffer<[2048], f32>) {
   tir.for %j = 0 to 2048 { tir.for %k = 0 to 64 {
     tir.block "C" (%vj = spatial(%j, 2048), %vk = reduce(%k, 64)) {

@@ -1,4 +1,5 @@
 // RUN: tirax-opt %s -p 'default-schedule{target="llvm -mcpu=x86-64-v4"}' | filecheck %s
+// RUN: tirax-opt %s --check-each -p 'default-schedule{target="llvm -mcpu=x86-64-v4"}' -o %t
 
 // Numbers and rules that are written down are followed; what is not mentioned is as it is by default.
 // CHECK-LABEL: tir.func @product

@@ -352,3 +352,49 @@ sched.sequence @f {
 sched.sequence {
   sched.rule "tiles" on "C"
 }
+
+// -----
+
+tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C: !tir.buffer<[48, 256], f32>) {
+  tir.for %i = 0 to 48 { tir.for %j = 0 to 256 { tir.for %k = 0 to 64 {
+    tir.block "C" (%vi = spatial(%i, 48), %vj = spatial(%j, 256), %vk = reduce(%k, 64)) {
+      tir.init {
+        %z = tir.const 0.0 : f32
+        tir.store %z, %C[%vi, %vj]
+      }
+      %c = tir.load %C[%vi, %vj] : f32
+      %a = tir.load %A[%vi, %vk] : f32
+      %b = tir.load %B[%vk, %vj] : f32
+      %m = tir.mul %a, %b : f32
+      %s = tir.add %c, %m : f32
+      tir.store %s, %C[%vi, %vj]
+    }
+  } } }
+}
+sched.sequence @f {
+  // expected-error@+1 {{each rule but the last has a size from which on it is meant}}
+  sched.rule "panels" on "C" from 24
+}
+
+// -----
+
+tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C: !tir.buffer<[48, 256], f32>) {
+  tir.for %i = 0 to 48 { tir.for %j = 0 to 256 { tir.for %k = 0 to 64 {
+    tir.block "C" (%vi = spatial(%i, 48), %vj = spatial(%j, 256), %vk = reduce(%k, 64)) {
+      tir.init {
+        %z = tir.const 0.0 : f32
+        tir.store %z, %C[%vi, %vj]
+      }
+      %c = tir.load %C[%vi, %vj] : f32
+      %a = tir.load %A[%vi, %vk] : f32
+      %b = tir.load %B[%vk, %vj] : f32
+      %m = tir.mul %a, %b : f32
+      %s = tir.add %c, %m : f32
+      tir.store %s, %C[%vi, %vj]
+    }
+  } } }
+}
+sched.sequence @f {
+  // expected-error@+1 {{each rule but the last has a size from which on it is meant}}
+  sched.rule "panels" on "C" else "tiles"
+}

@@ -56,11 +56,18 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
+def attention(x):
+    q = x.transpose(0, 2, 1, 3)
+    return (softmax(q @ q.swapaxes(2, 3) / np.sqrt(x.shape[-1])) @ q).transpose(0, 2, 1, 3)
+
+
 NN = module(op.matmul, ("n", 70), (70, 45))
 NT = module(nt, ("n", 70), (45, 70))
 WIDE = module(op.matmul, ("n", 40), (40, 1100))
+ROW = module(op.matmul, (1, 75), (75, 1100))
 ROWS = module(op.nn.softmax, ("n", 83))
 TURNED = module(op.permute_dims, (37, 41))
+ATTENTION = module(lambda x: op.nn.attention(x, x, x), ("b", "n", 2, 32))
 NN_CASE = (NN, np.matmul, ((19, 70), (70, 45)))
 NT_CASE = (NT, lambda x, w: np.maximum(x @ w.T, 0), ((31, 70), (45, 70)))
 CASES = [
@@ -73,8 +80,10 @@ CASES = [
     (*NT_CASE, {"tile": "[1, 3]", "chains": 2}),
     (WIDE, np.matmul, ((25, 40), (40, 1100)), {"rows": 3}),
     (ROWS, softmax, ((9, 83),), {"chains": 1}),
+    (ROW, np.matmul, ((1, 75), (75, 1100)), {"streams": 3, "ahead_bytes": 1}),
     (ROWS, softmax, ((9, 83),), {"lanes": 2, "chains": 8}),
     (TURNED, np.transpose, ((37, 41),), {"size": 4}),
+    (ATTENTION, attention, ((1, 45, 2, 32),), {"queries": 7, "keys": 3}),
 ]
 
 

@@ -58,6 +58,7 @@ def moves(mod: Any) -> int:
 RESIDUAL = "d{0} = R.nn.max_pool2d(b{0}, pool_size=[3, 3], padding=[1, 1])\nc{0} = R.add(d{0}, b{0})"
 CHANGED = {
     "a chain": (chain(8), 2),
+    "what TVM's pass stops at": (chain(8, "d{0} = R.clip(b{0}, 0, 6)\nc{0} = R.nn.leakyrelu(d{0}, alpha=0.1)"), 2),
     "sums and pools": (chain(8, RESIDUAL), 2),
     "a mean over places needs no way back": (chain(4, last="y = R.mean(c{0}, axis=[2, 3])"), 1),
 }
@@ -76,6 +77,38 @@ def test_symbolic_extents() -> None:
     before = program(chain(8), 8, 'x: R.Tensor(("n", 16, "h", "h"), "float32")')
     after = ChannelsLast()(before)
     assert set(layouts(after)) == {"NHWC"}
+    assert_same_meaning(before.op, after.op)
+
+
+def test_one_of_unknown_rows() -> None:
+    before = program(chain(1), 1, 'x: R.Tensor((1, 16, 6, "w"), "float32")')
+    assert layouts(ChannelsLast()(before)) == ["NHWC"]
+
+
+NHWC = 'data_layout="NHWC", kernel_layout="HWIO"'
+GROUPS = f"""
+a = R.nn.conv2d(x, v, groups=4, padding=1, {NHWC})
+b = R.nn.conv2d(a, u, {NHWC})
+y = R.nn.conv2d(b, t, groups=8, padding=1, {NHWC})
+"""
+GROUPED = (
+    'x: R.Tensor((1, 5, 6, 8), "float32"), v: R.Tensor((3, 3, 2, 8), "float32"), u: R.Tensor((1, 1, 8, 8), "float32"),'
+    ' t: R.Tensor((3, 3, 1, 8), "float32")'
+)
+
+
+def test_groups_have_the_channels_first() -> None:
+    before = program(GROUPS, 0, GROUPED)
+    after = ChannelsLast()(before)
+    assert layouts(after) == ["NCHW", "NHWC", "NHWC"]
+    assert_same_meaning(before.op, after.op)
+
+
+def test_groups_in_a_chain() -> None:
+    body = chain(12, last="d = R.nn.conv2d(c{0}, v, groups=4, padding=1)\ny = R.mean(d, axis=[2, 3])")
+    before = program(body, 12, 'x: R.Tensor((1, 16, 6, 6), "float32"), v: R.Tensor((16, 4, 3, 3), "float32")')
+    after = ChannelsLast()(before)
+    assert layouts(after) == ["NHWC"] * 12 + ["NCHW"]
     assert_same_meaning(before.op, after.op)
 
 

@@ -30,8 +30,8 @@ TARGETS = ["llvm"] + ([AVX2] if {"avx2", "fma"} <= Target().features else [])
 
 
 def program(
-    x="(1, 5, 6, 3)", w="(3, 3, 3, 64)", kernel="w", binding="", dtype="float32", rank=2, data="NHWC", layout="HWIO", options="",
-    bind=True,
+    x="(1, 5, 6, 3)", w="(3, 3, 3, 64)", kernel="w", binding="", dtype="float32", rank=2, data="NHWC", layout="HWIO",
+    options="", bind=True,
 ):  # fmt: skip
     names = {"x": x, "w": w, "kernel": kernel, "binding": binding, "dtype": dtype, "rank": rank, "data": data}
     text = PROGRAM.format(**names, layout=layout, options=options)

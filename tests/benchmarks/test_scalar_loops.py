@@ -1,0 +1,14 @@
+"""No operator's loops work on single elements but those that say why."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_is_scalar_has_a_reason():
+    command = [sys.executable, "benchmarks/scalar_loops.py", "--check", "--target", "llvm -mcpu=x86-64-v4"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "a merge sort" in done.stdout

@@ -1,0 +1,178 @@
+"""Convolutions of bfloat16 and of bytes by the rule `dots`: what they give, with kernels that are constant and not.
+
+bfloat16 is compared with float64 on the same numbers, under the bound that docs/mixed_precision.md states; bytes have
+to be exact, at their extremes too.
+"""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.context import Context
+
+import tirax.tvm_api as tvm
+from tirax.dialects import tir
+from tirax.ir.transform import module_op
+from tirax.lowering.llvm_text import print_llvm
+from tirax.lowering.machine import emit_assembly
+from tirax.lowering.pipelines import OPTIMIZE, make_passes, pipeline_passes
+from tirax.target import Target
+from tirax.tvm_api import relax
+
+RNG = np.random.default_rng(11)
+HAS_AVX2 = {"avx2", "fma"} <= Target().features
+BRAINS, BYTES, MIXED = ("bfloat16", "bfloat16", "float32"), ("int8", "int8", "int32"), ("uint8", "int8", "int32")
+SOURCE = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor({x}, "{a}"), w: R.Tensor({w}, "{b}")):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w, data_layout="{data}", kernel_layout="{kernel}", out_dtype="{out}", {options})
+            R.output(y)
+        return y
+"""
+
+
+def convolution(x, w, kinds, data="NHWC", kernel="HWIO", **options):
+    """A module of one convolution; `x` and `w` by the letters of their dimensions."""
+    a, b, out = kinds
+    shapes = [str(tuple(given[c] for c in order)).replace("'", '"') for given, order in ((x, data), (w, kernel))]
+    given = ", ".join(f"{name}={value}" for name, value in options.items())
+    source = SOURCE.format(x=shapes[0], w=shapes[1], a=a, b=b, data=data, kernel=kernel, out=out, options=given)
+    return tvm.script.from_source(source)
+
+
+def values(shape, dtype):
+    if dtype == "bfloat16":
+        return RNG.standard_normal(shape).astype(ml_dtypes.bfloat16)
+    kind = np.iinfo(dtype)
+    return RNG.choice(np.array([kind.min, kind.min + 1, 0, 1, kind.max - 1, kind.max], dtype), shape)
+
+
+def reference(x, w, data, kernel, strides=1, padding=0, dilation=1):
+    x = x.astype("float64").transpose([data.index(c) for c in "NHWC"])
+    w = w.astype("float64").transpose([kernel.index(c) for c in "HWIO"])
+    x = np.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    h, v = ((e - dilation * (k - 1) - 1) // strides + 1 for e, k in zip(x.shape[1:3], w.shape, strict=False))
+    total = np.zeros((x.shape[0], h, v, w.shape[3]))
+    for i, j in np.ndindex(*w.shape[:2]):
+        rows, columns = (
+            slice(d * dilation, d * dilation + strides * (n - 1) + 1, strides) for d, n in ((i, h), (j, v))
+        )
+        total += np.einsum("nhwc,co->nhwo", x[:, rows, columns], w[i, j])
+    return total.transpose(["NHWC".index(c) for c in data])
+
+
+def check(found, x, w, data, kernel, **options):
+    wanted = reference(x, w, data, kernel, **options)
+    assert found.shape == wanted.shape
+    if found.dtype == np.int32:
+        np.testing.assert_array_equal(found, wanted)
+        return
+    count = np.prod([w.shape[kernel.index(c)] for c in "HWI"])
+    bound = (count + 1) * 2.0**-24 * reference(np.abs(x), np.abs(w), data, kernel, **options)
+    if found.dtype == ml_dtypes.bfloat16:
+        bound += 2.0**-8 * (np.abs(wanted) + bound)
+    assert (np.abs(found.astype("float64") - wanted) <= bound).all()
+
+
+def image(n, h, w, c):
+    return {"N": n, "H": h, "W": w, "C": c}
+
+
+def taps(h, w, i, o):
+    return {"H": h, "W": w, "I": i, "O": o}
+
+
+CASES = {
+    "window": (image(2, 7, 9, 5), taps(3, 3, 5, 67), BRAINS, "NHWC", "HWIO", {"padding": 1}),
+    "few channels": (image(1, 9, 9, 3), taps(3, 3, 3, 7), BYTES, "NHWC", "HWIO", {"strides": 2}),
+    "dilated": (image(1, 7, 8, 16), taps(3, 2, 16, 130), MIXED, "NHWC", "OHWI", {"dilation": 2}),
+    "one tap": (image(1, 5, 5, 18), taps(1, 1, 18, 96), BYTES, "NHWC", "HWIO", {}),
+    "one channel": (image(1, 5, 6, 1), taps(2, 2, 1, 20), BYTES, "NHWC", "HWIO", {}),
+    "unsigned": (image(1, 6, 4, 21), taps(3, 3, 21, 33), ("uint8", "uint8", "int32"), "NHWC", "HWIO", {}),
+    "stored as bfloat16": (image(1, 6, 4, 21), taps(3, 3, 21, 33), ("bfloat16",) * 3, "NHWC", "HWIO", {"padding": 1}),
+    "channels first": (image(2, 7, 17, 6), taps(3, 3, 6, 14), MIXED, "NCHW", "OIHW", {"padding": 1}),
+    "channels first, one tap": (image(1, 5, 14, 7), taps(1, 1, 7, 30), BRAINS, "NCHW", "OIHW", {"strides": 2}),
+    "channels first, ordered": (image(1, 6, 20, 9), taps(3, 3, 9, 25), BYTES, "NCHW", "OHWI", {}),
+}
+
+
+def run(x, w, kinds, data, kernel, options, *, constant, target="llvm"):
+    module = convolution(x, w, kinds, data, kernel, **options)
+    args = [values([x[c] for c in data], kinds[0]), values([w[c] for c in kernel], kinds[1])]
+    if constant:
+        module = relax.transform.BindParams("main", {"w": args[1]})(module)
+    found = relax.build(module, target=target)["main"](*args[: 1 if constant else 2])
+    check(np.asarray(found), *args, data, kernel, **options)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_constant_kernels(case):
+    run(*CASES[case], constant=True)
+
+
+@pytest.mark.parametrize("case", ["window", "few channels", "dilated", "channels first, ordered"])
+def test_kernels_that_are_given(case):
+    run(*CASES[case], constant=False)
+
+
+@pytest.mark.skipif(not HAS_AVX2, reason="this machine has no AVX2")
+@pytest.mark.parametrize("case", ["window", "stored as bfloat16", "few channels"])
+def test_without_the_instructions(case):
+    run(*CASES[case], constant=True, target="llvm -mcpu=x86-64-v3")
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("kinds", [BRAINS, BYTES])
+def test_sizes_that_are_symbolic(kinds, constant):
+    module = convolution(image("n", "h", "v", 6), taps(3, 3, 6, 20), kinds, padding=1)
+    w = values((3, 3, 6, 20), kinds[1])
+    if constant:
+        module = relax.transform.BindParams("main", {"w": w})(module)
+    main = relax.build(module)["main"]
+    for n, h, v in ((0, 4, 4), (1, 1, 1), (2, 5, 30)):
+        x = values((n, h, v, 6), kinds[0])
+        check(np.asarray(main(x) if constant else main(x, w)), x, w, "NHWC", "HWIO", padding=1)
+
+
+def test_padding_of_bfloat16_needs_no_library():
+    """LLVM takes apart what it loads with masks, and would convert the parts by a function that is not there."""
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell"
+    assert "truncsfbf2" not in assembly(convolution(image(1, 6, 6, 5), taps(3, 3, 5, 9), BRAINS, padding=1), target)
+
+
+def assembly(module, target):
+    op, context = module_op(module), Context()
+    for step in pipeline_passes("default-cpu", target):
+        step.apply(context, op)
+    return emit_assembly(print_llvm(op), Target(target))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize(("kinds", "instruction"), [(BRAINS, "vdpbf16ps"), (BYTES, "vpdpbusd"), (MIXED, "vpdpbusd")])
+def test_tiles_stay_in_registers(kinds, instruction, constant):
+    """Not one instruction between the products touches the stack, but for what the loops around them count."""
+    module = convolution(image(1, 8, 24, 32), taps(3, 3, 32, 64), kinds)
+    if constant:
+        module = relax.transform.BindParams("main", {"w": values((3, 3, 32, 64), kinds[1])})(module)
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=cooperlake -num-cores=1"
+    lines = assembly(module, target).splitlines()
+    places = [at for at, line in enumerate(lines) if instruction in line]
+    assert len(places) >= 16 and all("%zmm" in lines[at] for at in places)
+    assert not any("(%rsp)" in line and "mm" in line for line in lines[places[0] : places[-1]])
+
+
+@pytest.mark.parametrize("kinds", [BRAINS, MIXED])
+def test_constant_kernels_are_not_packed_again(kinds):
+    """The only buffers are those of the padded image and of tiles."""
+    target = "llvm -mcpu=cooperlake -vector-width=512"
+    module = convolution(image(1, 8, 24, 32), taps(3, 3, 32, 64), kinds, padding=1)
+    bound = relax.transform.BindParams("main", {"w": values((3, 3, 32, 64), kinds[1])})(module)
+    op = module_op(bound).clone()
+    for step in make_passes((*OPTIMIZE, "default-schedule"), target):
+        step.apply(Context(), op)
+    large = [a for a in op.walk() if isinstance(a, tir.AllocBufferOp) and a.results[0].type.scope.data == "global"]
+    assert len(large) == 1

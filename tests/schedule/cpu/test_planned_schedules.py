@@ -1,0 +1,61 @@
+"""What `plan-schedule` writes, read again and followed, is what `default-schedule` does by itself."""
+
+import pytest
+from xdsl.parser import Parser
+
+from tirax.dialects.sched import Sched
+from tirax.ir.transform import Sequential, module_op, new_context
+from tirax.lowering.pipelines import OPTIMIZE, make_passes
+from tirax.tvm_api import relax, tir
+
+op = relax.op
+TARGETS = ["llvm -mcpu=x86-64-v4", "llvm -mcpu=x86-64-v3"]
+
+
+def conv(x, w):
+    return op.nn.relu(op.nn.conv2d(x, w, strides=2, padding=1))
+
+
+PROGRAMS = {
+    "product": (op.matmul, ("n", 96), (96, 128)),
+    "product with a vector": (op.matmul, (1, 2048), (2048, 2048)),
+    "transposed": (lambda x, w: op.nn.gelu(op.matmul(x, op.permute_dims(w))), ("n", 96), (128, 96)),
+    "window": (conv, (1, 8, 14, 14), (32, 8, 3, 3)),
+    "attention": (lambda x: op.nn.attention(x, x, x), ("b", "n", 4, 32)),
+    "softmax": (op.nn.softmax, ("n", 100)),
+    "positions": (lambda x: op.argmax(x, axis=-1), ("n", 100)),
+    "variance": (lambda x: op.variance(x, axis=[-1]), ("n", 100)),
+    "scan": (lambda x: op.cumsum(x, axis=1), ("n", 100)),
+    "layout": (op.permute_dims, (40, 48)),
+    "sum": (lambda x: op.sum(x, axis=0), ("n", 100)),
+}
+
+
+def module(function, *shapes):
+    names = {d: tir.Var(d, "int64") for shape in shapes for d in shape if isinstance(d, str)}
+    builder = relax.BlockBuilder()
+    infos = [relax.TensorStructInfo([names.get(d, d) for d in shape], "float32") for shape in shapes]
+    params = [relax.Var(f"a{at}", info) for at, info in enumerate(infos)]
+    with builder.function("main", params):
+        with builder.dataflow():
+            result = builder.emit_output(builder.emit(function(*params)))
+        builder.emit_func_output(result)
+    return module_op(Sequential(make_passes(OPTIMIZE))(builder.get()))
+
+
+def parsed(text):
+    context = new_context()
+    context.load_dialect(Sched)
+    return Parser(context, text, "<planned>").parse_module()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_planned_and_followed(name, target):
+    program = module(*PROGRAMS[name])
+    plan, schedule = make_passes(["plan-schedule", "default-schedule"], target)
+    planned = str(plan(program))
+    assert "sched.rule" in planned and str(parsed(planned)) == planned
+    done = str(schedule(parsed(planned)))
+    assert done == str(schedule(program)) and "sched." not in done
+    assert str(schedule(plan(program))) == done

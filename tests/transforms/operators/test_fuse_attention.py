@@ -1,0 +1,156 @@
+"""Attention that is written out: what becomes the operator, what stays, that the meaning is the same."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tirax.tvm_api as tvm
+from tirax.interpreter import assert_same_meaning, interpret
+from tirax.ir.transform import Sequential
+from tirax.lowering.pipelines import make_passes
+from tirax.tvm_api import relax
+from tirax.tvm_api.relax.frontend import nn
+from tirax.tvm_api.script import from_source
+
+HEAD = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
+N, M = '"n"', '"m"'
+
+
+def tensor(name, *dims, dtype="float32"):
+    return f'{name}: R.Tensor(({", ".join(map(str, dims))},), "{dtype}")'
+
+
+def program(params, *bindings):
+    """A module of one function with one dataflow block; the last of the bindings names its outputs."""
+    lines = [f"def main({', '.join(params)}):", "    n = T.int64()", "    m = T.int64()", "    with R.dataflow():"]
+    lines += [f"        {b}" for b in bindings[:-1]]
+    lines += [f"        R.output({bindings[-1]})", f"    return {bindings[-1]}"]
+    return from_source(HEAD + "".join(f"    {line}\n" for line in lines))
+
+
+def fused(mod):
+    return Sequential(make_passes(["fuse-attention"]))(mod)
+
+
+BEHIND = [tensor("q", 2, N, 3, 8), *(tensor(name, 2, M, 3, 8) for name in "kv")]
+IN_FRONT = [tensor("q", 2, 3, N, 8), tensor("k", 2, 3, M, 8), tensor("v", 2, 3, M, 5)]
+BATCHES = [tensor("q", 2, N, 8), tensor("k", 2, M, 8), tensor("v", 2, M, 5)]
+MATRICES = [tensor("q", N, 8), tensor("k", M, 8), tensor("v", M, 5)]
+SPLIT = [f"{name}1 = R.permute_dims({name}, axes=[0, 2, 1, 3])" for name in "qkv"]
+TURNED = "kt = R.permute_dims(k, axes=[0, 1, 3, 2])"
+SCORES = ["k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])", "s = R.matmul(q1, k2)"]
+BACK = ["z = R.permute_dims(y, axes=[0, 2, 1, 3])", "o = R.reshape(z, (2, n, 24))", "o"]
+
+WRITTEN_OUT = {
+    "heads": (BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK),
+    "scale and mask": (
+        [*BEHIND, tensor("b", N, M)],
+        *SPLIT, *SCORES, "t = R.multiply(R.const(0.3), s)", "u = R.add(b, t)", "w = R.nn.softmax(u, axis=3)",
+        "y = R.matmul(w, v1)", *BACK,
+    ),
+    "keys turned at once": (
+        BEHIND,
+        SPLIT[0], "k2 = R.permute_dims(k, axes=[0, 2, 3, 1])", SPLIT[2], "s = R.matmul(q1, k2)",
+        "t = R.divide(s, R.const([2.0]))", "w = R.nn.softmax(t)", "y = R.matmul(w, v1)", *BACK,
+    ),
+    "heads in front": (IN_FRONT, TURNED, "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)", "y"),
+    "a mask for heads": (
+        [*IN_FRONT, tensor("b", 1, 3, N, M)],
+        TURNED, "s = R.matmul(q, kt)", "u = R.add(s, b)", "w = R.nn.softmax(u)", "y = R.matmul(w, v)", "y",
+    ),
+    "heads in front, then behind": (
+        IN_FRONT,
+        TURNED, "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)",
+        "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z",
+    ),
+    "batches": (
+        [*BATCHES, tensor("b", 2, N, M)],
+        "kt = R.permute_dims(k, axes=[0, 2, 1])", "s = R.matmul(q, kt)", "u = R.add(s, b)", "w = R.nn.softmax(u)",
+        "y = R.matmul(w, v)", "y",
+    ),
+    "matrices": (
+        [*MATRICES, tensor("b", M)],
+        "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.add(s, b)", "w = R.nn.softmax(u)",
+        "y = R.matmul(w, v)", "y",
+    ),
+    "used twice": (
+        BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
+        "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z, y",
+    ),
+}  # fmt: skip
+LEFT = {
+    "the weights are a result": (
+        IN_FRONT, TURNED, "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)", "w, y",
+    ),
+    "another axis": (
+        MATRICES, "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "w = R.nn.softmax(s, axis=0)",
+        "y = R.matmul(w, v)", "y",
+    ),
+    "keys for all batches": (
+        [BATCHES[0], tensor("k", 1, M, 8), BATCHES[2]],
+        "kt = R.permute_dims(k, axes=[0, 2, 1])", "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)",
+        "y",
+    ),
+    "a mask that adds batches": (
+        [*MATRICES, tensor("b", 1, N, M)],
+        "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.add(s, b)", "w = R.nn.softmax(u)",
+        "y = R.matmul(w, v)", "y",
+    ),
+    "no transposition": (
+        [MATRICES[0], tensor("k", 8, M), MATRICES[2]],
+        "s = R.matmul(q, k)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)", "y",
+    ),
+    "a scale by rows": (
+        [*MATRICES, tensor("b", N, 1)],
+        "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.multiply(s, b)", "w = R.nn.softmax(u)",
+        "y = R.matmul(w, v)", "y",
+    ),
+    "divided by zero": (
+        MATRICES, "kt = R.permute_dims(k)", "s = R.matmul(q, kt)", "u = R.divide(s, R.const(0.0))",
+        "w = R.nn.softmax(u)", "y = R.matmul(w, v)", "y",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRITTEN_OUT)
+def test_written_out(case):
+    before = program(*WRITTEN_OUT[case])
+    after = fused(before)
+    assert "R.nn.attention" in after.script() and "softmax" not in after.script()
+    assert_same_meaning(before.op, after.op)
+
+
+@pytest.mark.parametrize("case", ["heads", "scale and mask", "keys turned at once", "heads in front"])
+def test_nothing_is_moved(case):
+    assert "permute_dims" not in fused(program(*WRITTEN_OUT[case])).script()
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_left(case):
+    before = program(*LEFT[case])
+    assert fused(before).script() == before.script()
+
+
+class Layer(nn.Module):
+    """Attention of grouped heads as a user writes it."""
+
+    def forward(self, x):
+        heads = nn.op.permute_dims(nn.op.reshape(x, (1, x.shape[1], 4, 16)), [0, 2, 1, 3])
+        few = nn.op.reshape(x, (1, x.shape[1], 4, 16))
+        few = nn.op.repeat(nn.op.split(few, 2, axis=2)[0], 2, axis=2)
+        few = nn.op.permute_dims(few, [0, 2, 1, 3])
+        scores = nn.op.matmul(heads, nn.op.permute_dims(few, [0, 1, 3, 2])) / 4.0
+        mixed = nn.op.matmul(nn.op.softmax(scores, -1), few)
+        return nn.op.reshape(nn.op.permute_dims(mixed, [0, 2, 1, 3]), (1, x.shape[1], 64))
+
+
+def test_native():
+    """What the front end of modules gives runs, as one function with a tile of scores."""
+    mod, _ = Layer().export_tvm({"forward": {"x": nn.spec.Tensor((1, "n", 64), "float32")}})
+    assert len(re.findall(r"R\.nn\.attention\(", fused(mod).script())) == 1
+    function = relax.VirtualMachine(relax.build(mod, target="llvm"), tvm.cpu())["forward"]
+    for n in (0, 1, 70):
+        x = np.random.default_rng(n).standard_normal((1, n, 64)).astype("float32")
+        found = function(tvm.nd.array(x)).numpy()
+        np.testing.assert_allclose(found, interpret(mod.op, "forward", [x]), rtol=1e-4, atol=1e-5)
