@@ -57,12 +57,13 @@ _X86_CPUS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_names("x86-64 generic k8 athlon64 opteron core2 penryn bonnell btver1 amdfam10 barcelona"), _V1),
     **dict.fromkeys(_names("x86-64-v2 nehalem westmere silvermont goldmont goldmont-plus tremont"), _V2),
     **dict.fromkeys(_names("sandybridge ivybridge bdver1 bdver2 bdver3 btver2"), _V2 | {"avx", "xsave"}),
+    **dict.fromkeys(_names("x86-64-v3 haswell broadwell skylake znver1 znver2 znver3 bdver4"), _V3),
     **dict.fromkeys(
         _names(
-            "x86-64-v3 haswell broadwell skylake alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake "
-            "gracemont sierraforest grandridge clearwaterforest pantherlake znver1 znver2 znver3 bdver4"
+            "alderlake raptorlake meteorlake arrowlake arrowlake-s lunarlake gracemont sierraforest grandridge "
+            "clearwaterforest pantherlake"
         ),
-        _V3,
+        _V3 | {"avxvnni"},
     ),
     **dict.fromkeys(_names("x86-64-v4 skylake-avx512 skx cannonlake knl knm"), _V4),
     **dict.fromkeys(_names("cascadelake icelake-client icelake-server tigerlake rocketlake"), _VNNI),

@@ -238,8 +238,10 @@ def _nn() -> Iterator[Row]:
     attention = ["float32 1x50x4x32"] * 3
     yield _row("nn.attention", *attention)
     pooled = {"pool_size": [2, 2], "strides": [2, 2]}
-    yield _row("grad.max_pool2d_backward", "float32 2x20x13x15", "float32 2x20x26x30", **pooled)
-    yield _row("grad.avg_pool2d_backward", "float32 2x20x13x15", "float32 2x20x26x30", **pooled)
+    for name in ("grad.max_pool2d_backward", "grad.avg_pool2d_backward"):
+        yield _row(name, "float32 2x20x20x33", "float32 2x20x40x66", **pooled)
+        overlapping = {"pool_size": [3, 3], "strides": [2, 2], "padding": [1, 1, 1, 1]}
+        yield _row(name, "float32 2x20x20x33", "float32 2x20x40x66", note="overlapping", **overlapping)
 
 
 _PLACES = "the elements lie at computed places: read one by one into vectors, as instructions that gather do, too"
@@ -253,8 +255,6 @@ REASONS = {
     "gather_elements axis 0": _PLACES,
     "gather_elements axis 1": _PLACES,
     "image.resize2d nearest": _PLACES,
-    "image.resize2d linear": _PLACES,
-    "image.resize2d cubic": _PLACES,
     "image.grid_sample": _PLACES,
     "nn.pad reflect": _PLACES,
     "scatter_elements axis 1": _UPDATES,
@@ -266,8 +266,8 @@ REASONS = {
     "argmin axis 1": _NAN,
     "bucketize": "a binary search: where it looks next depends on the last comparison",
     "nn.adaptive_avg_pool2d 7 NCHW": _WINDOWS,
-    "grad.max_pool2d_backward": _WINDOWS,
-    "grad.avg_pool2d_backward": _WINDOWS,
+    "grad.max_pool2d_backward overlapping": _WINDOWS,
+    "grad.avg_pool2d_backward overlapping": _WINDOWS,
 }
 """Why rows are scalar."""
 

@@ -1,6 +1,6 @@
 """The five models of `models/`: how long they take to build and to run, how much memory, and where the time goes.
 
-    python benchmarks/whole_models.py [--models bert,vit] [--rounds 7] [--dynamic] [--breakdown] [--small] [--build-only]
+    python benchmarks/whole_models.py [--models bert,vit] [--rounds 7] [--dynamic] [--breakdown] [--small] …
 
 Each model is built in a process of its own with an empty cache, and again in another one that finds its objects there:
 `build_s` and `again_s` are seconds on the wall, on all cores of the process, imports of the compiler included, the

@@ -127,7 +127,7 @@ def dtype_name(dtype: Attribute) -> str:
 
 def scalar_of(dtype: Attribute) -> Attribute:
     """The element type of a vector, `dtype` itself otherwise."""
-    return cast("VectorType[Attribute]", dtype).element_type if type(dtype) is VectorType else dtype
+    return dtype.element_type if type(dtype) is VectorType else dtype
 
 
 def lanes_of(dtype: Attribute) -> int:

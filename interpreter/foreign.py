@@ -12,7 +12,7 @@ from xdsl.interpreter import Interpreter, PythonValues
 from xdsl.ir import Attribute
 
 from ..dialects import tir
-from ..dialects.dtypes import numpy_dtype
+from ..dialects.dtypes import dtype_of, numpy_dtype
 from ..ir.verify import location_of
 from . import scalars
 from .scalars import InterpreterError
@@ -122,6 +122,21 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
     return (np.asarray(a, wide) * np.asarray(b, wide) + np.asarray(c, wide)).astype(a.dtype)[()]
 
 
+def _dot(a: str, b: str) -> Callable[..., Any]:
+    """Of (sums, x, y): to each sum the products of as many elements, of the dtypes a and b, as it has bytes for.
+
+    Floats are rounded once, where an instruction may round after each product.
+    """
+    kinds = [numpy_dtype(dtype_of(name)) for name in (a, b)]
+
+    def run(sums: Any, *factors: Any) -> Any:
+        wide = np.int64 if sums.dtype.kind == "i" else np.float64
+        x, y = (np.ascontiguousarray(f).view(kind).astype(wide) for f, kind in zip(factors, kinds, strict=True))
+        return (sums.astype(wide) + (x * y).reshape(len(sums), -1).sum(axis=1)).astype(sums.dtype)
+
+    return run
+
+
 _BY_NAME = {
     **{name: name for name in ("sqrt", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "asin")},
     **{name: name for name in ("acos", "atan", "atan2", "sinh", "cosh", "tanh", "pow", "ldexp", "copysign", "fabs")},
@@ -143,6 +158,11 @@ _INTRINSICS: dict[str, Callable[..., Any]] = {
     "llvm.umax": np.maximum,
     "llvm.smin": np.minimum,
     "llvm.umin": np.minimum,
+    "llvm.x86.avx512.vpdpbusd": _dot("uint8", "int8"),
+    "llvm.x86.avx512bf16.dpbf16ps": _dot("bfloat16", "bfloat16"),
+    "llvm.aarch64.neon.sdot.v4i32": _dot("int8", "int8"),
+    "llvm.aarch64.neon.udot.v4i32": _dot("uint8", "uint8"),
+    "llvm.aarch64.neon.usdot.v4i32": _dot("uint8", "int8"),
     "llvm.prefetch": lambda *_: None,
     "llvm.assume": lambda *_: None,
 }

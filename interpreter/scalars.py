@@ -181,7 +181,7 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
-    **dict.fromkeys(("likely", "ignore_loop_partition", "tvm_thread_invariant"), lambda x: x),
+    **dict.fromkeys(("likely", "ignore_loop_partition", "tvm_thread_invariant", "tirax_streamed"), lambda x: x),
     "assume": lambda x: x,
     "undef": lambda: np.int32(0),
     "vectorlow": lambda v: v[: len(v) // 2],

@@ -14,6 +14,7 @@ its text is.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -71,6 +72,10 @@ def _objects(texts: Iterable[str], target: Target, opt_level: int) -> tuple[list
             with stage("object"):
                 found[key] = _cache.get(key) or compiler.submit(text)
         with stage("object"):
+            if any(isinstance(code, Future) and not code.done() for code in found.values()):
+                gc.collect(
+                    0
+                )  # what was lowered is garbage, which is to be collected: while LLVM works it costs nothing
             objects = [_finished(key, code) for key, code in found.items()]
     return list(found), join_objects(objects)
 

@@ -74,6 +74,20 @@ class Cell:
         self._statements.assign(self._buffer, [const(0, i64)], cast(self._dtype, convert(value)))
 
 
+class Array:
+    """Variables side by side, of one place: `array(i)` is what the one of number `i` holds where it is read."""
+
+    def __init__(self, statements: Statements, buffer: SSAValue, dtype: Attribute):
+        self._statements, self._buffer, self._dtype = statements, buffer, dtype
+
+    def __call__(self, i: PrimExpr) -> PrimExpr:
+        return load(self._buffer, [i])
+
+    def set(self, i: PrimExpr, value: ExprLike) -> None:
+        """Assign; the value is converted to the dtype of the variables."""
+        self._statements.assign(self._buffer, [i], cast(self._dtype, convert(value)))
+
+
 class Statements:
     """Adds statements, one after the other; `with` opens what is inside of a loop or branch."""
 
@@ -132,12 +146,19 @@ class Statements:
     def cell(self, name: str, dtype: str | Attribute, value: ExprLike) -> Cell:
         """A new variable, of this place alone."""
         element = dtype_of(dtype) if isinstance(dtype, str) else dtype
-        alloc = tir.AllocBufferOp(tir.BufferType.of([Const(1)], element))
-        set_name(alloc.result, name)
-        self._add_first(alloc)
-        cell = Cell(self, self._stand_in(alloc.result, name), element)
+        cell = Cell(self, self._allocated(name, element, 1), element)
         cell.set(value)
         return cell
+
+    def array(self, name: str, dtype: Attribute, extent: int) -> Array:
+        """New variables, as many as `extent`, of this place alone; each has to be set before it is read."""
+        return Array(self, self._allocated(name, dtype, extent), dtype)
+
+    def _allocated(self, name: str, dtype: Attribute, extent: int) -> SSAValue:
+        alloc = tir.AllocBufferOp(tir.BufferType.of([Const(extent)], dtype))
+        set_name(alloc.result, name)
+        self._add_first(alloc)
+        return self._stand_in(alloc.result, name)
 
     @contextmanager
     def _inside(self, block: Block) -> Iterator[None]:
@@ -187,4 +208,4 @@ class Statements:
             yield
 
 
-__all__ = ["Cell", "ExternOp", "Statements", "filled"]
+__all__ = ["Array", "Cell", "ExternOp", "Statements", "filled"]

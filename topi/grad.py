@@ -78,12 +78,44 @@ def _counts(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: 
 def pool_backward(
     grad: Tensor, data: Tensor, places: Places, windows: Windows, kind: str, counted: Padding | None
 ) -> Tensor:
-    """The gradient of `pool` by the data: each point gathers it from the windows that it is in."""
+    """The gradient of `pool` by the data: each point gathers it from the windows that it is in.
+
+    Of neighbouring points only windows that overlap are looked at; where none do there is one, and no sum.
+    """
     size, strides, dilation, padding = windows
     first = _first(data, grad.dims, places, windows) if kind == "max" else None
     none = [(0, 0) for _ in size]
     counts = _counts(data, grad.dims, places, windows, counted or none) if kind == "avg" else None
     offsets = _offsets(size, data.dims[places[-1]].dtype)
+
+    def passed_on(places_of: list[PrimExpr], offsets: Sequence[PrimExpr], found: Sequence[PrimExpr]) -> PrimExpr:
+        """What a point gets from the window `found`, of which it is the one with these offsets."""
+        value = grad(*places_of)
+        if first is not None:
+            value = tx.select(tx.equal(first(*places_of), _flat(offsets, size)), value, tx.const(0, grad.type))
+        if counts is not None:
+            value = tx.div(value, tx.maximum(counts(*found), tx.const(1, grad.type)))
+        return value
+
+    def near(i: Indices) -> Any:
+        """Of neighbouring points: the last window that begins before, and as many before it as overlap."""
+        batch, channel, *at = (i[p] for p in places)
+        inside: list[PrimExpr] = []
+        found: list[PrimExpr] = []
+        own: list[PrimExpr] = []
+        for n, v in enumerate(at):
+            moved, step = tx.simplified(v + tx.const(padding[n][0], v.type)), tx.const(strides[n], v.type)
+            back = earlier.get(n, tx.const(0, v.type))
+            found.append(tx.simplified(tx.floordiv(moved, step) - back))
+            own.append(tx.simplified(tx.floormod(moved, step) + back * step))
+            inside += [tx.less_equal(tx.const(0, v.type), found[n])] if n in earlier else []
+            inside += [tx.less(own[n], tx.const(size[n], v.type))] if size[n] % strides[n] else []
+            end = grad.dims[places[n + 2]]
+            if (end - (data.dims[places[n + 2]] + (padding[n][0] - 1)) // strides[n]).constant != 1:
+                inside.append(tx.less(found[n], from_sym(end)))
+        value = passed_on(arranged(places, [batch, channel, *found]), own, found)
+        value = tx.if_then_else(tx.logical_and(*inside), value, tx.const(0, grad.type)) if inside else value
+        return red.sum(value, axis=list(earlier.values())) if earlier else value
 
     def element(i: Indices) -> Any:
         batch, channel, *at = (i[p] for p in places)
@@ -95,15 +127,13 @@ def pool_backward(
             found.append(tx.floordiv(moved, step))
             inside += [tx.less_equal(tx.const(0, v.type), moved), tx.equal(tx.floormod(moved, step), 0)]
             inside.append(tx.less(found[n], from_sym(grad.dims[places[n + 2]])))
-        where = arranged(places, [batch, channel, *found])
-        value, zero = grad(*where), tx.const(0, grad.type)
-        if first is not None:
-            value = tx.select(tx.equal(first(*where), _flat(offsets, size)), value, zero)
-        if counts is not None:
-            value = tx.div(value, tx.maximum(counts(*found), tx.const(1, grad.type)))
-        return red.sum(tx.if_then_else(tx.logical_and(*inside), value, zero), axis=offsets)
+        value = passed_on(arranged(places, [batch, channel, *found]), offsets, found)
+        return red.sum(tx.if_then_else(tx.logical_and(*inside), value, tx.const(0, grad.type)), axis=offsets)
 
-    return over_axes(data.dims, element, f"{kind}_pool_backward", "")
+    several = {n: -(-k // s) for n, (k, s) in enumerate(zip(size, strides, strict=True)) if k > s}
+    earlier = dict(zip(several, _offsets(list(several.values()), offsets[0].type), strict=True))
+    form = near if all(d == 1 for d in dilation) else element
+    return over_axes(data.dims, form, f"{kind}_pool_backward", "")
 
 
 def take_backward(grad: Tensor, x: Tensor, indices: Tensor | PrimExpr, axis: int) -> Tensor:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
@@ -98,28 +95,65 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
 
 
 def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: Resizing, dtype: Attribute) -> Tensor:
-    """`data` with its spatial dimensions, the third and later ones of `places`, brought to those of `shape`."""
+    """`data` with its spatial dimensions, the third and later ones of `places`, brought to those of `shape`.
+
+    One dimension after the other where values are mixed: those that shrink from the outermost on, then those that grow
+    from the innermost on. Which elements each index of a dimension is made of is computed once.
+    """
     wide = f64 if data.type == f64 else f32
     rank = len(places) - 2
     ends = list(zip(how.roi[:rank], how.roi[rank:], strict=True))
+    nearest = how.method == "nearest_neighbor"
+    mixed = data
+    steps = sorted(zip(places[2:], ends, strict=True), key=lambda step: _turn(step[0], data.dims, shape))
+    for p, end in () if nearest else steps:
+        mixed = _along(mixed, p, shape[p], how, end, wide)
 
     def element(*i: PrimExpr) -> PrimExpr:
-        batch, channel = i[places[0]], i[places[1]]
         spatial = [(i[p], data.dims[p], shape[p]) for p in places[2:]]
         at = [_coordinate(v, n, m, how, *e) for (v, n, m), e in zip(spatial, ends, strict=True)]
-        taps = [_taps(x, n, how) for x, (_, n, _) in zip(at, spatial, strict=True)]
-        if how.method == "nearest_neighbor":
-            value = data(*arranged(places, [batch, channel, *(t[0][0] for t in taps)]))
-        else:
-            value = _number(0).astype(wide)
-            for corner in itertools.product(*taps):
-                tap = data(*arranged(places, [batch, channel, *(index for index, _ in corner)])).astype(wide)
-                value = value + tap * reduce(operator.mul, [weight for _, weight in corner]).astype(wide)
+        value = mixed(*i)
+        if nearest:
+            found = [_taps(x, n, how)[0][0] for x, (_, n, _) in zip(at, spatial, strict=True)]
+            value = data(*arranged(places, [i[places[0]], i[places[1]], *found]))
         if how.mode == "tf_crop_and_resize":
             value = tx.if_then_else(_inside(at, spatial), value, tx.const(how.extrapolation, wide).astype(value.type))
         return value.astype(dtype)
 
     return compute(list(shape), element, "resize", "resize")
+
+
+def _turn(axis: int, old: Sequence[SymExpr], new: Sequence[SymExpr]) -> tuple[bool, int]:
+    """When it is a dimension's turn."""
+    before, after = old[axis].constant, new[axis].constant
+    grows = before is None or after is None or after > before
+    return grows, -axis if grows else axis
+
+
+def _along(data: Tensor, axis: int, new: SymExpr, how: Resizing, ends: tuple[float, float], wide: Attribute) -> Tensor:
+    """`data` with one dimension brought to the extent `new`."""
+    old = data.dims[axis]
+
+    def taps(i: PrimExpr) -> list[Tap]:
+        return _taps(_coordinate(i, old, new, how, *ends), old, how)
+
+    def place(k: int) -> Callable[[PrimExpr], PrimExpr]:
+        return lambda i: taps(i)[k][0]
+
+    def weight(k: int) -> Callable[[PrimExpr], PrimExpr]:
+        return lambda i: taps(i)[k][1].astype(wide)
+
+    every = range(len(taps(tx.const(0, new.dtype))))
+    tables = [(compute([new], place(k), f"place{k}"), compute([new], weight(k), f"weight{k}")) for k in every]
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        value = tx.const(0.0, wide)
+        for where, weights in tables:
+            tap = data(*i[:axis], where(i[axis]), *i[axis + 1 :]).astype(wide)
+            value = value + tap * weights(i[axis])
+        return value
+
+    return compute([*data.dims[:axis], new, *data.dims[axis + 1 :]], element, "resized")
 
 
 def _inside(at: Sequence[PrimExpr], spatial: Sequence[tuple[PrimExpr, SymExpr, SymExpr]]) -> PrimExpr:

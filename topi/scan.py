@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import bf16, f16, f32, i64
+from xdsl.dialects.builtin import bf16, f16, f32, i32, i64
 from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
@@ -12,11 +12,13 @@ from ..dialects.sym.expr import Const, SymExpr, product
 from ..ir import prim_expr as tx
 from ..ir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.statements import Statements, filled
+from ..te.statements import Array, Statements, filled
 from ..te.tensor import IterVar, Tensor
 from .transform import reshape
 from .util import Indices, normalize_axis, over_axes, unit_like
 
+_RUN = 32
+"""So many elements are sorted by counting: merging them takes five passes of some thirty cycles an element."""
 _SCANS: dict[str, tuple[int, Callable[[PrimExpr, PrimExpr], PrimExpr]]] = {
     "cumsum": (0, tx.add),
     "cumprod": (1, tx.multiply),
@@ -81,8 +83,9 @@ def _precedes(a: PrimExpr, b: PrimExpr, descending: bool) -> PrimExpr:
 
 
 def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | None = None) -> Tensor:
-    """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs (a merge sort).
+    """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs.
 
+    Runs of a few elements are sorted by counting for each how many come before it, which are vectors, then merged.
     Of a row only the first elements are sorted, as many as `valid_count` says at its indices, where it is given.
     """
     extent = x.dims[axis]
@@ -91,9 +94,8 @@ def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | N
     def body(b: Statements, order: Tensor, merged: Tensor) -> None:
         outer = [d for n, d in enumerate(x.dims) if n != axis]
         with b.loops("i", outer, parallel=True) as rest:
-            with b.loop("k", extent) as k:
-                b.store(order, _at(rest, axis, k), k)
-            width = b.cell("width", i64, 1)
+            runs(b, rest, order)
+            width = b.cell("width", i64, _RUN)
             with b.repeat_while(tx.less(width.value, size)):
                 start = b.cell("start", i64, 0)
                 with b.repeat_while(tx.less(start.value, size)):
@@ -102,6 +104,35 @@ def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | N
                 with b.loop("c", extent) as c:
                     b.store(order, _at(rest, axis, c), merged(*_at(rest, axis, c)))
                 width.set(width.value * 2)
+
+    def runs(b: Statements, rest: Indices, order: Tensor) -> None:
+        """Sort runs of `_RUN` elements, and what is left."""
+        values, ranks = b.array("values", x.type, _RUN), b.array("ranks", i32, _RUN)
+        full = extent // _RUN
+        with b.loop("run", full) as n:
+            run(b, rest, order, (values, ranks), n.astype(i64) * _RUN, Const(_RUN))
+        left = extent - full * _RUN
+        if left.constant != 0:
+            run(b, rest, order, (values, ranks), from_sym(full).astype(i64) * _RUN, left)
+
+    def run(
+        b: Statements, rest: Indices, order: Tensor, cells: tuple[Array, Array], start: PrimExpr, count: SymExpr
+    ) -> None:
+        """Put each element of a run behind those that come before it."""
+        values, ranks = cells
+        with b.loop("i", count) as i:
+            values.set(i, x(*_at(rest, axis, start + i)))
+            ranks.set(i, 0)
+        with b.loop("j", count) as j, b.loop("i", count) as i:
+            own, other = values(i), values(j)
+            passes, passed = _precedes(own, other, descending), _precedes(other, own, descending)
+            if valid_count is not None:
+                passes = tx.logical_and(start + i < valid_count(*rest), passes)
+                passed = tx.logical_and(start + j < valid_count(*rest), passed)
+            before = tx.select(tx.less(j.astype(i32), i.astype(i32)), tx.logical_not(passes), passed)
+            ranks.set(i, ranks(i) + before.astype(i32))
+        with b.loop("i", count) as i:
+            b.store(order, _at(rest, axis, start + ranks(i).astype(i64)), start + i)
 
     def merge(b: Statements, rest: Indices, order: Tensor, out: Tensor, start: PrimExpr, width: PrimExpr) -> None:
         """Merge two neighbouring sorted runs of `width`."""

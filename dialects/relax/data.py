@@ -6,9 +6,7 @@ Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, litt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,44 +27,6 @@ _SAMPLES = 64
 
 ALIGNMENT = 64
 """Bytes: that of the runtime's arrays."""
-
-
-class _Pieces:
-    """Memory for constants in large pieces; each piece lives as long as any constant in it."""
-
-    SIZE = 1 << 26
-    SMALL = 1 << 18
-
-    def __init__(self) -> None:
-        self._piece: np.ndarray[Any, Any] | None = None
-        self._at = 0
-
-    def take(self, size: int) -> np.ndarray[Any, Any]:
-        """`size` bytes."""
-        import numpy as np
-
-        if not self.SMALL <= size <= self.SIZE // 2:
-            return np.empty(size, np.uint8)
-        if self._piece is None or self._at + size > len(self._piece):
-            self._piece, self._at = np.empty(self.SIZE, np.uint8), 0
-        start, self._at = self._at, self._at + size
-        return self._piece[start : self._at]
-
-
-_pieces: ContextVar[_Pieces | None] = ContextVar("pieces", default=None)
-
-
-@contextmanager
-def constants_together() -> Generator[None]:
-    """The constants that are made inside share memory: for those that will live as long as each other.
-
-    The system backs large pieces with huge pages, and gives megabytes in one go that it would else give by 4 KiB.
-    """
-    token = _pieces.set(_Pieces())
-    try:
-        yield
-    finally:
-        _pieces.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +85,7 @@ class TensorDataAttr(Data[TensorData]):
         import numpy as np
 
         size = math.prod(shape) * numpy_dtype(dtype).itemsize
-        pieces = _pieces.get()
-        wanted = size + ALIGNMENT
-        memory = np.empty(wanted, np.uint8) if pieces is None else pieces.take(wanted)
+        memory = np.empty(size + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT
         own = memory[start : start + size]
         fill(own.view(numpy_dtype(dtype)).reshape(shape))

@@ -13,9 +13,27 @@ the 1-based number of the assertion that did not hold (`KernelSignature.assertio
 tir function.
 """
 
-from .convert import ConvertTirToScf
-from .outline import OutlineParallel
-from .promote import PromoteTiles
-from .signature import KernelSignature, kernel_signature
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .convert import ConvertTirToScf
+    from .outline import OutlineParallel
+    from .promote import PromoteTiles
+    from .signature import KernelSignature, kernel_signature
 
 __all__ = ["ConvertTirToScf", "KernelSignature", "OutlineParallel", "PromoteTiles", "kernel_signature"]
+_FILES = {
+    "ConvertTirToScf": "convert",
+    "KernelSignature": "signature",
+    "OutlineParallel": "outline",
+    "PromoteTiles": "promote",
+    "kernel_signature": "signature",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The passes are imported when they are needed: a build whose object is in the cache needs none."""
+    if name not in _FILES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f".{_FILES[name]}", __name__), name)

@@ -235,7 +235,7 @@ INTRINSICS: dict[str, Builder] = {
     "shift_right": _shift_right,
     "popcount": _bits(math.CtPopOp),
     "clz": _bits(math.CountLeadingZerosOp),
-    **dict.fromkeys(("likely", "ignore_loop_partition", "tvm_thread_invariant"), _same),
+    **dict.fromkeys(("likely", "ignore_loop_partition", "tvm_thread_invariant", "tirax_streamed"), _same),
     "assume": _same,
     "undef": _undefined,
     "type_annotation": _undefined,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import BoolAttr, MemRefType, VectorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from .emitter import Emitter, element_of, vector_type
+from ...dialects.dtypes import byte_size
+from .emitter import INDEX, Emitter, element_of, vector_type
 from .plan import BACKWARDS, STRIDES
 from .values import Lanes, Values
 
@@ -110,13 +111,33 @@ class Memory:
             return
         self.vector_accesses += 1
         value = self.values.vector(op.value)
-        if lanes.mask is None:
+        if lanes.mask is None and _is_streamed(op):
+            self._stream(value, buffer, at)
+        elif lanes.mask is None:
             self._append(_vector_store(value, buffer, at), buffer)
         elif self._may_overrun(buffer, at, lanes.count):
             old = self.emit.load(vector.LoadOp, (buffer, at), value.type)
             self._append(_vector_store(self.emit.select(lanes.mask, value, old), buffer, at), buffer)
         else:
             self._append(vector.MaskedStoreOp.create(operands=(buffer, at, lanes.mask, value)), buffer)
+
+    def _stream(self, value: SSAValue, buffer: SSAValue, at: SSAValue) -> None:
+        """Store past the caches a vector that lies as it should, else as ever."""
+        emit, kind = self.emit, cast("VectorType[Attribute]", value.type)
+        size = byte_size(kind.element_type)
+        start = memref.ExtractAlignedPointerAsIndexOp.build(operands=[buffer], result_types=[INDEX])
+        place = emit.add(emit.append(start).results[0], emit.mul(at, emit.index(size)))
+        whole = size * kind.get_shape()[0]
+        rest = emit.binary(arith.AndIOp, place, emit.index(whole - 1))
+        past, usual = Block(), Block()
+        with emit.inside(past):
+            emit.append(_vector_store(value, buffer, at, whole))
+            emit.append(scf.YieldOp())
+        with emit.inside(usual):
+            emit.append(_vector_store(value, buffer, at))
+            emit.append(scf.YieldOp())
+        emit.append(scf.IfOp(emit.compare("eq", rest, emit.index(0)), [], Region(past), Region(usual)))
+        emit.forget_loads(buffer if self.noalias or buffer in self.private else None)
 
     def _append(self, op: memref.StoreOp | vector.StoreOp | vector.MaskedStoreOp, buffer: SSAValue) -> None:
         self.emit.append(op)
@@ -166,11 +187,20 @@ class Memory:
         return [self.emit.to_index(value) for value in extracted]
 
 
-_TEMPORAL = BoolAttr.from_bool(False)
+_STREAMED = "tirax_streamed"
+"""The intrinsic by which a schedule says that what is stored need not be kept in a cache."""
 
 
-def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue) -> vector.StoreOp:
-    return vector.StoreOp.create(operands=(value, buffer, at), properties={"nontemporal": _TEMPORAL})
+def _is_streamed(op: tir.StoreOp) -> bool:
+    value = op.value.owner
+    return isinstance(value, tir.CallIntrinOp) and value.func.data == _STREAMED
+
+
+def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue, aligned: int = 0) -> vector.StoreOp:
+    """A store; past the caches where the address is known to be `aligned` to so many bytes."""
+    attributes: dict[str, Attribute] = {"alignment": IntegerAttr(aligned, i64)} if aligned else {}
+    properties: dict[str, Attribute] = {"nontemporal": BoolAttr.from_bool(bool(aligned))}
+    return vector.StoreOp.create(operands=(value, buffer, at), properties=properties, attributes=attributes)
 
 
 def _one_index(indices: Sequence[SSAValue]) -> Sequence[SSAValue]:

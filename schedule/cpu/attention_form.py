@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import is_float
+from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import SymExpr, Var, add, product
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
@@ -278,8 +278,11 @@ class _Parts:
 def _fits(found: Attention) -> bool:
     """Whether each element of the result is one that is made, and heads and batches are as many.
 
-    Of one key, or one element of values, there are no vectors.
+    Of one key, or one element of values, there are no vectors. What is narrower than 32 bits would lose too much where
+    sums are put away between tiles; `dots` adds such products in f32.
     """
+    if any(bit_width(cast(BufferType, stage.buffer.type).dtype) < 32 for stage in found.stages):
+        return False
     iters = [found.row, found.column, found.lane, found.result_row, found.result_lane]
     if len({it.dtype for it in [*iters, *(it for it, _ in found.batch), *found.outer]}) != 1:
         return False

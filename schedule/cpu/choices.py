@@ -25,7 +25,7 @@ from .machine import Machine
 from .merge import merged
 from .rewrite import Loops
 from .rules import Rule
-from .stages import Iter, Stage
+from .stages import Iter
 
 _MOST = 1024
 """No number is larger, but those of bytes: loops of so many steps are unrolled."""
@@ -135,7 +135,7 @@ def _choice(rule: Rule, plan: Any, finish: Finish, least: int, other: Choice | N
 
 def numbers_of(plan: Any) -> dict[str, Number]:
     """The numbers of a plan, and the names of its iterators."""
-    if isinstance(plan, Stage) or not is_dataclass(plan):
+    if not is_dataclass(plan):
         return {}
     shown = {f.name: _shown(getattr(plan, f.name)) for f in fields(plan)}
     return {name: value for name, value in shown.items() if value is not None}

@@ -8,7 +8,8 @@ from typing import cast
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import SymExpr, add, floordiv, floormod, mul, product
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, add, floordiv, floormod, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
@@ -17,10 +18,10 @@ from .machine import Machine
 from .stages import Iter, Stage, constant_slope, tree, update_of
 from .tiles import tile_rows, tile_size
 
-_LANES = 16
-"""Elements of 32 bits in a vector of the instructions."""
-SHIFTED_VECTORS, _MOST_SHIFTED = 2, 12
-"""Of a tile that has one row more: vectors, and other rows."""
+_MOST_STEPS = 1 << 20
+"""What is bounded by more is not bounded."""
+_MOST_SHIFTED = 12
+"""Rows of a tile that has one more, of 128s."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,18 @@ class DotPlan:
         return [*(it for it in self.stage.spatial if it not in inside), *ones]
 
     @property
+    def is_turned(self) -> bool:
+        """Whether neighbouring k of B are neighbours in memory, as in a transposed matrix, and columns are not."""
+        load = self.columns.owner
+        if self.panels is not None or self.dot.group == 1 or not isinstance(load, tir.LoadOp):
+            return False
+        return _in_order(load, self.k) and constant_slope(load, self.lane) not in (0, 1)
+
+    @property
     def problem(self) -> str | None:
         """Why no loops can be written with these numbers, None where they can."""
-        if self.dot.intrinsic is not None and self.lanes != _LANES:
-            return f"lanes = {_LANES}, as the instruction has"
+        if self.dot.intrinsic is not None and self.lanes != self.dot.bits // 32:
+            return f"lanes = {self.dot.bits // 32}, as the instruction has"
         if self.panels is not None and self.panels.width != self.lanes * self.vectors:
             return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
         return None
@@ -85,13 +94,21 @@ def plan_dots(finish: Finish, machine: Machine) -> DotPlan | None:
     if update is None or not isinstance(update.combiner, tir.AddOp) or not _starts_at_zero(stage):
         return None
     term, ks = update.term.owner, _summed(stage)
-    if not isinstance(term, tir.MulOp) or not ks or any(k.extent.constant == 0 for k in ks):
+    if not isinstance(term, tir.MulOp) or not ks or any(k.extent.constant == 0 or room(k) is None for k in ks):
         return None
     for rows, columns in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
         plan = _plan(finish, _narrow(rows), _narrow(columns), ks, machine)
         if plan is not None:
             return plan
     return None
+
+
+def room(it: Iter) -> SymExpr | None:
+    """The most values that an iterator has, as the extent of a buffer; None where nothing is known before it runs."""
+    if all(v.value is None for v in it.extent.free_vars()):
+        return it.extent
+    most = Analyzer().bounds(it.extent).high
+    return Const(int(most), it.dtype) if most < _MOST_STEPS else None
 
 
 def _summed(stage: Stage) -> list[Iter]:
@@ -138,7 +155,7 @@ def _tile_size(
     """(vectors, rows) of a tile: with `shifted` there is one row more, and 128s."""
     vectors, tile = tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
     if dot.shifted:
-        vectors = min(vectors, SHIFTED_VECTORS)
+        vectors = min(vectors, dot.vectors(machine.registers))
         tile = 1 if row is None else min(_MOST_SHIFTED, tile_rows(machine, vectors, row))
     return vectors, tile
 

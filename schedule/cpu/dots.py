@@ -17,7 +17,9 @@ What is left of K is one step, the other places of which are 0; where it is not 
 
 A convolution sums over the taps of a window as well, which are loops around the steps; its channels are k. Where they
 are neighbours in memory (NHWC), A is the image, else (NCHW) the weights, which then have to stand so that they are.
-Weights that are constant have their panels already (`pack-weights`, `DotPanels`).
+Where neighbouring k of B are neighbours in memory (a matrix that is transposed), the panel is filled by squares of
+elements that are turned around in registers. Weights that are constant have their panels already (`pack-weights`,
+`DotPanels`).
 
 `vpdpbusd` multiplies unsigned bytes by signed ones. Where both are of one kind, those of A are shifted by 128 to the
 other kind, and one row more, of 128 everywhere, gives what is too much: sums wrap, so that it is exact.
@@ -33,7 +35,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, VectorType, bf16, f32, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, i32
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import tir
@@ -42,11 +44,13 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine import expr_of
-from .dot_plan import DotPanels, DotPlan, plan_dots
+from .dot_plan import DotPanels, DotPlan, plan_dots, room
 from .epilogue import Guard, hoist_uniform
 from .panels import FEWEST_ROWS
 from .rewrite import Cloner, Loops, Where
+from .stages import Iter
 from .tiles import row_tiles
+from .transpose import transposed
 
 __all__ = ["emit_dots", "plan_dots"]
 
@@ -74,6 +78,12 @@ def _strips(loops: Loops, plan: DotPlan, where: Where) -> None:
             _Strip(loops, plan, where, loops.value(first, lane.dtype), width, may_end).emit()
 
         loops.loop(number, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_strip")
+
+
+def _known_room(it: Iter) -> SymExpr:
+    most = room(it)
+    assert most is not None  # else there is no plan
+    return most
 
 
 @dataclass(frozen=True)
@@ -112,27 +122,71 @@ class _Strip:
 
     def emit(self) -> None:
         """With a panel where there are enough rows; both ways where that is known only when it runs."""
-        count, loops = self.plan.all_rows, self.loops
-        if count.constant is not None or self.plan.panels is not None:
-            filled = self.plan.panels is None and (count.constant or 0) >= FEWEST_ROWS
-            self._by_panel() if filled else self._tiles(None)
+        plan, count, loops = self.plan, self.plan.all_rows, self.loops
+        turned = plan.is_turned and not self.masked
+        if count.constant is not None or plan.panels is not None or turned:
+            filled = plan.panels is None and (turned or (count.constant or 0) >= FEWEST_ROWS)
+            self._by_panel(turned) if filled else self._tiles(None)
             return
         few = Block()
         with loops.inside(few):
             self._tiles(None)
-        dtype = self.plan.lane.dtype
+        dtype = plan.lane.dtype
         enough = loops.op(tir.GeOp(loops.value(count, dtype), loops.value(Const(FEWEST_ROWS, dtype), dtype)))
         loops.branch(enough, self._by_panel, few)
 
-    def _by_panel(self) -> None:
+    def _by_panel(self, turned: bool = False) -> None:
         """Fill a panel of all steps, then all tiles."""
-        k, group = self.plan.k, self.plan.dot.group
-        left = floormod(k.extent, Const(group, k.dtype))
-        steps = add(floordiv(k.extent, Const(group, k.dtype)), left if left.constant is None else min(left.constant, 1))
-        taps = [it.extent for it in self.plan.taps]
-        panel = self.buffer([*taps, steps, Const(self.padded)], self.packed)
-        self.each_step(lambda step: self.pack(panel, step.place, step))
+        k, group, lanes = self.plan.k, self.plan.dot.group, self.plan.lanes
+        panel = self.buffer([*map(_known_room, self.plan.taps), self._room(), Const(self.padded)], self.packed)
+        done: SymExpr = Const(0, k.dtype)
+        if turned:
+            blocks, whole = floordiv(k.extent, Const(lanes * group, k.dtype)), self.width // lanes * lanes
+            self.loops.nest(self.plan.taps, {}, lambda taps: self._turn(panel, taps, blocks, whole // lanes))
+            done = mul(blocks, Const(lanes, k.dtype))
+            if whole < self.width:
+                self.each_step(lambda step: self.pack(panel, step.place, step, whole), end=done)
+        self.each_step(lambda step: self.pack(panel, step.place, step), done)
         self._tiles(panel)
+
+    def _room(self) -> SymExpr:
+        """So many steps there may be for each tap."""
+        k, group = self.plan.k, Const(self.plan.dot.group, self.plan.k.dtype)
+        most = _known_room(k)
+        if k.extent.constant is not None:
+            return floordiv(add(most, group - 1), group)
+        if most.constant is not None:
+            return add(floordiv(most, group), group - 1)
+        return add(floordiv(most, group), floormod(most, group))
+
+    def _turn(self, panel: SSAValue, taps: Where, blocks: SymExpr, across: int) -> None:
+        """Fill so many blocks of steps, and of columns, by squares that are turned around in registers."""
+        loops, plan, lanes = self.loops, self.plan, self.plan.lanes
+        k, lane, load = plan.k, plan.lane, cast(tir.LoadOp, plan.columns.owner)
+
+        def read(block: SSAValue, column: SymExpr) -> SSAValue:
+            """As many steps of a column as a vector has lanes."""
+            first = loops.value(mul(Var(block, k.dtype), Const(lanes * plan.dot.group, k.dtype)), k.dtype)
+            at = loops.value(add(Var(self.first, lane.dtype), column), lane.dtype)
+            cloner = loops.cloner({**self.where, **taps, k: first, lane: at})
+            *outer, last = (cloner(index) for index in load.indices)
+            ramp = loops.op(tir.RampOp(last, loops.op(tir.ConstOp(1, last.type)), lanes * plan.dot.group))
+            value = loops.op(tir.LoadOp(load.buffer, [*outer, ramp]))
+            return loops.op(tir.ReinterpretOp(value, VectorType(i32, [lanes])))
+
+        def square(g: SSAValue, block: SSAValue) -> None:
+            column = mul(Var(g, lane.dtype), Const(lanes, lane.dtype))
+            rows = [read(block, add(column, at)) for at in range(lanes)]
+            begin, one = loops.value(column, lane.dtype), loops.op(tir.ConstOp(1, lane.dtype))
+            for at, value in enumerate(transposed(loops, rows)):
+                step = loops.value(add(mul(Var(block, k.dtype), Const(lanes, k.dtype)), at), k.dtype)
+                place = [*taps.values(), step, loops.op(tir.RampOp(begin, one, lanes))]
+                loops.insert(tir.StoreOp(value, panel, place))
+
+        def strip(g: SSAValue) -> None:
+            loops.loop(blocks, lambda v: square(g, v), dtype=k.dtype, name=f"{name_of(k.var) or 'k'}_tile")
+
+        loops.loop(across, strip, dtype=lane.dtype)
 
     def _tiles(self, panel: SSAValue | None) -> None:
         self.loops.nest(self.plan.above, self.where, lambda where: self._rows_of(where, panel))
@@ -149,11 +203,14 @@ class _Strip:
         else:
             row_tiles(self.loops, row, self.plan.tile, self.plan.vectors, tile)
 
-    def each_step(self, body: Callable[[_Step], object]) -> None:
-        """Loops over the taps and the steps of each."""
-        self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body))
+    def each_step(
+        self, body: Callable[[_Step], object], done: SymExpr | None = None, end: SymExpr | None = None
+    ) -> None:
+        """Loops over the taps and the steps of each, but those that are `done`; to `end`, where that is given."""
+        begin = Const(0, self.plan.k.dtype) if done is None else done
+        self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end))
 
-    def _steps(self, taps: Where, body: Callable[[_Step], object]) -> None:
+    def _steps(self, taps: Where, body: Callable[[_Step], object], begin: SymExpr, end: SymExpr | None) -> None:
         k, group, loops = self.plan.k, Const(self.plan.dot.group, self.plan.k.dtype), self.loops
         count, left = floordiv(k.extent, group), floormod(k.extent, group)
 
@@ -163,12 +220,13 @@ class _Strip:
         def single(v: SSAValue) -> None:
             step(add(count, Var(v, k.dtype)), add(mul(count, group), Var(v, k.dtype)), 1)
 
-        loops.loop(
-            count,
-            lambda v: step(Var(v, k.dtype), mul(Var(v, k.dtype), group), self.plan.dot.group),
-            dtype=k.dtype,
-            name=name_of(k.var),
-        )
+        def whole(v: SSAValue) -> None:
+            at = add(begin, Var(v, k.dtype))
+            step(at, mul(at, group), self.plan.dot.group)
+
+        loops.loop((count if end is None else end) - begin, whole, dtype=k.dtype, name=name_of(k.var))
+        if end is not None:
+            return
         if left.constant is None:
             loops.loop(left, single, dtype=k.dtype, name=name_of(k.var))
         elif left.constant:
@@ -176,13 +234,21 @@ class _Strip:
 
     # B
 
-    def pack(self, panel: SSAValue, at: list[SSAValue], step: _Step) -> None:
-        """A row of the panel: what a step takes of each column; what are no columns is 0."""
+    def pack(self, panel: SSAValue, at: list[SSAValue], step: _Step, begin: int = 0) -> None:
+        """A row of the panel: what a step takes of each column from `begin` on; what are no columns is 0."""
         plan, loops = self.plan, self.loops
+
+        def from_begin(c: SSAValue) -> SSAValue:
+            return loops.value(add(Var(c, plan.lane.dtype), begin), plan.lane.dtype) if begin else c
+
         if self.masked or self.width < self.padded:
-            self.vectorized(self.padded, lambda c: loops.insert(tir.StoreOp(self.number(0), panel, [*at, c])))
+            self.vectorized(
+                self.padded - begin,
+                lambda c: loops.insert(tir.StoreOp(self.number(0), panel, [*at, from_begin(c)])),
+            )
 
         def column(c: SSAValue) -> None:
+            c = from_begin(c)
             place: Where = {**self.where, **step.taps, plan.lane: loops.sum(self.first, c)}
             ks = [loops.value(add(Var(step.first, plan.k.dtype), n), plan.k.dtype) for n in range(step.taken)]
             cloners = [loops.cloner({**place, plan.k: k}) for k in ks]
@@ -194,7 +260,7 @@ class _Strip:
                 hoist_uniform(cloner, plan.columns, plan.lane)
             loops.branch(guard.cond, lambda: loops.insert(tir.StoreOp(self._together(cloners), panel, [*at, c])))
 
-        self.vectorized(self.width, column)
+        self.vectorized(self.width - begin, column)
 
     def columns(self, panel: SSAValue | None, step: _Step) -> list[SSAValue]:
         """The vectors of B at a step."""
@@ -336,9 +402,9 @@ class _Tile:
         if dot.intrinsic is None:
             return loops.op(tir.AddOp(old, loops.op(tir.MulOp(row, column))))
         given = [column, row] if dot.swapped else [row, column]
-        if dot.sums == f32:
-            pairs = VectorType(bf16, [2 * self.plan.lanes])
-            given = [loops.op(tir.ReinterpretOp(value, pairs)) for value in given]
+        if dot.elements != i32:
+            elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
+            given = [loops.op(tir.ReinterpretOp(value, elements)) for value in given]
         return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *given], old.type))
 
     def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
@@ -87,7 +87,7 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
     if _is_copy(stage):
         return True
-    heavy = any(type(op) in _HEAVY for op in stage.block.body.walk())
+    heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
     if heavy and len(readers) > 1 or len(readers) > _MAX_COPIES:
         return False
     if _pads_rows(stage) and any(reader.reduce for reader, _ in readers):
@@ -98,6 +98,13 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
     return True
+
+
+def _gathers(op: Operation) -> bool:
+    """Whether an operation reads elements, not rows, at places that are read themselves."""
+    if not isinstance(op, tir.LoadOp) or not op.indices:
+        return False
+    return any(isinstance(inner, tir.LoadOp) for inner in tree(op.indices[-1]))
 
 
 def _is_copy(stage: Stage) -> bool:

@@ -5,7 +5,8 @@
         S[c] = S[c] + E[i, 64 k + c]                     S[c] = S[c] + e
 
 That saves reading the row once more, and gives several vectors at once to what computes them, so that none waits for
-itself. The loops of the reduction must read the whole row, in order and once.
+itself. The loops of the reduction must read the whole row, in order and once. Meanwhile the next row is asked for,
+where it is far away (`ahead`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
 from ...dialects.tir import ForKind
 from ...ir.affine import expr_of
 from ...transforms.tir.walk import erase_with_tree, is_pure
+from .ahead import ask_ahead, far_lines
 from .rewrite import Cloner, captured
 
 Accesses = tir.LoadOp | tir.StoreOp
@@ -50,9 +52,23 @@ def compute_on_the_way(block: Block) -> None:
         row = _row(op)
         loads = None if row is None else _first_reads(row)
         if row is not None and loads is not None:
-            for load in loads:
-                _compute_at(row, load)
-            erase_with_tree(row.loop)
+            _move(row, loads)
+
+
+def _move(row: _Row, loads: list[tir.LoadOp]) -> None:
+    rows, strips = row.loop.parent_op(), _outer_loop(loads[0])
+    if isinstance(rows, tir.ForOp) and strips is not None:
+        ask_ahead(rows, far_lines(row.loop), strips)
+    for load in loads:
+        _compute_at(row, load)
+    erase_with_tree(row.loop)
+
+
+def _outer_loop(load: tir.LoadOp) -> tir.ForOp | None:
+    """The serial loop around the vectorized one of a load."""
+    inner = load.parent_op()
+    outer = None if inner is None else inner.parent_op()
+    return outer if isinstance(outer, tir.ForOp) and outer.kind is ForKind.SERIAL and _strips(outer) else None
 
 
 def _row(op: Operation) -> _Row | None:

@@ -1,7 +1,8 @@
 """Columns that stand in panels: column j of a matrix is P[j // n, k, j % n], n columns side by side.
 
-That is how `pack-weights` orders constant matrices whose columns are no multiple of n; the last panel is padded. Within
-a panel columns are neighbours, so that tiles that begin with a panel read it as they would a matrix.
+That is how `pack-weights` orders constant matrices whose columns are no multiple of n, and `pack-convolutions` kernels;
+the last panel of a matrix is padded. Within a panel columns are neighbours, so that tiles that begin with a panel read
+it as they would a matrix.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import Var, add, floordiv, floormod, product
+from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine import expr_of
-from .rewrite import Cloner, Loops
+from .ahead import LINE_BITS, ask_for
+from .rewrite import Cloner, Loops, Where
 from .stages import Iter, Stage, constant_slope
 
 
@@ -29,8 +31,19 @@ class Panels:
     width: int
     number: SSAValue
     place: SSAValue
-    size: int | None
-    """Bytes of all of them, where that is known."""
+    load: tir.LoadOp
+
+    def ask_for_next(self, loops: Loops, where: Where, first: SSAValue, turn: SymExpr) -> None:
+        """Ask for one line of what the next panel has where this one is read: the lines take turns."""
+        last, dtype = floordiv(self.lane.extent - 1, self.width), self.lane.dtype
+        if last.constant == 0:
+            return
+        line = max(1, LINE_BITS // bit_width(cast(BufferType, self.load.buffer.type).dtype))
+        following = minimum(add(floordiv(expr_of(first), self.width), 1), last)
+        cloner = loops.cloner(where)
+        cloner.replace(self.number, loops.value(following, dtype))
+        cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line), dtype))
+        ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
 
     def put(self, loops: Loops, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
@@ -51,11 +64,8 @@ def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
         return None
     if any(lane.var in [v.value for v in expr_of(index).free_vars()] for index in middle):
         return None
-    buffer = cast(BufferType, loads[0].buffer.type)
-    if buffer.layout_strides()[-1].constant != 1:
-        return None
-    elements = product(buffer.dims).constant
-    return Panels(lane, width, number, place, elements and elements * max(8, bit_width(buffer.dtype)) // 8)
+    strides = cast(BufferType, loads[0].buffer.type).layout_strides()
+    return Panels(lane, width, number, place, loads[0]) if strides[-1].constant == 1 else None
 
 
 def _divisor(value: SSAValue, kind: type[tir.BinaryExpr], lane: Iter) -> int | None:

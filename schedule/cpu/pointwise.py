@@ -3,10 +3,12 @@
 for i: for j: Y[i, j] = f(X[i, j])   ->   for i: for vectorized j: Y[i, j] = f(X[i, j])
 
 Where a row is divided by a value that the function computed for it, as in softmax, it is multiplied by the reciprocal,
-of which there is one for each row (`reciprocals`).
+of which there is one for each row (`reciprocals`). Rows of a result that no cache holds go past them (`streaming`).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -18,33 +20,55 @@ from .machine import Machine
 from .reciprocals import Reciprocals
 from .rewrite import Loops, Where
 from .stages import Iter, Stage, constant_slope
+from .streaming import can_be_streamed, pays_streamed, streamed
+
+_STORES = ("cached", "streamed")
 
 
-def plan_pointwise(finish: Finish, machine: Machine) -> Stage | None:
-    """The stage where it has no reduction."""
+@dataclass
+class PointwisePlan:
+    """Vectors lie along `lane`, if along any; what is stored goes to a cache, or is streamed past them."""
+
+    stage: Stage
+    lane: Iter | None
+    stores: str = _STORES[0]
+
+    @property
+    def problem(self) -> str | None:
+        """What the plan has to have, None where it can have what it has."""
+        fitting = _STORES if can_be_streamed(self.stage) else _STORES[:1]
+        return None if self.stores in fitting else " or ".join(f'stores = "{word}"' for word in fitting)
+
+
+def plan_pointwise(finish: Finish, machine: Machine) -> PointwisePlan | None:
+    """The plan for a stage without reduction, else None."""
     stage = finish.stage
-    return None if stage.reduce or stage.init is not None else stage
-
-
-def emit_pointwise(loops: Loops, stage: Stage) -> None:
-    """The loops of a stage without reduction."""
+    if stage.reduce or stage.init is not None:
+        return None
     lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
-    outer = [it for it in stage.iters if it is not lane]
-    loops.nest(outer, {}, lambda where: _along(loops, stage, lane, where))
+    large = lane is not None and pays_streamed(stage, lane, machine)
+    return PointwisePlan(stage, lane, _STORES[large])
+
+
+def emit_pointwise(loops: Loops, plan: PointwisePlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.iters if it is not plan.lane]
+    loops.nest(outer, {}, lambda where: _along(loops, plan, where))
 
 
 def _fits(stage: Stage, it: Iter) -> bool:
     return it.extent.constant != 1 and constant_slope(stage.store, it) == 1
 
 
-def _along(loops: Loops, stage: Stage, lane: Iter | None, where: Where) -> None:
+def _along(loops: Loops, plan: PointwisePlan, where: Where) -> None:
+    stage, lane, past_caches = plan.stage, plan.lane, plan.stores == "streamed"
     if lane is None:
-        _element(loops, stage, where, None)
+        _element(loops, stage, where)
         return
 
     def row(factors: Reciprocals | None) -> None:
         def body(v: SSAValue) -> None:
-            _element(loops, stage, {**where, lane: v}, factors)
+            _element(loops, stage, {**where, lane: v}, factors, past_caches=past_caches)
 
         loops.loop(lane.extent, body, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
 
@@ -55,9 +79,13 @@ def _along(loops: Loops, stage: Stage, lane: Iter | None, where: Where) -> None:
         factors.emit(loops, where, row)
 
 
-def _element(loops: Loops, stage: Stage, where: Where, factors: Reciprocals | None) -> None:
+def _element(
+    loops: Loops, stage: Stage, where: Where, factors: Reciprocals | None = None, *, past_caches: bool = False
+) -> None:
     cloner = loops.cloner(where)
     if factors is not None:
         factors.put(loops, cloner)
     value = cloner(stage.store.value)
+    if past_caches:
+        value = streamed(loops, value)
     loops.insert(tir.StoreOp(value, stage.buffer, [cloner(i) for i in stage.store.indices]))

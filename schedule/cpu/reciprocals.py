@@ -30,8 +30,8 @@ _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.
 class Reciprocals:
     """The divisions of an expression by values of a row, and the reciprocals in their place."""
 
-    divisions: Sequence[tir.DivOp]
-    factors: dict[tir.DivOp, SSAValue] = field(default_factory=dict[tir.DivOp, SSAValue])
+    divisions: Sequence[tir.BinaryExpr]
+    factors: dict[tir.BinaryExpr, SSAValue] = field(default_factory=dict[tir.BinaryExpr, SSAValue])
 
     @staticmethod
     def of(value: SSAValue, lane: Iter) -> Reciprocals | None:
@@ -65,7 +65,7 @@ class Reciprocals:
             cloner.replace(op.result, loops.op(tir.MulOp(cloner(op.lhs), self.factors[op])))
 
 
-def _is_of_row(op: tir.DivOp, lane: Iter) -> bool:
+def _is_of_row(op: tir.BinaryExpr, lane: Iter) -> bool:
     """Whether a division is by a float that the function itself computes, and one for all lanes."""
     if type(op.result.type) not in _LARGEST:
         return False

@@ -62,7 +62,7 @@ RULES = (
     Rule("transpose", plan_transpose, emit_transpose, ("size",)),
     Rule("digits", plan_digits, emit_digits),
     Rule("interleave", plan_interleave, emit_interleave),
-    Rule("pointwise", plan_pointwise, emit_pointwise),
+    Rule("pointwise", plan_pointwise, emit_pointwise, ("stores",)),
 )
 """tirax's own rules, in the order in which they are tried."""
 

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
@@ -27,6 +26,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul
 from ...dialects.tir import BufferType, ForKind
+from .ahead import LINE_BITS, ask_for
 from .epilogue import Finish
 from .rewrite import Loops, Where
 from .stages import Iter, Stage, Update, constant_slope
@@ -34,11 +34,8 @@ from .tiles import Machine, plan_tiles
 
 _STREAMS = 8
 _PAGE_BYTES = 1 << 12
-_LINE_BYTES = 64
 _AHEAD_BYTES = 1 << 11
 """How far in front of what is read lines are asked for: by measurement, anything from 1 to 3 KiB is as good."""
-_READ, _SECOND_LEVEL, _DATA = 0, 2, 1
-"""What llvm.prefetch is told."""
 
 
 @dataclass
@@ -119,7 +116,7 @@ def _row(loops: Loops, plan: StreamPlan, where: Where) -> None:
 def _lines(loops: Loops, plan: StreamPlan, where: Where, sums: SSAValue, places: list[SSAValue]) -> None:
     """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
     lane = plan.lane
-    width = 8 * _LINE_BYTES // max(bit_width(cast(BufferType, load.buffer.type).dtype) for load in plan.far)
+    width = LINE_BITS // max(bit_width(cast(BufferType, load.buffer.type).dtype) for load in plan.far)
     count = floordiv(lane.extent, Const(width, lane.dtype))
 
     def part(first: SSAValue | None, size: SymExpr | int) -> None:
@@ -130,7 +127,7 @@ def _lines(loops: Loops, plan: StreamPlan, where: Where, sums: SSAValue, places:
 
     def line(v: SSAValue) -> None:
         first = mul(Var(v, lane.dtype), Const(width, lane.dtype))
-        ahead = minimum(add(first, plan.ahead_bytes * width // _LINE_BYTES), lane.extent - 1)
+        ahead = minimum(add(first, 8 * plan.ahead_bytes * width // LINE_BITS), lane.extent - 1)
         for place in places:
             _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(ahead, lane.dtype)})
         part(loops.value(first, lane.dtype), width)
@@ -146,11 +143,7 @@ def _prefetch(loops: Loops, plan: StreamPlan, where: Where) -> None:
         if isinstance(load.buffer.owner, tir.AllocBufferOp):
             continue
         cloner = loops.cloner(where)
-        element = loops.op(tir.LoadOp(load.buffer, [cloner(i) for i in load.indices]))
-        address = loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(load.buffer)))
-        how = [loops.op(tir.ConstOp(value, i32)) for value in (_READ, _SECOND_LEVEL, _DATA)]
-        call = loops.op(tir.CallLLVMEffectOp("llvm.prefetch", [address, *how], tir.VOID))
-        loops.insert(tir.EvaluateOp(call))
+        ask_for(loops.insert, load.buffer, [cloner(i) for i in load.indices])
 
 
 def _add(loops: Loops, plan: StreamPlan, where: Where, sums: SSAValue, places: list[SSAValue]) -> None:

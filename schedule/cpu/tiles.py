@@ -10,7 +10,8 @@ operands are contiguous; rows run along another one, in which one of the vectors
         C[i * rows + r, j * width + c] = finish(acc[r, c])
 
 What is left of M and N is done by smaller tiles. Where B stands in panels (`packed`) and is small, the loop over i is
-the outer one: rows of A and C are gone through once; where B is large, the loop over j is outside of all others.
+the outer one: rows of A and C are gone through once; where B is large, the loop over j is outside of all others, and
+while the tiles read one panel they ask for the next one.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from xdsl.ir import Block, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul, product
 from ...dialects.tir import BufferType, ForKind
+from ...ir.affine import expr_of
 from .epilogue import Finish, Guard, hoist_uniform
 from .interior import Interior, interior_of, range_of
 from .machine import Machine
@@ -106,7 +108,7 @@ def plan_tiles(finish: Finish, machine: Machine, allowed: frozenset[int | None] 
         if allowed is not None:
             return None
         panels = None
-    order, interior = _order(machine, panels), interior_of(stage, update.term)
+    order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels, order, interior)
 
 
@@ -172,19 +174,36 @@ def _rows_columns(loops: Loops, plan: TilePlan, outer: list[Iter]) -> None:
     loops.nest(outer, {}, tiles)
 
 
+_PANEL_BY_PANEL = "columns, others, rows"
 _ORDERS: dict[str, Callable[[Loops, TilePlan, list[Iter]], None]] = {
     "columns, rows": _columns_rows,
-    "columns, others, rows": _columns_others_rows,
+    _PANEL_BY_PANEL: _columns_others_rows,
     "rows, columns": _rows_columns,
 }
 
 
-def _order(machine: Machine, panels: Panels | None) -> str:
-    """Each panel is read once where all of them do not fit the cache; else all of them pass by each tile of rows."""
-    if panels is None:
+def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels: Panels | None) -> str:
+    """What lies along the lanes is read once where it does not fit the cache; else panels pass by each tile of rows."""
+    loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
+    if panels is None and (row is None or len(loads) != 1 or _moves(stage, loads[0], lane, row)):
         return "columns, rows"
-    fit = panels.size is not None and 2 * panels.size <= machine.caches.l2
-    return "rows, columns" if fit else "columns, others, rows"
+    size = _byte_count(loads[0].buffer)
+    if size is None or 2 * size > machine.caches.l2:
+        return _PANEL_BY_PANEL
+    return "columns, rows" if panels is None else "rows, columns"
+
+
+def _moves(stage: Stage, load: tir.LoadOp, lane: Iter, row: Iter) -> bool:
+    """Whether an operand moves with an iterator that is neither along the tile nor summed over."""
+    others = [it for it in stage.spatial if it is not lane and it is not row and it.extent.constant != 1]
+    return any(constant_slope(load, it) != 0 for it in others)
+
+
+def _byte_count(buffer: SSAValue) -> int | None:
+    """The size of a buffer, where it is known."""
+    t = cast(BufferType, buffer.type)
+    elements = product(t.dims).constant
+    return None if elements is None else elements * max(8, bit_width(t.dtype)) // 8
 
 
 def _rows(loops: Loops, plan: TilePlan, tile: Callable[[int, SSAValue | None], object]) -> None:
@@ -215,6 +234,12 @@ def _columns(loops: Loops, plan: TilePlan, body: Callable[[_Strip], object]) -> 
         strips(count, done, plan.lanes, masked=True)
     elif rest.constant:
         strips(Const(1, lane.dtype), done, rest.constant)
+
+
+def _turn(outer: Where, first_row: SSAValue, rows: int) -> SymExpr:
+    """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
+    several = [expr_of(value) for it, value in outer.items() if it.extent.constant not in (1, 2, 3)]
+    return several[-1] if several else floordiv(expr_of(first_row), rows)
 
 
 @dataclass
@@ -264,6 +289,8 @@ class _Strip:
         elements(lambda where, at: self._start(where, at, acc))
 
         def step(ks: Where) -> None:
+            if plan.panels is not None and plan.order == _PANEL_BY_PANEL and first_row is not None:
+                plan.panels.ask_for_next(loops, {**outer, **ks}, self.first, _turn(outer, first_row, rows))
             elements(lambda where, at: self._step({**where, **ks}, at, acc, interior))
 
         loops.nest(plan.stage.reduce, {}, step)

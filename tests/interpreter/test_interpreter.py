@@ -12,6 +12,7 @@ from tirax.interpreter import (
     first_disagreement,
     interpret,
     random_inputs,
+    relax_operators,
     symbolic_sizes,
 )
 from tirax.runtime import array, register_func
@@ -274,3 +275,17 @@ def test_take_of_an_unknown_mode(parse):
     x, i = np.zeros((3, 2), "float32"), np.zeros(4, "int32")
     with pytest.raises(NameLookupError, match="did you mean 'clip'"):
         interpret(parse(TAKE.replace("MODE", "clipp")), "f", [x, i])
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply"])
+def test_float32_is_rounded_once(name):
+    """Computed as float32 or as float64: the same to the last bit, at the ends of the range as well."""
+    bits = np.random.default_rng(3).integers(0, 2**32, (2, 20000), dtype=np.uint32)
+    small = np.random.default_rng(4).integers(0, 2**26, (2, 20000), dtype=np.uint32)
+    a, b = np.concatenate([bits, small], axis=1).view(np.float32)
+    operator, wide = relax_operators.OPERATORS[name], getattr(np, name)
+    with np.errstate(all="ignore"):
+        found, wanted = operator(None, a, b), wide(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, wanted)
+    assert (np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all()

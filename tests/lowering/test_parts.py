@@ -1,4 +1,4 @@
-"""Large modules are compiled in parts: the same objects whoever makes them, and nothing is left of a build that fails."""
+"""Large modules are compiled in parts: the same objects whoever makes them; a build that fails breaks nothing."""
 
 import numpy as np
 import pytest

@@ -2,53 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import bf16, f32, i8, i32
 from xdsl.ir import Attribute
 
 from ...dialects.dtypes import ui8
-
-VECTOR_BITS = 512
-"""How wide the vectors of the instructions are."""
+from ...target import Target
 
 
 @dataclass(frozen=True)
 class Dot:
     """How `group` steps of k are added to a vector of sums of dtype `sums`.
 
-    `intrinsic` is given the sums, A and B, or the sums, B and A with `swapped`; None is a product of two numbers.
-    With `shifted` the bytes of A are of the other kind.
+    `intrinsic` is given the sums, A and B, or the sums, B and A with `swapped`, these as vectors of `elements`; None is
+    a product of two numbers. It is for vectors of `bits`, on targets that have all features of one of `needs`. With
+    `shifted` the bytes of A are of the other kind.
     """
 
     group: int
     sums: Attribute
     intrinsic: str | None = None
-    feature: str | None = None
+    elements: Attribute = f32
+    bits: int = 0
+    needs: tuple[frozenset[str], ...] = ()
     swapped: bool = False
     shifted: bool = False
 
     def fits(self, features: frozenset[str], vector_bits: int) -> bool:
         """Whether a target has it."""
-        return self.feature is None or (self.feature in features and vector_bits == VECTOR_BITS)
+        return self.intrinsic is None or (vector_bits == self.bits and any(n <= features for n in self.needs))
+
+    def vectors(self, registers: int) -> int:
+        """How many vectors of sums a tile is wide at most. With `shifted` it has one row more, and 128s."""
+        widest = 4 if registers >= 32 else 2
+        return widest // 2 if self.shifted else widest
 
 
-_BYTES = partial(Dot, 4, i32, "llvm.x86.avx512.vpdpbusd.512", "avx512vnni")
-_BRAINS = Dot(2, f32, "llvm.x86.avx512bf16.dpbf16ps.512", "avx512bf16")
 _WIDENED = Dot(1, f32)
+_BRAINS = (
+    Dot(2, f32, "llvm.x86.avx512bf16.dpbf16ps.512", bf16, 512, (frozenset({"avx512bf16"}),)),
+    Dot(2, f32, "llvm.x86.avx512bf16.dpbf16ps.256", bf16, 256, (frozenset({"avx512bf16", "avx512vl"}),)),
+)
+_VNNI = (
+    Dot(4, i32, "llvm.x86.avx512.vpdpbusd.512", i32, 512, (frozenset({"avx512vnni"}),)),
+    Dot(
+        4,
+        i32,
+        "llvm.x86.avx512.vpdpbusd.256",
+        i32,
+        256,
+        (frozenset({"avxvnni"}), frozenset({"avx512vnni", "avx512vl"})),
+    ),
+)
+
+
+def _vnni(*, swapped: bool = False, shifted: bool = False) -> tuple[Dot, ...]:
+    """Unsigned bytes times signed ones."""
+    return tuple(replace(dot, swapped=swapped, shifted=shifted) for dot in _VNNI)
+
+
+def _neon(name: str, feature: str, *, swapped: bool = False) -> Dot:
+    intrinsic = f"llvm.aarch64.neon.{name}.v4i32.v16i8"
+    return Dot(4, i32, intrinsic, i8, 128, (frozenset({feature}),), swapped=swapped)
+
 
 DOTS: dict[tuple[Attribute, Attribute, Attribute], tuple[Dot, ...]] = {
-    (bf16, bf16, f32): (_BRAINS,),
-    (bf16, bf16, bf16): (_BRAINS, _WIDENED),
-    (ui8, i8, i32): (_BYTES(),),
-    (i8, i8, i32): (_BYTES(shifted=True),),
-    (i8, ui8, i32): (_BYTES(swapped=True),),
-    (ui8, ui8, i32): (_BYTES(swapped=True, shifted=True),),
+    (bf16, bf16, f32): _BRAINS,
+    (bf16, bf16, bf16): (*_BRAINS, _WIDENED),
+    (ui8, i8, i32): (*_vnni(), _neon("usdot", "i8mm")),
+    (i8, i8, i32): (*_vnni(shifted=True), _neon("sdot", "dotprod")),
+    (i8, ui8, i32): (*_vnni(swapped=True), _neon("usdot", "i8mm", swapped=True)),
+    (ui8, ui8, i32): (*_vnni(swapped=True, shifted=True), _neon("udot", "dotprod")),
 }
 """Dtypes of A, B and of the result -> what may be used, the best first."""
 
 
 def best_dot(a: Attribute, b: Attribute, out: Attribute, features: frozenset[str], vector_bits: int) -> Dot | None:
-    """The best that a target has for these dtypes, None where it has none."""
+    """The best for these dtypes where there are such features and vectors, None where there is none."""
     return next((dot for dot in DOTS.get((a, b, out), ()) if dot.fits(features, vector_bits)), None)
+
+
+def dot_of(a: Attribute, b: Attribute, out: Attribute, target: Target) -> Dot | None:
+    """The instruction for these dtypes that a target has, None where it has none."""
+    dot = best_dot(a, b, out, target.features, target.vector_bits)
+    return None if dot is None or dot.intrinsic is None else dot

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -18,10 +20,13 @@ from ...dialects.sym.expr import SymExpr, product
 from ...ir.transform import Pass
 from .rules import Emit, apply_rules, producer
 
+_NOTHING = -1e9
+"""The power of what is no more than this is 0 beside that of any score."""
 _HEADS_FIRST = (0, 2, 1, 3)
 """(batch, length, heads, size) <-> (batch, heads, length, size)"""
 
 Dims = tuple[SymExpr, ...]
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -31,10 +36,11 @@ class FuseAttention(Pass):
     s = matmul(q, permute_dims(k)); w = softmax(s * scale + mask); y = matmul(w, v)
       ->  y = attention(q, k, v, mask, scale=scale)
 
-    Scale and mask may be missing; the scale is a constant, which scores may be divided by. Heads stand where attention
-    has them, (batch, length, heads, size), if that moves no more data than leaving them in front of the length: then
-    each one is a batch of its own. What is on the way is used by nothing else, and of known sizes. Rows that a mask
-    leaves nothing of are zeros then, which the softmax makes NaN of.
+    Scale and mask may be missing; the scale is a constant, which scores may be divided by. A constant mask that keeps
+    the keys up to the query is `TopLeft`, also one that chooses between scores and a number that leaves nothing of
+    them. Heads stand where attention has them, (batch, length, heads, size), if that moves no more data than leaving
+    them in front of the length: then each one is a batch of its own. What is on the way is used by nothing else, and of
+    known sizes. Rows that a mask leaves nothing of are zeros then, which the softmax makes NaN of.
     """
 
     name = "fuse-attention"
@@ -100,6 +106,7 @@ class _WrittenOut:
     v: SSAValue
     bias: SSAValue | None
     scale: float
+    causal_mask: str | None
     lead: Dims
 
     def _inputs(self) -> list[tuple[SSAValue, tuple[int, ...]]]:
@@ -146,7 +153,9 @@ class _WrittenOut:
         return _reshape(out, (*self.lead, length[1], size[-1]), emit)
 
     def _operator(self, inputs: list[SSAValue], bias: SSAValue | None, emit: Emit) -> SSAValue:
-        return emit("nn.attention", *inputs, *([] if bias is None else [bias]), scale=self.scale)
+        return emit(
+            "nn.attention", *inputs, *([] if bias is None else [bias]), scale=self.scale, causal_mask=self.causal_mask
+        )
 
     def _bias_apart(self) -> tuple[SymExpr | int, ...] | None:
         """The dimensions of the bias where each head is a batch, None where it is the same for some of them only."""
@@ -195,7 +204,7 @@ def _written_out(op: Operator) -> _WrittenOut | None:
     dims = dims_of(weights)
     if softmax is None or dims is None or softmax.attr("axis") not in (-1, len(dims) - 1):
         return None
-    scores, bias = _without_bias(softmax.operands[0])
+    scores, bias, causal_mask = _without_mask(softmax.operands[0], dims[-2:])
     factor, scale = _without_scale(scores)
     made = _used_once(factor, "matmul")
     if made is None or scale is None:
@@ -203,7 +212,7 @@ def _written_out(op: Operator) -> _WrittenOut | None:
     q, turned = made.operands
     if producer(turned, "permute_dims") is None:
         return None
-    found = _WrittenOut(q, turned, v, bias, scale, dims[:-2])
+    found = _WrittenOut(q, turned, v, bias, scale, causal_mask, dims[:-2])
     return found if _fits(found, dims, op.results[0]) else None
 
 
@@ -224,6 +233,32 @@ def _both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:
     """The operands, as they are and exchanged."""
     a, b = op.operands
     return [(a, b), (b, a)]
+
+
+def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | None, str | None]:
+    """(scores, bias, causal mask) of masked scores, which are matrices of these sizes."""
+    chosen = _used_once(value, "where")
+    if chosen is not None:
+        condition, *sides = chosen.operands
+        allowed, numbers = _array(condition), [_number(side) for side in sides]
+        for at, scores in enumerate(sides):
+            nothing = numbers[1 - at]
+            if allowed is None or nothing is None or dims_of(scores) != dims_of(value):
+                continue
+            if _is_triangle(np.where(allowed == (at == 0), 0.0, nothing), matrix):
+                return scores, None, "TopLeft"
+    scores, bias = _without_bias(value)
+    added = None if bias is None else _array(bias)
+    is_causal = added is not None and _is_triangle(added, matrix)
+    return (scores, None, "TopLeft") if is_causal else (scores, bias, None)
+
+
+def _is_triangle(added: Array, matrix: Dims) -> bool:
+    """Whether what is added to scores is 0 for keys up to the query, and leaves nothing of the others."""
+    if added.ndim < 2 or list(added.shape[-2:]) != [dim.constant for dim in matrix]:
+        return False
+    kept = np.tril(np.ones(added.shape[-2:], bool))
+    return bool(np.all(np.where(kept, added == 0, added <= _NOTHING)))
 
 
 def _without_bias(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
@@ -250,13 +285,15 @@ def _without_scale(value: SSAValue) -> tuple[SSAValue, float | None]:
     return value, 1.0
 
 
+def _array(value: SSAValue) -> Array | None:
+    owner = value.owner
+    return owner.value.numpy() if isinstance(owner, relax.ConstantOp) else None
+
+
 def _number(value: SSAValue) -> float | None:
     """A constant of one element."""
-    owner = value.owner
-    if not isinstance(owner, relax.ConstantOp):
-        return None
-    array = owner.value.numpy()
-    return float(array.item()) if array.size == 1 else None
+    array = _array(value)
+    return float(array.item()) if array is not None and array.size == 1 else None
 
 
 __all__ = ["FuseAttention"]

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
 
 from ...dialects import relax
@@ -18,8 +18,10 @@ from ...dialects.sym.expr import SymExpr, product
 from ...ir.expr import Expr, ShapeExpr
 from ...ir.relax_ops import binary
 from ...ir.relax_ops import call_operator as call
+from ...target import Target
 from ..dpl.patterns import DFPattern, is_op, wildcard
 from ..dpl.rewriter import PatternMatchingRewriter
+from .dot_products import dot_of
 
 _MOST = 1 << 31
 """Sums of int32 are less."""
@@ -119,6 +121,12 @@ def _fits(steps: SymExpr, a: _Bytes, b: _Bytes) -> bool:
     return steps.constant is not None and steps.constant * a.largest * b.largest < _MOST
 
 
+def _has_dot(target: Target, a: _Bytes, b: _Bytes) -> bool:
+    """Whether there is an instruction for products of bytes of these kinds."""
+    left, right = (cast(Attribute, _type(q).element) for q in (a.q, b.q))
+    return dot_of(left, right, i32, target) is not None
+
+
 def _along(parameter: Expr, axis: int, rank: int) -> Expr:
     """A vector along `axis` of tensors of `rank`; a scalar, or what is the last axis, as it is."""
     if not _dims(parameter) or axis == rank - 1:
@@ -137,7 +145,7 @@ def _scaled(sums: Expr, scales: Sequence[Expr]) -> Expr:
 # matmul(a, permute_dims(dequantize(b, t, q)))  ->  matmul(a, dequantize(permute_dims(b), t, q))
 
 
-def _transposed() -> _Rule:
+def _transposed(_: Target) -> _Rule:
     b, other = _dequantized(), wildcard()
     swapped = is_op("relax.permute_dims")(b.whole)
 
@@ -157,7 +165,7 @@ def _transposed() -> _Rule:
 # matmul(dequantize(a, s, p), dequantize(b, t, q))  ->  astype(matmul(a, b) - …) * (s * t)
 
 
-def _product() -> _Rule:
+def _product(target: Target) -> _Rule:
     left, right = _dequantized(), _dequantized()
 
     def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
@@ -166,7 +174,7 @@ def _product() -> _Rule:
             return expr
         if (a.has_vectors and a.axis != len(a.dims) - 2) or (b.has_vectors and b.axis != len(b.dims) - 1):
             return expr
-        if not _fits(a.dims[-1], a, b):
+        if not _has_dot(target, a, b) or not _fits(a.dims[-1], a, b):
             return expr
         scales = _along(a.scale, 0, 2), b.scale
         return _scaled(_product_of_bytes(a, b), scales)
@@ -190,12 +198,14 @@ def _product_of_bytes(a: _Bytes, b: _Bytes) -> Expr:
 # conv2d(dequantize(x, s, p), dequantize(w, t, 0))  ->  astype(conv2d(pad(x, p), w) - p * sum(w)) * (s * t)
 
 
-def _convolution() -> _Rule:
+def _convolution(target: Target) -> _Rule:
     data, weight = _dequantized(), _dequantized()
 
     def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
         x, w = _bytes(data, matches), _bytes(weight, matches)
-        if x is None or w is None or _type(expr).element != f32 or not _is_for_bytes(_attrs(expr), x, w):
+        if x is None or w is None or _type(expr).element != f32:
+            return expr
+        if not _has_dot(target, x, w) or not _is_for_bytes(_attrs(expr), x, w):
             return expr
         attrs = _attrs(expr)
         shifted, zeros = x.q, _contents(x.zero)
@@ -236,11 +246,11 @@ def _widths(layout: str, padding: list[int]) -> list[int]:
 
 
 _Rule = tuple[DFPattern, Callable[[Any, Mapping[Any, Any]], Expr]]
-RULES: tuple[Callable[[], _Rule], ...] = (_transposed, _product, _convolution)
+RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolution)
 """What makes the rules, each tried everywhere before the next one."""
 
 
-def rewriter() -> PatternMatchingRewriter:
-    """The rules, composed."""
-    made = (PatternMatchingRewriter.from_pattern(*rule()) for rule in RULES)
+def rewriter(target: Target) -> PatternMatchingRewriter:
+    """The rules for a target, composed."""
+    made = (PatternMatchingRewriter.from_pattern(*rule(target)) for rule in RULES)
     return reduce(PatternMatchingRewriter.__or__, made)

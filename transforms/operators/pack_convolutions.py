@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.convolution import Convolution
-from ...dialects.relax.data import TensorDataAttr, constants_together
+from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
@@ -49,8 +49,7 @@ class PackConvolutions(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        with constants_together():
-            call_tensor_functions(op, {name: partial(_packed_convolution, target) for name in _NAMES})
+        call_tensor_functions(op, {name: partial(_packed_convolution, target) for name in _NAMES})
 
 
 def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:

@@ -21,15 +21,10 @@ from ...target import Target
 from ...te import reduction
 from ...te.tensor import IterVar, Tensor, compute
 from ...topi import windows
-from .dot_products import Dot, best_dot
+from .dot_products import Dot, dot_of
 from .rules import place, producer
 
 Packed = tuple[Callable[..., Any], list[SSAValue], str]
-
-_SUMS = 16
-"""Sums that a vector holds."""
-_VECTORS, _SHIFTED_VECTORS = 4, 2
-"""Vectors that a panel is wide, as wide as a tile; where the bytes of the left side are shifted a tile has less."""
 
 
 def packed_product(target: Target, op: Operator) -> Packed | None:
@@ -43,7 +38,9 @@ def packed_product(target: Target, op: Operator) -> Packed | None:
     if matrix is None or dot is None or matrix.ndim != 2:
         return None
     _, columns = matrix.shape
-    panels = place(op, relax.ConstantOp.of(in_panels(matrix, _width(columns, dot), dot.group), _element(weights)))
+    panels = place(
+        op, relax.ConstantOp.of(in_panels(matrix, _width(target, columns, dot), dot.group), _element(weights))
+    )
     function = partial(dot_product, columns=columns, group=dot.group, dtype=_element(op.results[0]))
     return function, [x, panels], "dot_matmul"
 
@@ -66,7 +63,7 @@ def packed_convolution(target: Target, op: Operator) -> Packed | None:
     if dot is None or conv.out_places()[1] != 3:
         return None
     outputs, *_, channels = by_output.shape
-    panels = in_panels(by_output.transpose(1, 2, 3, 0), _width(outputs, dot), dot.group)
+    panels = in_panels(by_output.transpose(1, 2, 3, 0), _width(target, outputs, dot), dot.group)
     read = partial(Panels, extents=(outputs, channels), group=dot.group)
     return _convolution(conv, panels, read, (0, 1, 2, 3))
 
@@ -123,8 +120,7 @@ def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarra
 
 def _dot(target: Target, a: SSAValue, b: SSAValue, op: Operator) -> Dot | None:
     """The instructions for products of a and b, None where there are none."""
-    dot = best_dot(_element(a), _element(b), _element(op.results[0]), target.features, target.vector_bits)
-    return None if dot is None or dot.group == 1 else dot
+    return dot_of(_element(a), _element(b), _element(op.results[0]), target)
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -133,12 +129,13 @@ def _element(value: SSAValue) -> Attribute:
     return element
 
 
-def _width(columns: int, dot: Dot) -> int:
+def _width(target: Target, columns: int, dot: Dot) -> int:
     """How wide panels are: as the columns where a tile can be, else a part of them, or what is widest."""
-    needed, widest = -(-columns // _SUMS), _SHIFTED_VECTORS if dot.shifted else _VECTORS
+    lanes, widest = dot.bits // 32, dot.vectors(target.vector_registers)
+    needed = -(-columns // lanes)
     if needed > widest:
         needed = next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
-    return needed * _SUMS
+    return needed * lanes
 
 
 def dot_product(a: Tensor, panels: Tensor, columns: int, group: int, dtype: Attribute) -> Tensor:

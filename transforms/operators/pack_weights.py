@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.dtypes import bit_width, byte_size, is_float
-from ...dialects.relax.data import TensorDataAttr, constants_together
+from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const
@@ -57,8 +57,7 @@ class PackWeights(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        with constants_together():
-            call_tensor_functions(op, {"relax.matmul": partial(_matmul, target, self.min_bytes)})
+        call_tensor_functions(op, {"relax.matmul": partial(_matmul, target, self.min_bytes)})
 
 
 def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:

@@ -11,7 +11,7 @@ from ...dialects import relax
 from ...ir.functions import ops_of_type, relax_functions
 from ...ir.transform import Pass
 from ...target import Target
-from .dot_products import best_dot
+from .dot_products import dot_of
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class QuantizedToInteger(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target(self.target)
-        if best_dot(i8, i8, i32, target.features, target.vector_bits) is None:
+        if dot_of(i8, i8, i32, target) is None:
             return
         if any(o.name == "relax.dequantize" for f in relax_functions(op) for o in ops_of_type(f, relax.Operator)):
             # only here, as what patterns are made of takes a while to load
             from ..dpl.rewriter import rewrite_module
             from .integer_rules import rewriter
 
-            rewrite_module(rewriter(), op)
+            rewrite_module(rewriter(target), op)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.parser import Parser
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir as tir_dialect
+from tirax.dialects.sched import Sched
 from tirax.interpreter import interpret
 from tirax.ir.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
@@ -81,6 +83,10 @@ def build(case, target="llvm", dtype="float32"):
     return relax.VirtualMachine(relax.build(module(case, dtype), target=target), tvm.cpu())["main"]
 
 
+def np_dtype(name):
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name).type
+
+
 def arrays_of(case, sizes, dtype="float32"):
     return [RNG.standard_normal([sizes.get(d, d) for d in shape]).astype(dtype) * 2 for shape in case.shapes]
 
@@ -123,6 +129,16 @@ def test_numbers_with_other_vectors(name, target):
 
 def test_float64():
     check(Case(heads(33, 9, 1, 2, 3)), TARGETS[0], "float64", 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_many_narrow_floats(dtype):
+    """Equal weights of 2000 keys: sums of as many in 16 bits would end at 256 or 2048."""
+    case = Case(heads(2, 2000, 1, 32))
+    q, k, v = (a.astype(np_dtype(dtype)) for a in arrays_of(case, {}))
+    q[:] = 0
+    found = build(case, "llvm", dtype)(*map(tvm.nd.array, (q, k, v + np_dtype(dtype)(1)))).numpy().astype("float64")
+    np.testing.assert_allclose(found, numpys(case, q, k, v + np_dtype(dtype)(1)), atol=0.05)
 
 
 def test_rows_without_weights_are_zeros():
@@ -182,6 +198,17 @@ def test_scores_that_others_read_stay():
     last.parent.insert_ops_before([zero, read, both], last)
     last.operands[0] = both.result
     assert "%scores" not in str(Sequential(make_passes(SCHEDULE))(mod))
+
+
+def test_stages_have_rules_of_their_own_where_these_are_said():
+    mod = Sequential(make_passes(OPTIMIZE))(module_op(module(Case(heads(64, 64, 2, 16)))))
+    name = functions(mod)[0].sym_name.data
+    rule = f'sched.sequence @{name} {{ sched.rule "tiles" on "T_batch_matmul_NN" }}'
+    context = new_context()
+    context.load_dialect(Sched)
+    text = str(mod)
+    said = Parser(context, text[: text.rindex("}")] + rule + "}").parse_module()
+    assert "%scores" not in str(Sequential(make_passes(SCHEDULE))(said))
 
 
 JOINED = """

@@ -119,6 +119,19 @@ def test_kernels_that_are_given(case):
     run(*CASES[case], constant=False)
 
 
+@pytest.mark.skipif("avx512vl" not in Target().features, reason="this machine has no vectors of 256 bits of AVX-512")
+@pytest.mark.parametrize("case", ["window", "few channels", "dilated"])
+def test_in_narrower_vectors(case):
+    run(*CASES[case], constant=True, target="llvm -vector-width=256")
+    run(*CASES[case], constant=False, target="llvm -vector-width=256")
+
+
+def test_on_several_threads():
+    case = (image(1, 30, 24, 32), taps(3, 3, 32, 64), MIXED, "NHWC", "HWIO", {"padding": 1})
+    run(*case, constant=True, target="llvm -num-cores=2")
+    run(*case, constant=False, target="llvm -num-cores=2")
+
+
 @pytest.mark.skipif(not HAS_AVX2, reason="this machine has no AVX2")
 @pytest.mark.parametrize("case", ["window", "stored as bfloat16", "few channels"])
 def test_without_the_instructions(case):
@@ -163,6 +176,37 @@ def test_tiles_stay_in_registers(kinds, instruction, constant):
     places = [at for at, line in enumerate(lines) if instruction in line]
     assert len(places) >= 16 and all("%zmm" in lines[at] for at in places)
     assert not any("(%rsp)" in line and "mm" in line for line in lines[places[0] : places[-1]])
+
+
+@pytest.mark.parametrize("kinds", [BYTES, MIXED])
+def test_bytes_without_avx512(kinds):
+    """AVX-VNNI: vectors of 256 bits, and 16 registers, which the sums of a tile do not leave either."""
+    module = convolution(image(1, 8, 24, 32), taps(3, 3, 32, 64), kinds)
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=alderlake -num-cores=1"
+    lines = assembly(module, target).splitlines()
+    places = [at for at, line in enumerate(lines) if "vpdpbusd" in line]
+    assert len(places) >= 8 and all("%ymm" in lines[at] for at in places)
+    assert not any("(%rsp)" in line and "mm" in line for line in lines[places[0] : places[-1]])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "instruction", "features"),
+    [
+        (BYTES, "sdot", "+dotprod"),
+        (("uint8", "uint8", "int32"), "udot", "+dotprod"),
+        (MIXED, "usdot", "+i8mm"),
+        (("int8", "uint8", "int32"), "usdot", "+i8mm"),
+    ],
+)
+def test_bytes_on_neon(kinds, instruction, features):
+    """Looked at only: tiles of 16 columns and more, the sums of which stay in registers."""
+    module = convolution(image(1, 8, 24, 32), taps(3, 3, 32, 64), kinds)
+    bound = relax.transform.BindParams("main", {"w": values((3, 3, 32, 64), kinds[1])})(module)
+    target = f"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -mattr={features} -num-cores=1"
+    lines = assembly(bound, target).splitlines()
+    places = [at for at, line in enumerate(lines) if f"\t{instruction}\t" in line]
+    assert len(places) >= 16 and all(".16b" in lines[at] for at in places)
+    assert not any("[sp" in line and "\tq" in line for line in lines[places[0] : places[-1]])
 
 
 @pytest.mark.parametrize("kinds", [BRAINS, MIXED])

@@ -96,6 +96,78 @@ def test_products(target, dtype, out, names):
             check(np.asarray(main(*given)), *given)
 
 
+TURNED = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor({x}, "{dtype}"), w: R.Tensor({w}, "{dtype}")):
+        with R.dataflow():
+            t = R.permute_dims(w, axes={axes})
+            y = R.matmul(x, t, out_dtype="{out}")
+            R.output(y)
+        return y
+"""
+TURNED_SHAPES = {
+    "rows": (("n", 90), (70, 90), ({"n": 0}, {"n": 1}, {"n": 30})),
+    "depth": ((25, "n"), (33, "n"), ({"n": 0}, {"n": 3}, {"n": 64}, {"n": 135})),
+    "columns": ((5, 64), ("n", 64), ({"n": 0}, {"n": 7}, {"n": 83})),
+    "few columns": ((3, 130), (5, 130), ({},)),
+    "batches": ((2, "n", 64), (2, 20, 64), ({"n": 1}, {"n": 17})),
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out", "names"),
+    [
+        ("bfloat16", "float32", TURNED_SHAPES),
+        ("bfloat16", "bfloat16", ("few columns",)),
+        ("int8", "int32", ("depth",)),
+    ],
+)
+def test_transposed_products(dtype, out, names):
+    """Squares that are turned around, and what is left of them on both sides."""
+    for x, w, sizes in (TURNED_SHAPES[name] for name in names):
+        axes = [*range(len(w) - 2), len(w) - 1, len(w) - 2]
+        quoted = {name: str(shape).replace("'", '"') for name, shape in (("x", x), ("w", w))}
+        module = tvm.script.from_source(TURNED.format(**quoted, dtype=dtype, axes=axes, out=out))
+        main = relax.build(module)["main"]
+        for size in sizes:
+            a, b = (values([size.get(d, d) for d in shape], dtype) for shape in (x, w))
+            check(np.asarray(main(a, b)), a, np.swapaxes(b, -1, -2))
+
+
+CAUSAL = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        q: R.Tensor((1, "n", 2, 64), "bfloat16"),
+        k: R.Tensor((1, "n", 2, 64), "bfloat16"),
+        v: R.Tensor((1, "n", 2, 64), "bfloat16"),
+    ):
+        with R.dataflow():
+            y = R.nn.attention(q, k, v, causal_mask="TopLeft")
+            R.output(y)
+        return y
+"""
+
+
+def test_sums_whose_length_is_known_when_they_run():
+    """Those of attention with a mask; scores and weights are rounded to bfloat16."""
+    main = relax.build(tvm.script.from_source(CAUSAL))["main"]
+    for n in (1, 7, 40, 130):
+        q, k, v = (values((1, n, 2, 64), "bfloat16") for _ in range(3))
+        wide = [x.astype("float64") for x in (q, k, v)]
+        scores = np.where(np.tril(np.ones((n, n))) > 0, np.einsum("bihd,bjhd->bhij", *wide[:2]) / 8, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        wanted = np.einsum("bhij,bjhd->bihd", weights / weights.sum(-1, keepdims=True), wide[2])
+        np.testing.assert_allclose(np.asarray(main(q, k, v)).astype("float64"), wanted, atol=0.1)
+
+
 MIXED = """
 from tvm.script import ir as I, relax as R, tir as T
 

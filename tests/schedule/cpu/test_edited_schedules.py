@@ -66,6 +66,8 @@ NT = module(nt, ("n", 70), (45, 70))
 WIDE = module(op.matmul, ("n", 40), (40, 1100))
 ROW = module(op.matmul, (1, 75), (75, 1100))
 ROWS = module(op.nn.softmax, ("n", 83))
+EACH = module(op.negative, ("n", 83))
+HALF = module(lambda x: op.astype(x, "float16"), ("n", 83))
 TURNED = module(op.permute_dims, (37, 41))
 ATTENTION = module(lambda x: op.nn.attention(x, x, x), ("b", "n", 2, 32))
 NN_CASE = (NN, np.matmul, ((19, 70), (70, 45)))
@@ -83,6 +85,7 @@ CASES = [
     (ROW, np.matmul, ((1, 75), (75, 1100)), {"streams": 3, "ahead_bytes": 1}),
     (ROWS, softmax, ((9, 83),), {"lanes": 2, "chains": 8}),
     (TURNED, np.transpose, ((37, 41),), {"size": 4}),
+    (EACH, np.negative, ((9, 83),), {"stores": '"streamed"'}),
     (ATTENTION, attention, ((1, 45, 2, 32),), {"queries": 7, "keys": 3}),
 ]
 
@@ -104,6 +107,7 @@ def test_numbers_change_no_result(mod, wanted, shapes, numbers):
         (NN, {"lane": '"v_i0"'}, "'lane' follows from the program"),
         (NT, {"tile": "[2]"}, "'tile' has 2 numbers"),
         (TURNED, {"size": 12}, "a power of two"),
+        (HALF, {"stores": '"streamed"'}, 'stores = "cached"'),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_made(mod, numbers, message):

@@ -275,3 +275,30 @@ def test_products_of_rows():
     x = np.random.default_rng(0).uniform(0.9, 1.1, (3, 133)).astype("float32")
     np.testing.assert_allclose(function(tvm.nd.array(x)).numpy(), x.astype("float64").prod(1), rtol=1e-5)
     assert function(tvm.nd.array(np.ones((2, 0), "float32"))).numpy().tolist() == [1, 1]
+
+
+POOLS = (
+    {"pool_size": (2, 2), "strides": (2, 2)},
+    {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1)},
+    {"pool_size": (4, 2), "strides": (2, 3), "padding": (1, 0, 2, 1)},
+    {"pool_size": (3, 2), "strides": (2, 2), "ceil_mode": True},
+    {"pool_size": (2, 2), "strides": (1, 2), "dilation": (2, 1)},
+)
+
+
+@pytest.mark.parametrize("attrs", POOLS)
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_gradients_of_pools(kind, attrs):
+    """The sum of what comes out times the gradient is that of what goes in times what is passed back to it."""
+    forward = getattr(op.nn, f"{kind}_pool2d")
+    pooled = Case(lambda x: forward(x, **attrs), None, ((2, 3, 12, 67),))
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((2, 3, 12, 67)).astype("float32")
+    out = build(pooled, "llvm")(tvm.nd.array(x)).numpy()
+    gradient = rng.standard_normal(out.shape).astype("float32")
+    backward = getattr(op.grad, f"{kind}_pool2d_backward")
+    back = build(Case(lambda g, x: backward(g, x, **attrs), None, (out.shape, x.shape)), "llvm")
+    found = back(tvm.nd.array(gradient), tvm.nd.array(x)).numpy()
+    assert np.sum(out.astype("float64") * gradient) == pytest.approx(np.sum(x.astype("float64") * found), rel=1e-4)
+    if kind == "max":
+        assert np.count_nonzero(found) <= gradient.size

@@ -59,3 +59,43 @@ def test_planned_and_followed(name, target):
     done = str(schedule(parsed(planned)))
     assert done == str(schedule(program)) and "sched." not in done
     assert str(schedule(plan(program))) == done
+
+
+KERNEL = """tir.func private @{0}(%A: !tir.buffer<[64], f32>, %B: !tir.buffer<[64], f32>) {{
+  tir.for %i = 0 to 64 {{
+    tir.block "B" (%vi = spatial(%i, 64)) {{
+      %a = tir.load %A[%vi] : f32
+      tir.store %a, %B[%vi]
+    }}
+  }}
+}}
+sched.sequence @{0} {{
+  sched.rule "{1}" on "B"
+}}
+"""
+
+
+@pytest.mark.parametrize(("rule", "left"), [("pointwise", ["f"]), ("transpose", ["f", "g"])])
+def test_functions_of_different_schedules_stay_two(rule, left):
+    """Those of the same one become one, and so do their schedules."""
+    program = parsed(KERNEL.format("f", "pointwise") + KERNEL.format("g", rule))
+    merged = Sequential(make_passes(["merge-kernels"]))(program)
+    assert [o.sym_name.data for o in merged.ops if o.name == "tir.func"] == left
+    assert [o.function_name for o in merged.ops if o.name == "sched.sequence"] == left
+
+
+@pytest.mark.parametrize(("caches", "found"), [("", "cached"), (" -l3-size=1048576", "streamed")])
+def test_caches_decide_where_results_go(caches, found):
+    """4 MiB, which the last cache holds or not."""
+    (plan,) = make_passes(["plan-schedule"], TARGETS[0] + caches)
+    text = str(plan(module(op.nn.softmax, (1024, 1024))))
+    assert f'on "T_softmax_norm" {{lane = "v_i1", stores = "{found}"}}' in text
+
+
+def test_caches_decide_how_large_panels_are():
+    program = module(op.matmul, (64, 1024), (1024, 2048))
+    sizes = {}
+    for kib in (256, 1024, 2048):
+        (plan,) = make_passes(["plan-schedule"], f"{TARGETS[0]} -l2-size={kib << 10}")
+        sizes[kib] = int(str(plan(program)).partition("panel_bytes = ")[2].partition("}")[0])
+    assert sizes == {256: 1 << 16, 1024: 1 << 17, 2048: 1 << 18}

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
+from tirax.ir.transform import Sequential
 from tirax.transforms.layout.channels_last import ChannelsLast
+from tirax.transforms.operators.pack_convolutions import PackConvolutions
 from tirax.tvm_api.relax.transform import BindParams
 from tirax.tvm_api.script import from_source
 
@@ -126,3 +130,33 @@ LEFT = {
 def test_left(case: str) -> None:
     before, least = LEFT[case]
     assert ChannelsLast(least)(before).script() == before.script()
+
+
+STEPS = [
+    "R.nn.conv2d({a}, w0, padding=1)",
+    "R.nn.conv2d({a}, w1, padding=[1, 2, 1, 0])",
+    "R.nn.conv2d({a}, v, padding=1, groups=8)",
+    "R.clip({a}, -2, 2)",
+    "R.add({a}, {b})",
+    "R.nn.avg_pool2d({a}, pool_size=[3, 3], padding=[1, 1, 1, 1])",
+    "R.nn.log_softmax({a}, axis=1)",
+    "R.multiply({a}, R.mean({b}, axis=[2, 3], keepdims=True))",
+    "R.nn.conv2d(R.concat(({a}, {b}), axis=1), u)",
+]
+PARAMS = (
+    'x: R.Tensor((1, 16, 4, 5), "float32"), v: R.Tensor((16, 2, 3, 3), "float32"),'
+    ' u: R.Tensor((16, 32, 1, 1), "float32")'
+)
+
+
+@settings(max_examples=10, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_networks(data: st.DataObject) -> None:
+    lines, values = ["c = R.nn.conv2d(x, w0, padding=1)"], ["x", "c"]
+    for i in range(data.draw(st.integers(1, 6))):
+        a, b = (data.draw(st.sampled_from(values[-3:])) for _ in range(2))
+        lines.append(f"v{i} = " + data.draw(st.sampled_from(STEPS)).format(a=a, b=b))
+        values.append(f"v{i}")
+    before = program("\n".join([*lines, f"y = R.nn.relu({values[-1]})"]), 2, PARAMS).op
+    after = Sequential([ChannelsLast(1), PackConvolutions("llvm -mcpu=x86-64-v3")])(before)
+    assert_same_meaning(before, after)

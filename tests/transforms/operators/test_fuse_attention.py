@@ -13,6 +13,7 @@ from tirax.tvm_api import relax
 from tirax.tvm_api.relax.frontend import nn
 from tirax.tvm_api.script import from_source
 
+op = relax.op
 HEAD = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
 N, M = '"n"', '"m"'
 
@@ -79,6 +80,13 @@ WRITTEN_OUT = {
         "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z, y",
     ),
 }  # fmt: skip
+ALLOWED = np.tri(5, 7) > 0
+MASKED = {
+    "added": lambda s, mask: op.add(s, relax.const(np.where(mask, np.float32(-np.inf), np.float32(0)))),
+    "chosen": lambda s, mask: op.where(relax.const(mask), s, relax.const(-1e30, "float32")),
+    "left out": lambda s, mask: op.where(relax.const(mask), relax.const(-np.inf, "float32"), s),
+}
+"""How a constant mask is put on scores."""
 LEFT = {
     "the weights are a result": (
         IN_FRONT, TURNED, "s = R.matmul(q, kt)", "w = R.nn.softmax(s)", "y = R.matmul(w, v)", "w, y",
@@ -124,6 +132,38 @@ def test_written_out(case):
 @pytest.mark.parametrize("case", ["heads", "scale and mask", "keys turned at once", "heads in front"])
 def test_nothing_is_moved(case):
     assert "permute_dims" not in fused(program(*WRITTEN_OUT[case])).script()
+
+
+def masked(name, mask):
+    """Attention of matrices with a constant mask."""
+    x = [relax.Var(n, relax.TensorStructInfo(d, "float32")) for n, d in (("q", (5, 8)), ("k", (7, 8)), ("v", (7, 4)))]
+    builder = relax.BlockBuilder()
+    with builder.function("main", x):
+        with builder.dataflow():
+            s = builder.emit(op.matmul(x[0], op.permute_dims(x[1])))
+            y = builder.emit_output(op.matmul(op.nn.softmax(MASKED[name](s, mask)), x[2]))
+        builder.emit_func_output(y)
+    return builder.get()
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_causal(name):
+    mask = ALLOWED if name == "chosen" else ~ALLOWED
+    before = masked(name, mask)
+    after = fused(before)
+    assert 'causal_mask="TopLeft"' in after.script() and "where" not in after.script()
+    assert_same_meaning(before.op, after.op)
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masks_of_another_form(name):
+    """A key more is allowed: no triangle."""
+    mask = np.array(ALLOWED if name == "chosen" else ~ALLOWED)
+    mask[1, 3] ^= True
+    after = fused(masked(name, mask))
+    assert "TopLeft" not in after.script()
+    assert ("R.nn.attention_bias" in after.script()) is (name == "added")
+    assert_same_meaning(masked(name, mask).op, after.op)
 
 
 @pytest.mark.parametrize("case", LEFT)

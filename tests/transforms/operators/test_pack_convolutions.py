@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from tirax.dialects import relax as ops
+from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
+from tirax.ir.transform import Sequential
+from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
+from tirax.runtime import set_num_threads
 from tirax.target import Target
 from tirax.transforms.operators.pack_convolutions import PackConvolutions
 from tirax.tvm_api import relax
@@ -113,25 +117,45 @@ def convolution(x, w, stride, pad):
     return np.maximum(out, 0)
 
 
+@pytest.fixture
+def one_or_two_threads():
+    """Afterwards as many as before."""
+    yield
+    set_num_threads(None)
+
+
 NATIVE = {
     "all columns for each tile of rows": ((1, 7, 13, 5), (3, 3, 5, 128), 1, 1),
     "strides": ((2, 9, 8, 5), (3, 3, 5, 64), 2, 1),
     "rows as one": ((1, 7, 7, 33), (1, 1, 33, 192), 1, 0),
-    "all rows for each panel": ((2, 5, 7, 1056), (1, 1, 1056, 128), 1, 0),
+    "all rows for each panel": ((2, 5, 7, 1056), (1, 1, 1056, 192), 1, 0),
     "all rows for each panel of a window": ((1, 3, 9, 240), (3, 3, 240, 64), 1, 1),
 }
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("case", NATIVE)
-def test_native(case, target):
+def test_native(case, target, one_or_two_threads):
     shape, kernel, stride, pad = NATIVE[case]
     mod = program(x=str(shape), w=str(kernel), options=f", strides={stride}, padding={pad}")
     (weights,) = (c.value.numpy() for c in mod.op.walk() if isinstance(c, ops.ConstantOp) and c.value.data.shape)
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    found = relax.build(PackConvolutions(target)(mod), target=target)["main"](x)
     wanted = convolution(x, weights, stride, pad)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+    call = relax.build(PackConvolutions(target)(mod), target=target)["main"]
+    for threads in (1, 2):
+        set_num_threads(threads)
+        np.testing.assert_allclose(call(x), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_large_kernels_that_are_given_at_run_time(one_or_two_threads):
+    shape, kernel, stride, pad = NATIVE["all rows for each panel of a window"]
+    call = relax.build(program(x=str(shape), w=str(kernel), options=f", padding={pad}", bind=False))["main"]
+    rng = np.random.default_rng(1)
+    x, weights = (rng.standard_normal(s).astype(np.float32) for s in (shape, kernel))
+    wanted = convolution(x, weights, stride, pad)
+    for threads in (1, 2):
+        set_num_threads(threads)
+        np.testing.assert_allclose(call(x, weights), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -142,3 +166,17 @@ def test_symbolic_native(target):
     for n in (0, 1, 2, 7):
         x = np.random.default_rng(n).standard_normal((n, n, 6, 3)).astype(np.float32)
         np.testing.assert_allclose(call(x), convolution(x, weights, 1, 1), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(("shape", "kernel", "asks"), [
+    ((1, 3, 9, 240), (3, 3, 240, 128), True),
+    ((1, 3, 9, 240), (3, 3, 240, 64), False),
+    ((1, 3, 9, 24), (3, 3, 24, 128), False),
+])  # fmt: skip
+def test_a_panel_is_asked_for_while_the_one_before_is_read(shape, kernel, asks):
+    """Where there is another one, and they do not fit the cache."""
+    mod = PackConvolutions(AVX512)(program(x=str(shape), w=str(kernel), options=", padding=1"))
+    names = (*OPTIMIZE, *SCHEDULE)
+    scheduled = Sequential(make_passes(names[: names.index("default-schedule") + 1], AVX512))(mod.op)
+    found = [op.func.data for op in scheduled.walk() if isinstance(op, tir.CallLLVMEffectOp)]
+    assert set(found) == ({"llvm.prefetch"} if asks else set())

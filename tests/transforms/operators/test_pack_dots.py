@@ -105,6 +105,22 @@ def test_stays(case):
     assert packed(STAYS[case]).script() == STAYS[case].script()
 
 
+NARROW = {
+    "of two kinds": (product, {}, (5, 2, 64)),
+    "of one kind, in narrower tiles": (product, {"a": "int8"}, (9, 2, 32)),
+    "of few columns": (product, {"w": (6, 5)}, (1, 2, 32)),
+}
+
+
+@pytest.mark.parametrize("case", NARROW)
+def test_packed_for_narrower_vectors(case):
+    make, options, shape = NARROW[case]
+    before = make(**options)
+    after = packed(before, "llvm -mcpu=alderlake")
+    assert constants(after) == [shape]
+    assert_same_meaning(before.op, after.op)
+
+
 @pytest.mark.parametrize("case", ["of two kinds", "bfloat16", "a window", "channels first"])
 def test_stays_where_there_are_no_instructions(case):
     before, _ = CASES[case]

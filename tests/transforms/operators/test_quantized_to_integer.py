@@ -159,6 +159,15 @@ def test_stays_where_there_are_no_instructions(target):
     assert QuantizedToInteger(target)(before).script() == before.script()
 
 
+def test_kinds_of_bytes_that_a_target_has():
+    """Neon multiplies bytes of one kind by `dotprod`, of two kinds by `i8mm`."""
+    target = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -mattr=+dotprod"
+    same, mixed = FITS["as given"], FITS["of two kinds"]
+    assert "R.dequantize" not in QuantizedToInteger(target)(same).script()
+    assert QuantizedToInteger(target)(mixed).script() == mixed.script()
+    assert "R.dequantize" not in QuantizedToInteger(f"{target},+i8mm")(mixed).script()
+
+
 def test_the_largest_sums_that_fit():
     """K * 128 * 128 is less than 2^31 by one product."""
     before = product(a=("x", "(1, 131071)", "int8"), b=("w", "(131071, 2)", "int8"))
