@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import bf16, f16, f32, i32, i64
 from xdsl.ir import Attribute
@@ -73,97 +74,106 @@ def running(
     return filled([(buffer, x.dims, dtype)], [x], body, name)[0]
 
 
-def _precedes(a: PrimExpr, b: PrimExpr, descending: bool) -> PrimExpr:
-    """Whether `a` has to come before `b`. NaN counts as greater than all else."""
-    low, high = (b, a) if descending else (a, b)
-    less = tx.less(low, high)
-    if not is_float(a.type):
-        return less
-    return tx.logical_or(less, tx.logical_and(tx.isnan(high), tx.logical_not(tx.isnan(low))))
-
-
 def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | None = None) -> Tensor:
     """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs.
 
-    Runs of a few elements are sorted by counting for each how many come before it, which are vectors, then merged.
     Of a row only the first elements are sorted, as many as `valid_count` says at its indices, where it is given.
     """
-    extent = x.dims[axis]
-    size = from_sym(extent)
+    inputs = [x] if valid_count is None else [x, valid_count]
+    specs = [("order", x.dims, i64), ("merged", x.dims, i64)]
+    return filled(specs, inputs, _Sorting(x, axis, descending, valid_count).rows, "sort_generic")[0]
 
-    def body(b: Statements, order: Tensor, merged: Tensor) -> None:
-        outer = [d for n, d in enumerate(x.dims) if n != axis]
+
+@dataclass(frozen=True)
+class _Sorting:
+    """Runs of a few elements are sorted by counting what comes before each, which are vectors, then merged."""
+
+    x: Tensor
+    axis: int
+    descending: bool
+    valid_count: Tensor | None
+
+    @property
+    def extent(self) -> SymExpr:
+        return self.x.dims[self.axis]
+
+    def rows(self, b: Statements, order: Tensor, merged: Tensor) -> None:
+        """All rows; `merged` is for what is merged meanwhile."""
+        size = from_sym(self.extent)
+        outer = [d for n, d in enumerate(self.x.dims) if n != self.axis]
         with b.loops("i", outer, parallel=True) as rest:
-            runs(b, rest, order)
+            self.runs(b, rest, order)
             width = b.cell("width", i64, _RUN)
             with b.repeat_while(tx.less(width.value, size)):
                 start = b.cell("start", i64, 0)
                 with b.repeat_while(tx.less(start.value, size)):
-                    merge(b, rest, order, merged, start.value, width.value)
+                    self.merge(b, rest, (order, merged), start.value, width.value)
                     start.set(start.value + width.value * 2)
-                with b.loop("c", extent) as c:
-                    b.store(order, _at(rest, axis, c), merged(*_at(rest, axis, c)))
+                with b.loop("c", self.extent) as c:
+                    b.store(order, _at(rest, self.axis, c), merged(*_at(rest, self.axis, c)))
                 width.set(width.value * 2)
 
-    def runs(b: Statements, rest: Indices, order: Tensor) -> None:
+    def runs(self, b: Statements, rest: Indices, order: Tensor) -> None:
         """Sort runs of `_RUN` elements, and what is left."""
-        values, ranks = b.array("values", x.type, _RUN), b.array("ranks", i32, _RUN)
-        full = extent // _RUN
+        values, ranks = b.array("values", self.x.type, _RUN), b.array("ranks", i32, _RUN)
+        full = self.extent // _RUN
         with b.loop("run", full) as n:
-            run(b, rest, order, (values, ranks), n.astype(i64) * _RUN, Const(_RUN))
-        left = extent - full * _RUN
+            self.run(b, rest, order, (values, ranks), (n.astype(i64) * _RUN, Const(_RUN)))
+        left = self.extent - full * _RUN
         if left.constant != 0:
-            run(b, rest, order, (values, ranks), from_sym(full).astype(i64) * _RUN, left)
+            self.run(b, rest, order, (values, ranks), (from_sym(full).astype(i64) * _RUN, left))
 
     def run(
-        b: Statements, rest: Indices, order: Tensor, cells: tuple[Array, Array], start: PrimExpr, count: SymExpr
+        self, b: Statements, rest: Indices, order: Tensor, cells: tuple[Array, Array], part: tuple[PrimExpr, SymExpr]
     ) -> None:
-        """Put each element of a run behind those that come before it."""
-        values, ranks = cells
+        """Put each element of a run, given by its start and how many it has, behind those that come before it."""
+        (values, ranks), (start, count) = cells, part
         with b.loop("i", count) as i:
-            values.set(i, x(*_at(rest, axis, start + i)))
+            values.set(i, self.x(*_at(rest, self.axis, start + i)))
             ranks.set(i, 0)
         with b.loop("j", count) as j, b.loop("i", count) as i:
-            own, other = values(i), values(j)
-            passes, passed = _precedes(own, other, descending), _precedes(other, own, descending)
-            if valid_count is not None:
-                passes = tx.logical_and(start + i < valid_count(*rest), passes)
-                passed = tx.logical_and(start + j < valid_count(*rest), passed)
+            passes, passed = self.precedes(values(i), values(j)), self.precedes(values(j), values(i))
+            if self.valid_count is not None:
+                passes = tx.logical_and(start + i < self.valid_count(*rest), passes)
+                passed = tx.logical_and(start + j < self.valid_count(*rest), passed)
             before = tx.select(tx.less(j.astype(i32), i.astype(i32)), tx.logical_not(passes), passed)
             ranks.set(i, ranks(i) + before.astype(i32))
         with b.loop("i", count) as i:
-            b.store(order, _at(rest, axis, start + ranks(i).astype(i64)), start + i)
+            b.store(order, _at(rest, self.axis, start + ranks(i).astype(i64)), start + i)
 
-    def merge(b: Statements, rest: Indices, order: Tensor, out: Tensor, start: PrimExpr, width: PrimExpr) -> None:
-        """Merge two neighbouring sorted runs of `width`."""
+    def merge(
+        self, b: Statements, rest: Indices, tensors: tuple[Tensor, Tensor], start: PrimExpr, width: PrimExpr
+    ) -> None:
+        """Merge two neighbouring sorted runs of `width`, of the first tensor into the second."""
+        (order, out), size = tensors, from_sym(self.extent)
         middle = b.cell("middle", i64, tx.minimum(start + width, size))
         end = b.cell("end", i64, tx.minimum(start + width * 2, size))
         left, right = b.cell("left", i64, start), b.cell("right", i64, middle.value)
         taken, put = b.cell("taken", i64, 0), b.cell("put", i64, start)
         with b.repeat_while(tx.less(put.value, end.value)):
-            after = tx.if_then_else(
-                tx.less(left.value, middle.value),
-                tx.if_then_else(tx.less(right.value, end.value), behind(rest, order, right.value, left.value), False),
-                True,
+            behind = tx.if_then_else(
+                tx.less(right.value, end.value), self.passes(rest, order, right.value, left.value), False
             )
-            taken.set(after.astype(i64))
+            taken.set(tx.if_then_else(tx.less(left.value, middle.value), behind, True).astype(i64))
             source = tx.select(tx.equal(taken.value, 1), right.value, left.value)
-            b.store(out, _at(rest, axis, put.value), order(*_at(rest, axis, source)))
+            b.store(out, _at(rest, self.axis, put.value), order(*_at(rest, self.axis, source)))
             right.set(right.value + taken.value)
             left.set(left.value + 1 - taken.value)
             put.set(put.value + 1)
 
-    def behind(rest: Indices, order: Tensor, right: PrimExpr, left: PrimExpr) -> PrimExpr:
+    def passes(self, rest: Indices, order: Tensor, right: PrimExpr, left: PrimExpr) -> PrimExpr:
         """Whether the element at `right` has to come before that at `left`."""
-        values = [x(*_at(rest, axis, order(*_at(rest, axis, p)))) for p in (right, left)]
-        first = _precedes(values[0], values[1], descending)
-        return (
-            first if valid_count is None else tx.logical_and(order(*_at(rest, axis, right)) < valid_count(*rest), first)
-        )
+        at = [order(*_at(rest, self.axis, p)) for p in (right, left)]
+        first = self.precedes(*(self.x(*_at(rest, self.axis, p)) for p in at))
+        return first if self.valid_count is None else tx.logical_and(at[0] < self.valid_count(*rest), first)
 
-    inputs = [x] if valid_count is None else [x, valid_count]
-    specs = [("order", x.dims, i64), ("merged", x.dims, i64)]
-    return filled(specs, inputs, body, "sort_generic")[0]
+    def precedes(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        """Whether `a` has to come before `b`. NaN counts as greater than all else."""
+        low, high = (b, a) if self.descending else (a, b)
+        less = tx.less(low, high)
+        if not is_float(a.type):
+            return less
+        return tx.logical_or(less, tx.logical_and(tx.isnan(high), tx.logical_not(tx.isnan(low))))
 
 
 def _extent_vector(x: Tensor, axis: int, count: SymExpr | None) -> list[SymExpr]:

@@ -48,12 +48,14 @@ from .rewrite import Cloner, Loops, Where
 from .rules import rules
 from .stages import Iter, Stage
 
-_QUERIES, _KEYS = 128, 512
-"""The scores of a tile, in f32, take a quarter of a second-level cache of 1 MiB."""
+_QUERIES = 128
+_FEWEST_KEYS, _MOST_KEYS = 64, 512
+"""Between them as many as scores of a tile, in f32, take a quarter of the second-level cache."""
 _WHOLE = 256
 """So many queries at most are one tile: more rows for each panel of keys, and none that are left over."""
-_ENDING = 64
-"""So many queries where a mask ends what they look at: what is above its diagonal is computed in vain."""
+_ENDING, _ENDING_FEW = 64, 32
+"""So many queries where a mask ends what they look at: what is above its diagonal is computed in vain. Fewer, where
+there are few or any number of them."""
 
 
 @dataclass(frozen=True)
@@ -74,18 +76,25 @@ def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
     attention = attention_of(func)
     if attention is None:
         return None
-    rows, columns = attention.row.extent.constant, attention.column.extent.constant
-    queries = _queries(rows, bool(reach(attention, attention.row.expr, attention.row.expr)[1]))
-    return AttentionPlan(attention, machine, queries, _KEYS if columns is None else min(_KEYS, max(1, columns)))
+    row, column = attention.row, attention.column
+    queries = _queries(row.extent.constant, bool(reach(attention, row.expr, row.expr)[1]))
+    return AttentionPlan(attention, machine, queries, _keys(column.extent.constant, machine))
 
 
 def _queries(rows: int | None, ends: bool) -> int:
     """How many rows a tile has; with a mask that `ends` what they look at, fewer, so that more keys are left out."""
     if ends:
-        return _ENDING if rows is None or rows > 2 * _ENDING else max(1, min(rows, _ENDING // 2))
+        size = _ENDING if rows is not None and rows > 2 * _ENDING else _ENDING_FEW
+        return size if rows is None else max(1, min(rows, size))
     if rows is None or rows > _WHOLE:
         return _QUERIES
     return max(1, rows)
+
+
+def _keys(columns: int | None, machine: Machine) -> int:
+    fitting = machine.caches.l2 // (16 * _QUERIES) // _FEWEST_KEYS * _FEWEST_KEYS
+    most = max(_FEWEST_KEYS, min(_MOST_KEYS, fitting))
+    return most if columns is None else max(1, min(columns, most))
 
 
 def emit_attention(loops: Loops, plan: AttentionPlan) -> None:

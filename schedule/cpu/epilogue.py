@@ -41,11 +41,16 @@ class Finish:
         known = {e for _, e in self.iters}
         return [] if self.epilogue is None else [it for it in self.epilogue.iters if it not in known]
 
-    def store(self, loops: Loops, where: Where, value: SSAValue, guard: Guard | None = None) -> None:
-        """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
+    def cloner(self, loops: Loops, where: Where) -> Cloner:
+        """Copies of what the storing stage computes at `where`, a value for each spatial iterator of the reduction."""
         cloner = loops.cloner({self.iter_of(it): at for it, at in where.items()})
         for it in self._single_values():
             cloner.replace(it.var, cloner.constant(0, it.dtype))
+        return cloner
+
+    def store(self, loops: Loops, where: Where, value: SSAValue, guard: Guard | None = None) -> None:
+        """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
+        cloner = self.cloner(loops, where)
         last = self.last
         result = value
         if self.epilogue is not None:

@@ -16,7 +16,7 @@ while the tiles read one panel they ask for the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -29,6 +29,7 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul, product
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine import expr_of
+from .ahead import LINE_BITS, ask_for
 from .epilogue import Finish, Guard, hoist_uniform
 from .interior import Interior, interior_of, range_of
 from .machine import Machine
@@ -47,7 +48,7 @@ class TilePlan:
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
-    does not say otherwise.
+    does not say otherwise. `far` is what is asked for when a tile begins, to be there when it is finished.
     """
 
     update: Update
@@ -60,6 +61,7 @@ class TilePlan:
     panels: Panels | None = None
     order: str = "columns, rows"
     interior: Interior | None = None
+    far: tuple[tir.LoadOp | tir.StoreOp, ...] = ()
 
     @property
     def stage(self) -> Stage:
@@ -109,7 +111,18 @@ def plan_tiles(finish: Finish, machine: Machine, allowed: frozenset[int | None] 
             return None
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
-    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels, order, interior)
+    far = () if panels is None or row is None else tuple(_far_results(machine, finish, lane))
+    return TilePlan(update, finish, lane, row, lanes, vectors, rows, panels, order, interior, far)
+
+
+def _far_results(machine: Machine, finish: Finish, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
+    """Where results are stored, and what is read for each of them, in buffers that do not fit the cache."""
+    last, mine = finish.last, finish.iter_of(lane)
+    others = [] if finish.epilogue is None else [op for op in last.loads if op.buffer is not finish.stage.buffer]
+    for access in (last.store, *others):
+        size = _byte_count(access.buffer)
+        if constant_slope(access, mine) == 1 and (size is None or 2 * size > machine.caches.l2):
+            yield access
 
 
 def _lane_iter(stage: Stage, finish: Finish, allowed: frozenset[int | None] | None, lanes: int) -> Iter | None:
@@ -285,6 +298,8 @@ class _Strip:
         padded = -(-self.width // plan.lanes) * plan.lanes
         dtype = cast(BufferType, plan.stage.buffer.type).dtype
         acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, padded], dtype, scope="local"), padded=True))
+        if first_row is not None and not self.masked:
+            self._ask_for_results(outer, rows, first_row)
         elements = partial(self._elements, outer, rows, first_row)
         elements(lambda where, at: self._start(where, at, acc))
 
@@ -295,6 +310,28 @@ class _Strip:
 
         loops.nest(plan.stage.reduce, {}, step)
         elements(lambda where, at: self._end(where, at, acc))
+
+    def _ask_for_results(self, outer: Where, rows: int, first_row: SSAValue) -> None:
+        """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
+        loops, plan = self.loops, self.plan
+        row, lane = cast(Iter, plan.row), plan.lane
+
+        def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
+            column = loops.value(add(expr_of(self.first), mul(Var(at, lane.dtype), size)), lane.dtype)
+            cloner = plan.finish.cloner(loops, {**outer, row: loops.sum(first_row, r), lane: column})
+            indices = [cloner(index) for index in access.indices]
+            ask_for(loops.insert, access.buffer, indices, write=isinstance(access, tir.StoreOp))
+
+        for access in plan.far:
+            size = max(1, LINE_BITS // bit_width(cast(BufferType, access.buffer.type).dtype))
+            count = -(-self.width // size)
+
+            def lines(
+                r: SSAValue, access: tir.LoadOp | tir.StoreOp = access, size: int = size, count: int = count
+            ) -> None:
+                loops.loop(count, lambda at: line(access, size, r, at), dtype=lane.dtype)
+
+            loops.loop(rows, lines, dtype=row.dtype)
 
     def _elements(
         self,

@@ -142,11 +142,11 @@ def _scaled(sums: Expr, scales: Sequence[Expr]) -> Expr:
     return reduce(partial(binary, "multiply"), scales, call("relax.astype", sums, dtype="float32"))
 
 
-# matmul(a, permute_dims(dequantize(b, t, q)))  ->  matmul(a, dequantize(permute_dims(b), t, q))
+# matmul(dequantize(a, s, p), permute_dims(dequantize(b, t, q)))  ->  matmul(…, dequantize(permute_dims(b), t, q))
 
 
 def _transposed(_: Target) -> _Rule:
-    b, other = _dequantized(), wildcard()
+    a, b = _dequantized(), _dequantized()
     swapped = is_op("relax.permute_dims")(b.whole)
 
     def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
@@ -157,9 +157,9 @@ def _transposed(_: Target) -> _Rule:
         axes = [a % rank for a in _attrs(matches[swapped])["axes"] or range(rank - 1, -1, -1)]
         moved = call("relax.permute_dims", found.q, axes=axes)
         again = call("relax.dequantize", moved, found.scale, found.zero, axis=axes.index(found.axis))
-        return call("relax.matmul", matches[other], again, out_dtype=_attrs(expr)["out_dtype"])
+        return call("relax.matmul", matches[a.whole], again, out_dtype=_attrs(expr)["out_dtype"])
 
-    return is_op("relax.matmul")(other, swapped), rewrite
+    return is_op("relax.matmul")(a.whole, swapped), rewrite
 
 
 # matmul(dequantize(a, s, p), dequantize(b, t, q))  ->  astype(matmul(a, b) - …) * (s * t)

@@ -11,6 +11,7 @@ from xdsl.context import Context
 
 import tirax.tvm_api as tvm
 from tirax.dialects import tir
+from tirax.interpreter import assert_same_meaning
 from tirax.ir.transform import module_op
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
@@ -149,6 +150,39 @@ def test_sizes_that_are_symbolic(kinds, constant):
     for n, h, v in ((0, 4, 4), (1, 1, 1), (2, 5, 30)):
         x = values((n, h, v, 6), kinds[0])
         check(np.asarray(main(x) if constant else main(x, w)), x, w, "NHWC", "HWIO", padding=1)
+
+
+NEON = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -mattr=+dotprod,+i8mm"
+VEX = "llvm -mcpu=alderlake"
+SMALL = (image(1, 3, 6, 5), taps(2, 2, 5, 9))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize(
+    ("target", "kinds"),
+    [
+        (NEON, BYTES),
+        (NEON, ("uint8", "uint8", "int32")),
+        (NEON, MIXED),
+        (NEON, ("int8", "uint8", "int32")),
+        (VEX, BYTES),
+    ],
+)
+def test_other_targets_as_the_interpreter_says(target, kinds, constant):
+    """The loops mean the same, with what their instructions are said to do."""
+    before = convolution(*SMALL, kinds)
+    if constant:
+        before = relax.transform.BindParams("main", {"w": values((2, 2, 5, 9), kinds[1])})(before)
+    after = module_op(before).clone()
+    for step in make_passes((*OPTIMIZE, "default-schedule"), target):
+        step.apply(Context(), after)
+    assert any(isinstance(op, tir.CallLLVMIntrinOp) for op in after.walk())
+
+    def inputs(func, *_):
+        shapes = [[d.constant for d in p.type.dims] for p in func.params]
+        return [values(shape, kind) for shape, kind in zip(shapes, kinds, strict=False)]
+
+    assert_same_meaning(module_op(before), after, inputs=inputs)
 
 
 def test_padding_of_bfloat16_needs_no_library():

@@ -15,7 +15,7 @@ import tirax.tvm_api as tvm
 from tirax.ir.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
-from tirax.tvm_api import relax, tir
+from tirax.tvm_api import relax, te, tir, topi
 
 op = relax.op
 TARGETS = ["llvm"] + (["llvm -mcpu=haswell"] if {"avx2", "fma"} <= Target().features else [])
@@ -302,3 +302,33 @@ def test_gradients_of_pools(kind, attrs):
     assert np.sum(out.astype("float64") * gradient) == pytest.approx(np.sum(x.astype("float64") * found), rel=1e-4)
     if kind == "max":
         assert np.count_nonzero(found) <= gradient.size
+
+
+def test_only_the_valid_part_of_rows_is_sorted():
+    x = te.placeholder((3, 100), "float32", name="x")
+    counts = te.placeholder((3,), "int32", name="counts")
+    order = topi.argsort(x, valid_count=counts, axis=1, is_ascend=True)
+    function = tvm.build(te.create_prim_func([x, counts, order]))["main"]
+    values = np.random.default_rng(0).integers(0, 9, (3, 100)).astype("float32")
+    valid = np.array([0, 50, 97], "int32")
+    out = tvm.nd.array(np.zeros((3, 100), str(order.dtype)))
+    function(tvm.nd.array(values), tvm.nd.array(valid), out)
+    for row, n, found in zip(values, valid, out.numpy(), strict=True):
+        assert [*np.argsort(row[:n], kind="stable"), *range(n, 100)] == found.astype(int).tolist()
+
+
+@pytest.mark.parametrize(("axis", "target"), on_targets([0, 1]))
+def test_sorting_keeps_the_order_of_equals(axis, target):
+    """Runs that are sorted by counting, merged ones, and what is left of both."""
+    function = build(Case(lambda x: op.argsort(x, axis=axis), None), target)
+    for shape in ((0, 3), (1, 1), (33, 64), (4, 200), (70, 31)):
+        x = np.random.default_rng(5).integers(0, 9, shape).astype("float32")
+        found = function(tvm.nd.array(x)).numpy()
+        np.testing.assert_array_equal(found, np.argsort(x, axis=axis, kind="stable"))
+
+
+def test_nan_comes_last():
+    x = np.random.default_rng(6).standard_normal((2, 75)).astype("float32")
+    x[:, ::7] = np.nan
+    function = build(Case(lambda x: op.sort(x, axis=1), None), "llvm")
+    np.testing.assert_array_equal(function(tvm.nd.array(x)).numpy(), np.sort(x, 1))

@@ -129,6 +129,7 @@ NATIVE = {
     "strides": ((2, 9, 8, 5), (3, 3, 5, 64), 2, 1),
     "rows as one": ((1, 7, 7, 33), (1, 1, 33, 192), 1, 0),
     "all rows for each panel": ((2, 5, 7, 1056), (1, 1, 1056, 192), 1, 0),
+    "results that do not fit the cache": ((1, 61, 37, 5), (1, 1, 5, 128), 1, 0),
     "all rows for each panel of a window": ((1, 3, 9, 240), (3, 3, 240, 64), 1, 1),
 }
 

@@ -126,6 +126,12 @@ def test_what_a_product_becomes():
 
 STAYS = {
     "floats": product(a=("x", "(5, 8)", "float32"), left="x"),
+    "weights only": product(
+        a=("x", "(5, 8)", "float32"),
+        b=("w", "(6, 8)", "int8"),
+        left="x",
+        right=f"R.permute_dims({dequantize('w')})",
+    ),
     "halves": product(
         left=dequantize("x", scalar(0.5, "float16"), out="float16"),
         right=dequantize("w", scalar(0.5, "float16"), out="float16"),
