@@ -219,6 +219,10 @@ def _moves() -> list[Row]:
         Row("argmin 1024² axis 0", (wide,), lambda x: op.argmin(x, axis=0), lambda x: x.argmin(0)),
         Row("cumsum 1024²", (wide,), lambda x: op.cumsum(x, axis=-1), lambda x: x.cumsum(-1)),
         Row("cumsum 1024² axis 0", (wide,), lambda x: op.cumsum(x, axis=0), lambda x: x.cumsum(0)),
+        Row("tile 512x256 2x3", ((512, 256),), lambda x: op.tile(x, [2, 3]), lambda x: np.tile(x, (2, 3))),
+        Row("repeat 1024x256 3", ((1024, 256),), lambda x: op.repeat(x, 3, axis=1), lambda x: x.repeat(3, 1)),
+        Row("stack 2 of 1024x512", ((1024, 512),) * 2, lambda *a: op.stack([*a], axis=2), lambda *a: np.stack(a, 2)),
+        Row("sort 64x1024", ((64, 1024),), lambda x: op.sort(x, axis=1), lambda x: np.sort(x, 1, kind="stable")),
     ]
 
 

@@ -44,8 +44,9 @@ from .tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
 from .transpose import WIDEST, transposed
 
 _LEAST_BYTES = 1 << 16
-_PART_OF_CACHE = 8
-"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too."""
+_PART_OF_CACHE = 2
+"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too. What
+is larger is summed up part by part, and each part reads and writes all sums again."""
 FEWEST_ROWS = 24
 """So many rows must use a panel that copying it is little."""
 _SHORT_ROW = 32

@@ -2,12 +2,12 @@
 
     for i: total = start; for k: total = total + X[i, k]; Y[i, k] = total
 
-Where `k` runs along contiguous memory, a vector becomes its own prefix sums in log2(w) steps, each of which adds the
-vector moved up by 1, 2, 4, … lanes; only the last lane's sum is what the next vector has to wait for. Floats are added
-in another order than tir's then:
+Where `k` runs along contiguous memory, a vector becomes its own prefix sums in log2(w) steps: of blocks of 1, 2, 4, …
+lanes the last lane of each even one is added to the whole odd one behind it. Only the sum of all lanes is what the next
+vector has to wait for. Floats are added in another order than tir's then:
 
     for s in K / w:
-        x = X[i, s * w :+ w];  x = x + (0, x[:-1]);  x = x + (0, 0, x[:-2]);  …
+        x = X[i, s * w :+ w];  x = x + (0, x0, 0, x2, …);  x = x + (0, 0, x1, x1, 0, 0, x5, x5, …);  …
         Y[i, s * w :+ w] = total + x;  total = total + x[w - 1]
 
 Where it is another iterator `j` along which memory is contiguous, there is a total for each of its values:
@@ -281,20 +281,25 @@ class _Row:
         nothing = loops.op(tir.BroadcastOp(one, self.lanes))
         by = 1
         while by < self.lanes:
-            found = loops.op(combine(found, self._moved(found, nothing, by)))
+            found = loops.op(combine(found, self._of_blocks(found, nothing, by)))
             by *= 2
         total = loops.op(tir.LoadOp(self.total, [zero]))
         last = loops.op(tir.ShuffleOp([found], [self.lanes - 1]))
-        before = self._moved(found, nothing, 1) if scan.exclusive else found
+        before = self._moved(found, nothing) if scan.exclusive else found
         result = loops.op(combine(loops.op(tir.BroadcastOp(total, self.lanes)), before))
         loops.insert(tir.StoreOp(result, sums, [ramp]))
         self._set_total(loops.op(combine(total, last)))
         self._elements(first, masked, lambda k, c: self._store(k, sums, c))
 
-    def _moved(self, value: SSAValue, nothing: SSAValue, by: int) -> SSAValue:
-        """A vector moved up by so many lanes."""
-        places = [lane - by if lane >= by else self.lanes + lane for lane in range(self.lanes)]
-        return self.loops.op(tir.ShuffleOp([value, nothing], places))
+    def _of_blocks(self, value: SSAValue, nothing: SSAValue, size: int) -> SSAValue:
+        """The last lane of each even block of so many lanes, in all lanes of the block behind it."""
+        odd = [lane // size % 2 == 1 for lane in range(self.lanes)]
+        last = [lane // size * size - 1 if odd[lane] else self.lanes + lane for lane in range(self.lanes)]
+        return self.loops.op(tir.ShuffleOp([value, nothing], last))
+
+    def _moved(self, value: SSAValue, nothing: SSAValue) -> SSAValue:
+        """A vector moved up by one lane."""
+        return self.loops.op(tir.ShuffleOp([value, nothing], [self.lanes, *range(self.lanes - 1)]))
 
     def _elements(self, first: SSAValue, masked: bool, body: Callable[[SSAValue, SSAValue], object]) -> None:
         loops, along = self.loops, self.scan.along
