@@ -45,8 +45,8 @@ from .transpose import WIDEST, transposed
 
 _LEAST_BYTES = 1 << 16
 _PART_OF_CACHE = 2
-"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too. What
-is larger is summed up part by part, and each part reads and writes all sums again."""
+"""A panel takes this part of the second-level cache: rows of the other operand and of the result pass through, too.
+What is larger is summed up part by part, and each part reads and writes all sums again."""
 FEWEST_ROWS = 24
 """So many rows must use a panel that copying it is little."""
 _SHORT_ROW = 32
