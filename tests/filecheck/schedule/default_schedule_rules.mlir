@@ -3,7 +3,7 @@
 // Rows of a large matrix lie pages apart: a strip of columns is copied, and all rows use the copy.
 // CHECK-LABEL: tir.func @large
 // CHECK:         tir.for %vj_strip = 0 to 32 {
-// CHECK:           %[[PANEL:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[512, 64], f32>
+// CHECK:           %[[PANEL:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[1024, 64], f32>
 // CHECK:           %[[SUMS:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[48, 64], f32>
 // CHECK:           tir.for %vk_part = 0 to 2 {
 // CHECK:             tir.for vectorized %{{.*}} = 0 to 64 {
