@@ -3,7 +3,7 @@
 // Rows of a large matrix lie pages apart: a strip of columns is copied, and all rows use the copy.
 // CHECK-LABEL: tir.func @large
 // CHECK:         tir.for %vj_strip = 0 to 32 {
-// CHECK:           %[[PANEL:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[1024, 64], f32>
+// CHECK:           %[[PANEL:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[2048, 64], f32>
 // CHECK:           %[[SUMS:.*]] = tir.alloc_buffer {tirax.padded} : !tir.buffer<[48, 64], f32>
 // CHECK:           tir.for %vk_part = 0 to 2 {
 // CHECK:             tir.for vectorized %{{.*}} = 0 to 64 {
@@ -16,9 +16,9 @@
 // CHECK:               tir.store %{{.*}}, %[[SUMS]]
 // CHECK:           tir.load %[[SUMS]]
 // CHECK:           tir.store %{{.*}}, %C
-tir.func @large(%A: !tir.buffer<[48, 1024], f32>, %B: !tir.buffer<[1024, 2048], f32>, %C: !tir.buffer<[48, 2048], f32>) {
-  tir.for %i = 0 to 48 { tir.for %j = 0 to 2048 { tir.for %k = 0 to 1024 {
-    tir.block "C" (%vi = spatial(%i, 48), %vj = spatial(%j, 2048), %vk = reduce(%k, 1024)) {
+tir.func @large(%A: !tir.buffer<[48, 4096], f32>, %B: !tir.buffer<[4096, 2048], f32>, %C: !tir.buffer<[48, 2048], f32>) {
+  tir.for %i = 0 to 48 { tir.for %j = 0 to 2048 { tir.for %k = 0 to 4096 {
+    tir.block "C" (%vi = spatial(%i, 48), %vj = spatial(%j, 2048), %vk = reduce(%k, 4096)) {
       tir.init {
         %z = tir.const 0.0 : f32
         tir.store %z, %C[%vi, %vj]
