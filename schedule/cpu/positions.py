@@ -34,7 +34,7 @@ from .inline import is_intermediate, loads_of
 from .lanes import across
 from .machine import Machine
 from .rewrite import Loops, Where
-from .stages import Iter, constant_slope, is_expression, nest_of, tree
+from .stages import Iter, constant_slope, results_of, tree
 
 _VECTORS = (4, 2, 1)
 """So many vectors are compared side by side, as many as leave the fewest elements over."""
@@ -95,27 +95,15 @@ def plan_positions(root: Operation, machine: Machine) -> PositionPlan | None:
 
 def _choice_of(root: Operation) -> Choice | None:
     """The choice that a nest makes, None where it makes none, or what it keeps is read by others."""
-    nest = nest_of(root)
-    init = None if nest is None else nest[0].init
-    if nest is None or init is None:
+    found = results_of(root)
+    if found is None or len(found.stores) != 2 or not _are_in_place([*found.stores, *found.inits], found.iters):
         return None
-    block, iters = nest
-    stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
-    inits = [op for op in init.body.block.ops if isinstance(op, tir.StoreOp)]
-    rest = [op for op in block.body.block.ops if not isinstance(op, _NOTES)]
-    begin = [op for op in init.body.block.ops if not isinstance(op, tir.StoreOp)]
-    if len(stores) != 2 or {op.buffer for op in stores} != {op.buffer for op in inits} or len(inits) != 2:
-        return None
-    if not is_expression([*rest, *begin]) or not _are_in_place([*stores, *inits], iters):
-        return None
+    block, stores = found.block, found.stores
     parts = _parts(stores[0], stores[1])
     value = stores[1].buffer
     if parts is None or not is_intermediate(value) or any(block not in _parents(load) for load in loads_of(value)):
         return None
-    return Choice(block, iters, (stores[0], stores[1]), tuple(inits), *parts)
-
-
-_NOTES = (tir.StoreOp, tir.InitOp, tir.LetOp, tir.ReadsOp, tir.WritesOp)
+    return Choice(block, found.iters, (stores[0], stores[1]), tuple(found.inits), *parts)
 
 
 def _parents(op: Operation) -> list[Operation]:

@@ -119,6 +119,41 @@ def nest_of(root: Operation) -> tuple[tir.BlockOp, list[Iter]] | None:
     return None if iters is None else (op, iters)
 
 
+@dataclass(frozen=True)
+class Results:
+    """A nest that reduces to several results which depend on each other: the position and the value of a maximum.
+
+    `rest` computes what is stored, `begin` what is stored before, in each of the same buffers once.
+    """
+
+    block: tir.BlockOp
+    iters: list[Iter]
+    stores: list[tir.StoreOp]
+    inits: list[tir.StoreOp]
+    rest: list[Operation]
+    begin: list[Operation]
+
+
+_NOTES = (tir.StoreOp, tir.InitOp, tir.LetOp, tir.ReadsOp, tir.WritesOp)
+
+
+def results_of(root: Operation) -> Results | None:
+    """The results of a nest of plain loops; None where it has not several of them."""
+    nest = nest_of(root)
+    init = None if nest is None else nest[0].init
+    if nest is None or init is None:
+        return None
+    block, iters = nest
+    stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
+    inits = [op for op in init.body.block.ops if isinstance(op, tir.StoreOp)]
+    rest = [op for op in block.body.block.ops if not isinstance(op, _NOTES)]
+    begin = [op for op in init.body.block.ops if not isinstance(op, tir.StoreOp)]
+    written = {op.buffer for op in stores}
+    if not 2 <= len(written) == len(stores) == len(inits) or written != {op.buffer for op in inits}:
+        return None
+    return Results(block, iters, stores, inits, rest, begin) if is_expression([*rest, *begin]) else None
+
+
 def _plain_extent(loop: tir.ForOp) -> SymExpr | None:
     """The extent of a serial loop from 0 without annotations."""
     first, extent = loop.min, loop.extent

@@ -26,9 +26,7 @@ from ...ir.affine import expr_of
 from .inline import is_intermediate, loads_of
 from .machine import Machine
 from .rewrite import Loops, Where
-from .stages import Iter, constant_slope, is_expression, nest_of
-
-_NOTES = (tir.StoreOp, tir.InitOp, tir.LetOp, tir.ReadsOp, tir.WritesOp)
+from .stages import Iter, constant_slope, results_of
 
 
 @dataclass(frozen=True)
@@ -55,30 +53,20 @@ class TogetherPlan:
 
 def plan_together(root: Operation, machine: Machine) -> TogetherPlan | None:
     """The plan for a nest of the form above, None where it has another one."""
-    nest = nest_of(root)
-    init = None if nest is None else nest[0].init
-    if nest is None or init is None:
+    found = results_of(root)
+    if found is None or not any(it.reduce for it in found.iters):
         return None
-    block, iters = nest
-    stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
-    inits = [op for op in init.body.block.ops if isinstance(op, tir.StoreOp)]
-    rest = [op for op in block.body.block.ops if not isinstance(op, _NOTES)]
-    begin = [op for op in init.body.block.ops if not isinstance(op, tir.StoreOp)]
-    if len(stores) < 2 or {op.buffer for op in stores} != {op.buffer for op in inits} or len(inits) != len(stores):
+    if any(isinstance(op, tir.LoadOp) for op in found.begin) or not _stores_come_last(found.block):
         return None
-    written = [op.buffer for op in stores]
-    if len(set(written)) != len(written) or not is_expression([*rest, *begin]) or not any(it.reduce for it in iters):
-        return None
-    if any(isinstance(op, tir.LoadOp) for op in begin) or not _stores_come_last(block):
-        return None
-    bits = [bit_width(cast(BufferType, b.type).dtype) for b in written]
-    bits += [bit_width(op.result.type) for op in rest if isinstance(op, tir.LoadOp)]
+    bits = [bit_width(cast(BufferType, b.type).dtype) for b in (op.buffer for op in found.stores)]
+    bits += [bit_width(op.result.type) for op in found.rest if isinstance(op, tir.LoadOp)]
     lanes = machine.vector_bits // max(8, *bits)
-    lane = _lane(iters, [*stores, *inits], rest)
+    lane = _lane(found.iters, [*found.stores, *found.inits], found.rest)
     if lane is None or lanes < 2:
         return None
     wanted = -(-(lane.extent.constant or 1 << 30) // lanes)
-    return TogetherPlan(block, iters, stores, inits, lane, lanes, min(wanted, machine.registers // 4))
+    tile = lane, lanes, min(wanted, machine.registers // 4)
+    return TogetherPlan(found.block, found.iters, found.stores, found.inits, *tile)
 
 
 def _stores_come_last(block: tir.BlockOp) -> bool:
