@@ -1,4 +1,4 @@
-"""What tests of schedules share is found as `sequences` and `workloads`."""
+"""What tests of schedules share is found as `sequences`, `workloads` and `relax_modules`."""
 
 import sys
 from pathlib import Path

@@ -4,29 +4,16 @@ import re
 
 import numpy as np
 import pytest
-from xdsl.parser import Parser
+from relax_modules import module, parsed
 
-from tirax.dialects.sched import Sched
-from tirax.ir.transform import Sequential, module_op, new_context
+from tirax.ir.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.schedule.cpu.choices import DecisionError
-from tirax.tvm_api import relax, tir
+from tirax.tvm_api import relax
 
 RNG = np.random.default_rng(7)
 op = relax.op
-
-
-def module(function, *shapes):
-    names = {d: tir.Var(d, "int64") for shape in shapes for d in shape if isinstance(d, str)}
-    builder = relax.BlockBuilder()
-    infos = [relax.TensorStructInfo([names.get(d, d) for d in shape], "float32") for shape in shapes]
-    params = [relax.Var(f"a{at}", info) for at, info in enumerate(infos)]
-    with builder.function("main", params):
-        with builder.dataflow():
-            result = builder.emit_output(builder.emit(function(*params)))
-        builder.emit_func_output(result)
-    return builder.get()
 
 
 def planned(mod):
@@ -39,12 +26,6 @@ def edited(text, **numbers):
         text, count = re.subn(rf"\b{name} = (\[[^]]*\]|\"[^\"]*\"|\d+)", f"{name} = {value}", text, count=1)
         assert count == 1, f"no {name} in {text[text.index('sched.') :]}"
     return text
-
-
-def parsed(text):
-    context = new_context()
-    context.load_dialect(Sched)
-    return Parser(context, text, "<edited>").parse_module()
 
 
 def nt(x, w):

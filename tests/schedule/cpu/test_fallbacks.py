@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from relax_modules import module as relax_module
 
 import tirax.tvm_api as tvm
 from tirax.ir.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
-from tirax.tvm_api import relax, te, tir, topi
+from tirax.tvm_api import relax, te, topi
 
 op = relax.op
 TARGETS = ["llvm"] + (["llvm -mcpu=haswell"] if {"avx2", "fma"} <= Target().features else [])
@@ -38,21 +39,8 @@ class Case:
 
 
 def module(case, dtype="float32"):
-    names = {d for shape in case.shapes for d in shape if isinstance(d, str)}
-    variables = {name: tir.Var(name, "int64") for name in names}
-    builder = relax.BlockBuilder()
-    params = [
-        relax.Var(
-            f"a{i}",
-            relax.TensorStructInfo([variables.get(d, d) for d in shape], "int64" if i in case.ints else dtype),
-        )
-        for i, shape in enumerate(case.shapes)
-    ]
-    with builder.function("main", params):
-        with builder.dataflow():
-            result = builder.emit_output(builder.emit(case.ours(*params)))
-        builder.emit_func_output(result)
-    return builder.get()
+    dtypes = ["int64" if i in case.ints else dtype for i in range(len(case.shapes))]
+    return relax_module(case.ours, *case.shapes, dtypes=dtypes)
 
 
 def build(case, target, dtype="float32"):

@@ -1,12 +1,11 @@
 """What `plan-schedule` writes, read again and followed, is what `default-schedule` does by itself."""
 
 import pytest
-from xdsl.parser import Parser
+from relax_modules import module, parsed
 
-from tirax.dialects.sched import Sched
-from tirax.ir.transform import Sequential, module_op, new_context
+from tirax.ir.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
-from tirax.tvm_api import relax, tir
+from tirax.tvm_api import relax
 
 op = relax.op
 TARGETS = ["llvm -mcpu=x86-64-v4", "llvm -mcpu=x86-64-v3"]
@@ -31,28 +30,14 @@ PROGRAMS = {
 }
 
 
-def module(function, *shapes):
-    names = {d: tir.Var(d, "int64") for shape in shapes for d in shape if isinstance(d, str)}
-    builder = relax.BlockBuilder()
-    infos = [relax.TensorStructInfo([names.get(d, d) for d in shape], "float32") for shape in shapes]
-    params = [relax.Var(f"a{at}", info) for at, info in enumerate(infos)]
-    with builder.function("main", params):
-        with builder.dataflow():
-            result = builder.emit_output(builder.emit(function(*params)))
-        builder.emit_func_output(result)
-    return module_op(Sequential(make_passes(OPTIMIZE))(builder.get()))
-
-
-def parsed(text):
-    context = new_context()
-    context.load_dialect(Sched)
-    return Parser(context, text, "<planned>").parse_module()
+def optimized(function, *shapes):
+    return module_op(Sequential(make_passes(OPTIMIZE))(module(function, *shapes)))
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_planned_and_followed(name, target):
-    program = module(*PROGRAMS[name])
+    program = optimized(*PROGRAMS[name])
     plan, schedule = make_passes(["plan-schedule", "default-schedule"], target)
     planned = str(plan(program))
     assert "sched.rule" in planned and str(parsed(planned)) == planned
@@ -88,12 +73,12 @@ def test_functions_of_different_schedules_stay_two(rule, left):
 def test_caches_decide_where_results_go(caches, found):
     """4 MiB, which the last cache holds or not."""
     (plan,) = make_passes(["plan-schedule"], TARGETS[0] + caches)
-    text = str(plan(module(op.nn.softmax, (1024, 1024))))
+    text = str(plan(optimized(op.nn.softmax, (1024, 1024))))
     assert f'on "T_softmax_norm" {{lane = "v_i1", stores = "{found}"}}' in text
 
 
 def test_caches_decide_how_large_panels_are():
-    program = module(op.matmul, (64, 1024), (1024, 2048))
+    program = optimized(op.matmul, (64, 1024), (1024, 2048))
     sizes = {}
     for kib in (256, 1024, 2048):
         (plan,) = make_passes(["plan-schedule"], f"{TARGETS[0]} -l2-size={kib << 10}")

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from relax_modules import module
 
 import tirax.tvm_api as tvm
 from tirax.ir.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
-from tirax.tvm_api import relax, tir
+from tirax.tvm_api import relax
 
 op = relax.op
 TARGETS = ["llvm"] + (["llvm -mcpu=haswell"] if {"avx2", "fma"} <= Target().features else [])
@@ -32,23 +33,9 @@ class Case:
     sizes: tuple = ({},)
 
 
-def module(case, dtype="float32"):
-    names = sorted({d for shape in case.shapes for d in shape if isinstance(d, str)})
-    variables = {name: tir.Var(name, "int64") for name in names}
-    builder = relax.BlockBuilder()
-    params = [
-        relax.Var(f"a{i}", relax.TensorStructInfo([variables.get(d, d) for d in shape], dtype))
-        for i, shape in enumerate(case.shapes)
-    ]
-    with builder.function("main", params):
-        with builder.dataflow():
-            result = builder.emit_output(builder.emit(case.ours(*params)))
-        builder.emit_func_output(result)
-    return builder.get()
-
-
 def build(case, target, dtype="float32"):
-    return relax.VirtualMachine(relax.build(module(case, dtype), target=target), tvm.cpu())["main"]
+    mod = module(case.ours, *case.shapes, dtypes=dtype)
+    return relax.VirtualMachine(relax.build(mod, target=target), tvm.cpu())["main"]
 
 
 def check(case, target):
@@ -237,7 +224,7 @@ def test_other_rules_with_other_vectors(name, target):
 
 
 def scheduled(case, target="llvm -mcpu=x86-64-v4 -vector-width=512"):
-    return str(Sequential(make_passes([*OPTIMIZE, *SCHEDULE], target))(module_op(module(case))))
+    return str(Sequential(make_passes([*OPTIMIZE, *SCHEDULE], target))(module_op(module(case.ours, *case.shapes))))
 
 
 @pytest.mark.parametrize("name", PANELS)
