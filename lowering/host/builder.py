@@ -226,6 +226,15 @@ class Code:
         self.branch(condition, following, target, (), values)
         self.at(following)
 
+    def call_unless_null(self, symbol: str, pointer: SSAValue) -> None:
+        """Call a C function that takes a pointer and returns nothing, where that pointer is not null."""
+        some, following = self.new_block(), self.new_block()
+        self.branch(self.compare("eq", pointer, self.null), following, some)
+        self.at(some)
+        self.call(symbol, [pointer], None)
+        self.jump(following)
+        self.at(following)
+
     def either(
         self, condition: SSAValue, then: Callable[[], SSAValue], other: Callable[[], SSAValue], type: Attribute = PTR
     ) -> SSAValue:

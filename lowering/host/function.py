@@ -135,15 +135,8 @@ class HostFunction:
         code.at(after)
 
     def _drop_each(self) -> None:
-        code = self.code
         for place in self.owned:
-            obj = code.load(place)
-            some, following = code.new_block(), code.new_block()
-            code.branch(code.compare("eq", obj, code.null), following, some)
-            code.at(some)
-            code.call("Py_DecRef", [obj], None)
-            code.jump(following)
-            code.at(following)
+            self.code.call_unless_null("Py_DecRef", self.code.load(place))
 
     def _drop_in_loop(self, count: SSAValue) -> None:
         code = self.code

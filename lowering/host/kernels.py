@@ -238,7 +238,7 @@ def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
     state = _release(f, work)
     statuses = [call_kernel(f, call) for call in calls]
     if state is not None:
-        _restore(f, state)
+        f.code.call_unless_null("PyEval_RestoreThread", state)
     if any(call.signature.raises for call in calls):
         _give_on_exception(f)
     for call, status in zip(calls, statuses, strict=True):
@@ -289,13 +289,3 @@ def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
     code.jump(following, code.call("PyEval_SaveThread", []))
     code.at(following)
     return following.args[0]
-
-
-def _restore(f: HostFunction, state: SSAValue) -> None:
-    code = f.code
-    restore, following = code.new_block(), code.new_block()
-    code.branch(code.compare("eq", state, code.null), following, restore)
-    code.at(restore)
-    code.call("PyEval_RestoreThread", [state], None)
-    code.jump(following)
-    code.at(following)

@@ -24,7 +24,7 @@ from ...target import Target
 from ...te.tensor import Tensor
 from ...topi import windows
 from .pack_dots import packed_convolution as packed_dots
-from .rules import place, producer
+from .rules import constant_array, place
 from .te_calls import call_tensor_functions
 
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
@@ -61,7 +61,7 @@ def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any
         return None
     element = cast(TensorType, op.results[0].type).element
     data, weight = op.operands
-    kernel = _constant_kernel(weight)
+    kernel = constant_array(weight)
     if kernel is None or not kernel.size or element not in (f32, f64) or cast(TensorType, data.type).element != element:
         return None
     outer, inner, *window = conv.kernel_places()
@@ -84,16 +84,6 @@ def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any
 def _has_channels_last(conv: Convolution) -> bool:
     last = conv.RANK + 1
     return conv.data_places()[1] == last and conv.out_places()[1] == last
-
-
-def _constant_kernel(value: SSAValue) -> np.ndarray[Any, Any] | None:
-    """The elements of a constant, or of a constant that is transposed."""
-    transpose = producer(value, "permute_dims")
-    owner = value.owner if transpose is None else transpose.operands[0].owner
-    if not isinstance(owner, relax.ConstantOp):
-        return None
-    array = owner.value.numpy()
-    return array if transpose is None else array.transpose(transpose.attr("axes"))
 
 
 def _width(target: Target, kernel: np.ndarray[Any, Any]) -> int | None:

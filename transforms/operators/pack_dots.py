@@ -11,7 +11,6 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
-from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax.convolution import Convolution
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
@@ -22,7 +21,7 @@ from ...te import reduction
 from ...te.tensor import IterVar, Tensor, compute
 from ...topi import windows
 from .dot_products import Dot, dot_of
-from .rules import place, producer
+from .rules import constant_array, place
 
 Packed = tuple[Callable[..., Any], list[SSAValue], str]
 
@@ -33,7 +32,7 @@ def packed_product(target: Target, op: Operator) -> Packed | None:
     An element of the instructions holds g steps of k, a tile has n columns; zeros where there are no more of either.
     """
     x, weights = op.operands
-    matrix = constant(weights)
+    matrix = constant_array(weights)
     dot = None if matrix is None else _dot(target, x, weights, op)
     if matrix is None or dot is None or matrix.ndim != 2:
         return None
@@ -52,7 +51,7 @@ def packed_convolution(target: Target, op: Operator) -> Packed | None:
     a product for each tap of the window; where the last dimension is one of the image (NCHW), w[o, …, c].
     """
     conv, (x, weights) = cast(Convolution, op), op.operands
-    array = constant(weights)
+    array = constant_array(weights)
     if array is None or op.attr("groups") != 1 or conv.is_blocked() or len(op.attr("data_layout")) != 4:
         return None
     by_output = array.transpose([conv.kernel_places()[i] for i in (0, 2, 3, 1)])
@@ -86,24 +85,6 @@ def _convolution(
         return windows.convolution(data, read(packed), out.dims or (), every, *attrs)
 
     return function, [x, place(conv, relax.ConstantOp.of(weights, _element(given)))], "dot_conv2d"
-
-
-def constant(value: SSAValue) -> np.ndarray[Any, Any] | None:
-    """The elements of a constant, or of one that is converted or whose dimensions are permuted; None for all else."""
-    if isinstance(value.owner, relax.ConstantOp):
-        return value.owner.value.numpy()
-    for name, change in _CHANGES.items():
-        op = producer(value, name)
-        array = None if op is None else constant(op.operands[0])
-        if op is not None and array is not None:
-            return change(array, op)
-    return None
-
-
-_CHANGES: dict[str, Callable[[np.ndarray[Any, Any], Operator], np.ndarray[Any, Any]]] = {
-    "astype": lambda array, op: array.astype(numpy_dtype(_element(op.results[0]))),
-    "permute_dims": lambda array, op: array.transpose(op.attr("axes")),
-}
 
 
 def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarray[Any, Any]:

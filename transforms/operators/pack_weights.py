@@ -24,7 +24,7 @@ from ...target import Target
 from ...te import reduction
 from ...te.tensor import IterVar, Tensor, compute
 from .pack_dots import packed_product
-from .rules import place, producer
+from .rules import constant_array, place
 from .te_calls import call_tensor_functions
 
 _VECTORS, _FEW_VECTORS = 4, 2
@@ -65,10 +65,10 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
     if for_dots is not None:
         return for_dots
     x, weights = op.operands
-    matrix, out = _constant_matrix(weights), op.results[0].type
+    matrix, out = constant_array(weights), op.results[0].type
     assert isinstance(out, TensorType) and out.element is not None
     t = cast(TensorType, weights.type)
-    if matrix is None or t.element is None or t.element != out.element or not is_float(t.element):
+    if matrix is None or matrix.ndim != 2 or t.element is None or t.element != out.element or not is_float(t.element):
         return None
     rows, columns = matrix.shape
     width = _width(target, t.element)
@@ -78,18 +78,6 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
     if columns % width:
         return partial(padded_matmul, columns=columns), [x, packed], "padded_matmul"
     return packed_matmul, [x, packed], "packed_matmul"
-
-
-def _constant_matrix(value: SSAValue) -> np.ndarray[Any, Any] | None:
-    """The elements of a constant matrix, or of the transpose of one; None for all else."""
-    transpose = producer(value, "permute_dims")
-    owner = value.owner if transpose is None else transpose.operands[0].owner
-    if not isinstance(owner, relax.ConstantOp):
-        return None
-    array = owner.value.numpy()
-    if array.ndim != 2:
-        return None
-    return array if transpose is None or transpose.attr("axes") in ([0, 1], [-2, -1]) else array.T
 
 
 def _width(target: Target, element: Attribute) -> int:

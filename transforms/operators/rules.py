@@ -7,18 +7,22 @@ A rule is a function `(op, emit) -> value or None`: the value that stands for th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
+from ...dialects.dtypes import numpy_dtype
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator, PyValue
-from ...dialects.relax.types import is_base_of
+from ...dialects.relax.types import TensorType, is_base_of
 from ...ir.functions import binding_blocks, relax_functions
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 
+Array = np.ndarray[Any, Any]
 Emit = Callable[..., SSAValue]
 Rule = Callable[[Operator, Emit], SSAValue | None]
 
@@ -90,6 +94,30 @@ def producer(value: SSAValue, name: str) -> Operator | None:
     """The operator called `name` that gives a value, None where another op does."""
     owner = value.owner
     return owner if isinstance(owner, Operator) and owner.name == f"relax.{name}" else None
+
+
+def constant_array(value: SSAValue) -> Array | None:
+    """The elements of a constant, or of one that is converted or whose dimensions are permuted; None for all else."""
+    if isinstance(value.owner, relax.ConstantOp):
+        return value.owner.value.numpy()
+    for name, change in _CHANGES.items():
+        op = producer(value, name)
+        array = None if op is None else constant_array(op.operands[0])
+        if op is not None and array is not None:
+            return change(array, op)
+    return None
+
+
+def _converted(array: Array, op: Operator) -> Array:
+    element = cast(TensorType, op.results[0].type).element
+    assert element is not None
+    return array.astype(numpy_dtype(element))
+
+
+_CHANGES: dict[str, Callable[[Array, Operator], Array]] = {
+    "astype": _converted,
+    "permute_dims": lambda array, op: array.transpose(op.attr("axes")),
+}
 
 
 def _as_type(value: SSAValue, wanted: Attribute) -> Operation:
