@@ -10,10 +10,10 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import relax
-from ..ir.builder import Builder, module_of
-from ..ir.expr import Call, Expr, Tuple, TupleGetItem, Var
-from ..ir.module import IRModule
-from ..ir.tir_expr import PrimFunc
+from ..handles.module import IRModule
+from ..handles.relax.builder import Builder, module_of
+from ..handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var
+from ..handles.tir.prim_func import PrimFunc
 from ..te.emit import call_te as te_call
 
 

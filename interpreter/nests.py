@@ -15,7 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialects import tir
 from ..dialects.sym import ValueOp
-from ..ir.affine import expr_of
+from ..ir.affine.values import expr_of
 from .scalars import INTRINSICS
 
 _EXPRESSIONS: frozenset[type[Operation]] = frozenset(

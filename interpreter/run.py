@@ -13,7 +13,7 @@ from ..diagnostics import unknown_name
 from ..dialects import relax, tir
 from ..dialects.relax.external import external_functions
 from .environment import Environment
-from .relax import RelaxSemantics
+from .relax.run import RelaxSemantics
 from .scalars import InterpreterError
 from .table import TableFunctions
 from .tir import TirSemantics

@@ -20,8 +20,8 @@ from ..dialects import tir
 from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
-from ..ir.tir_calls import extents_of_call
-from ..ir.verify import location_of
+from ..ir.functions.tir_calls import extents_of_call
+from ..ir.verification.verify import location_of
 from . import scalars
 from .environment import Environment
 from .foreign import ADDRESSES, call_extern, call_llvm

@@ -20,7 +20,7 @@ from ..dialects import relax, tir
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ..dialects.sym.expr import SymExpr, Var
-from .affine import expr_of
+from .affine.values import expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset({*relax.LEAVES, relax.TupleOp})

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
-from ..ir.transform import PassContext, Sequential, module_op, new_context, no_gc
-from ..ir.verify import verify_module
+from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc
+from ..ir.verification.verify import verify_module
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
 from .host.convert import host_data

@@ -8,8 +8,8 @@ that fails, but the parts that were finished.
 
 The first step saves everything from the schedule on, so its key says besides the functions, the target and the versions
 what the sources of tirax are: a changed pass must not find what the old one made. A module built inside of a
-`PassContext` with settings of its own, or with rules of the user's own (`ir/additions.py`), is not looked up by itself,
-its text is.
+`PassContext` with settings of its own, or with rules of the user's own (`ir/passes/additions.py`), is not looked up by
+itself, its text is.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
-from ..ir.additions import are_any
-from ..ir.transform import PassContext
+from ..ir.passes.additions import are_any
+from ..ir.passes.transform import PassContext
 from ..runtime import abi
 from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.objects import join_objects

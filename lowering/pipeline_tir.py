@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects import tir
-from ..ir.transform import new_context, no_gc
-from ..ir.verify import verify_module
+from ..ir.passes.transform import new_context, no_gc
+from ..ir.verification.verify import verify_module
 from ..target import Target
 from ..transforms.tir.compact_buffer_allocation import CompactBufferAllocation
 from ..transforms.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque

@@ -13,8 +13,8 @@ from ..dialects.names import name_of
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import Const, Sum, SymExpr, Var
 from ..dialects.tir import BufferType
-from ..ir.affine import Materializer, expr_of
-from ..ir.iter_map import iter_map_simplify
+from ..ir.affine.iter_map import iter_map_simplify
+from ..ir.affine.values import Materializer, expr_of
 from ..transforms.tir.walk import remove_dead
 from . import state as st
 from .rewrite import before, refresh_regions

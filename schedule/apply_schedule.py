@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.sched import SequenceOp
-from ..ir.transform import Pass
+from ..ir.passes.transform import Pass
 from .schedule import Schedule
 from .trace import Trace
 

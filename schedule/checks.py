@@ -16,9 +16,9 @@ from ..dialects.names import name_of
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ..dialects.tir import IterKind
-from ..ir.affine import expr_of
-from ..ir.iter_map import IterMapLevel, IterMark, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map
-from ..ir.regions import Interval
+from ..ir.affine.iter_map import IterMapLevel, IterMark, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map
+from ..ir.affine.values import expr_of
+from ..ir.buffers.regions import Interval
 from . import state as st
 from .state import fail
 

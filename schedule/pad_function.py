@@ -14,7 +14,7 @@ from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import dtype_name
 from ..dialects.names import set_name
-from ..ir.prim_expr import PrimExpr, SizeVar
+from ..handles.tir.prim_expr import PrimExpr, SizeVar
 from ..transforms.tir.walk import functions
 from .rewrite import Insert, copier
 

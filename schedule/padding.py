@@ -15,7 +15,7 @@ from ..dialects.sym import IndexMapping
 from ..dialects.sym.expr import Const, SymExpr, Var, logical_not
 from ..dialects.sym.index_map import Inverse
 from ..dialects.tir import BufferType, IterKind
-from ..ir.affine import Materializer, expr_of
+from ..ir.affine.values import Materializer, expr_of
 from ..transforms.tir.walk import erase_with_tree, remove_dead
 from . import checks
 from . import state as st

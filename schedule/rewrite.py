@@ -12,9 +12,9 @@ from ..dialects import tir
 from ..dialects.names import name_of, set_name
 from ..dialects.relax.operator import from_attr
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir.affine import Materializer, expr_of
-from ..ir.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
-from ..ir.regions import infer_regions
+from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
+from ..ir.affine.values import Materializer, expr_of
+from ..ir.buffers.regions import infer_regions
 from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
 from .cpu.rewrite import Cloner, captured

@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
-from ..ir.module import IRModule
-from ..ir.tir_expr import PrimFunc
-from ..ir.verify import verify_module
+from ..handles.module import IRModule
+from ..handles.tir.prim_func import PrimFunc
+from ..ir.verification.verify import verify_module
 from . import primitives as _primitives
 from .checkpoint import Checkpoint
 from .errors import ScheduleError

@@ -16,7 +16,7 @@ from ..diagnostics import unknown_name
 from ..dialects import tir
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
-from ..ir.affine import expr_of
+from ..ir.affine.values import expr_of
 from ..transforms.tir.walk import functions
 from .errors import ScheduleError, function_of
 from .random import Random

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
 from ..dialects.tir import BufferType
-from ..ir.tir_expr import PrimFunc
+from ..handles.tir.prim_func import PrimFunc
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,6 @@ def _attribute(value: Any) -> Any:
 def _parsed(text: str) -> Attribute:
     from xdsl.parser import Parser
 
-    from ..ir.transform import new_context
+    from ..ir.passes.transform import new_context
 
     return Parser(new_context(), text).parse_attribute()

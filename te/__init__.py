@@ -7,7 +7,7 @@ func = te.create_prim_func([A, B])
 
 from __future__ import annotations
 
-from ..ir.prim_expr import (
+from ..handles.tir.prim_expr import (
     PrimExpr,
     Select,
     SizeVar,

@@ -14,8 +14,8 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var
-from ..ir.prim_expr import PrimExpr, SizeVar, place
-from ..ir.regions import infer_regions
+from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
+from ..ir.buffers.regions import infer_regions
 from .reduction import Reduce
 from .statements import ExternOp, Statements
 from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor

@@ -14,7 +14,7 @@ from ..dialects import relax, tir
 from ..dialects.names import name_of
 from ..dialects.relax.structure import function_attrs
 from ..dialects.sym.expr import SymExpr
-from ..ir.prim_expr import PrimExpr, const, from_sym
+from ..handles.tir.prim_expr import PrimExpr, const, from_sym
 from .create import add_scalar_params, build_func, undetermined_vars
 from .tensor import Tensor, compute, index_type, placeholder
 

@@ -14,9 +14,9 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
-from ..ir.prim_expr import PrimExpr, convert
-from ..ir.substitute import substitute_symbols
-from ..ir.tir_expr import Buffer, PrimFunc, Stmt
+from ..handles.tir.prim_expr import PrimExpr, convert
+from ..handles.tir.prim_func import Buffer, PrimFunc, Stmt
+from ..ir.rewriting.substitute import substitute_symbols
 from .statements import Statements, filled
 from .tensor import Tensor, shape_dims
 

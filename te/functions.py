@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from ..diagnostics import DTypeError
 from ..dialects.dtypes import is_float
-from ..ir.prim_expr import ExprLike, PrimExpr, add, call_intrin, convert, exp, floordiv, floormod, log, match_types
+from ..handles.tir.prim_expr import (
+    ExprLike,
+    PrimExpr,
+    add,
+    call_intrin,
+    convert,
+    exp,
+    floordiv,
+    floormod,
+    log,
+    match_types,
+)
 
 
 def _float_pair(name: str, a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:

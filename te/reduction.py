@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from xdsl.ir import Attribute
 
 from ..diagnostics import TiraxError
-from ..ir.prim_expr import (
+from ..handles.tir.prim_expr import (
     ExprLike,
     PrimExpr,
     add,

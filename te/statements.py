@@ -21,9 +21,9 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
-from ..ir.tir_expr import Stmt
-from ..ir.tir_stmts import add_to
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
+from ..handles.tir.prim_func import Stmt
+from ..handles.tir.statements import add_to
 from .tensor import Tensor
 
 Indices = tuple[PrimExpr, ...]

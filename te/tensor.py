@@ -18,7 +18,17 @@ from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..dialects.tir import BufferType, LoadOp
-from ..ir.prim_expr import PrimExpr, SizeVar, as_sym, children, const, convert, from_sym, load, placeholder_value
+from ..handles.tir.prim_expr import (
+    PrimExpr,
+    SizeVar,
+    as_sym,
+    children,
+    const,
+    convert,
+    from_sym,
+    load,
+    placeholder_value,
+)
 
 if TYPE_CHECKING:
     from .reduction import Reduce

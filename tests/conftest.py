@@ -10,7 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -101,7 +101,7 @@ def _cache_text() -> str:
 
 
 def _compile(options: Namespace) -> Executable:
-    from ..ir.transform import new_context
+    from ..ir.passes.transform import new_context
     from ..lowering.build import Timings
     from ..lowering.build import build as build_executable
 

@@ -49,7 +49,7 @@ class Job:
 
     def compile(self, program: Program, piece: int = 0) -> str | bytes:
         """Parse, run the passes, emit. Raises `TiraxError`, or xDSL's `DiagnosticException` from its own passes."""
-        from ..ir.verify import verify_module
+        from ..ir.verification.verify import verify_module
 
         ctx = self.new_context()
         with self.times.measure("parse"):
@@ -74,7 +74,7 @@ class Job:
         return pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))
 
     def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int) -> None:
-        from ..ir.verify import verify_module
+        from ..ir.verification.verify import verify_module
 
         self.dumps.before_pass(module, p.name)
         before = module.clone() if self.check else None
@@ -91,7 +91,7 @@ class Job:
 
 def run(options: argparse.Namespace) -> int:
     """Do what the options say and return the exit code. Raises `TiraxError`."""
-    from ..ir.transform import no_gc
+    from ..ir.passes.transform import no_gc
 
     universe = Universe.get_multiverse()
     listing = _listing(options, universe)

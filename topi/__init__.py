@@ -8,9 +8,9 @@ from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .fast_math import *  # noqa: F403
 from .indexing import *  # noqa: F403
-from .rearrange import *  # noqa: F403
+from .manipulation import *  # noqa: F403
+from .rearrangement import *  # noqa: F403
 from .reduction import *  # noqa: F403
 from .sequences import *  # noqa: F403
-from .transform import *  # noqa: F403
 
 __all__ = ["nn"]

@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.tensor import IterVar, Tensor, compute
 from .windows import Padding, pad_constant

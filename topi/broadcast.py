@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import i1
 
 from ..diagnostics import ShapeError
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import ExprLike, PrimExpr
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.tensor import Tensor
 from .util import Indices, over_axes, shape_dims, zero_like
 

@@ -7,8 +7,8 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const, product
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.create import LAYOUT_FREE
 from ..te.tensor import IterVar, Tensor, compute

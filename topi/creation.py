@@ -8,8 +8,8 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from ..dialects.dtypes import dtype_of
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import ExprLike, PrimExpr
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.tensor import Tensor, compute, shape_dims
 from .util import Scalar, over_axes
 

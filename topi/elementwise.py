@@ -10,8 +10,8 @@ from xdsl.ir import Attribute
 
 from ..diagnostics import ShapeError
 from ..dialects.dtypes import dtype_of, is_float, is_unsigned
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import ExprLike, PrimExpr
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.tensor import Tensor, compute
 from .util import Scalar, over_axes, scalar, shape_dims
 

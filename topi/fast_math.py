@@ -14,8 +14,8 @@ from functools import reduce
 from xdsl.dialects.builtin import f32, i32
 
 from ..dialects import tir
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr
 from ..te.tensor import Tensor
 from .util import over_axes
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i1, i32
 
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr
 from ..te.tensor import Tensor, compute
 
 

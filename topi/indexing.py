@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ..dialects.relax.indexing import Slice
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import ExprLike, PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
 from ..te.tensor import Tensor, compute
 from .broadcast import broadcast_indices, broadcast_shapes
 from .util import Indices, normalize_axis, over_axes, unit_like

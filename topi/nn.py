@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import f16, f32, i64
 from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const, SymExpr, maximum, mul, product
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.create import LAYOUT_FREE
 from ..te.tensor import IterVar, Tensor, compute
 from . import broadcast as bc
 from . import elementwise as ew
+from . import manipulation as tf
 from . import reduction as rd
-from . import transform as tf
 from .util import Indices, normalize_axes, normalize_axis, over_axes
 
 Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const, SymExpr, product
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.tensor import IterVar, Tensor, compute
 from . import broadcast as bc

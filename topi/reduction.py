@@ -11,8 +11,8 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, product
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.reduction import Combiner, Reducer, Values, make_reduce
 from ..te.tensor import IterVar, Tensor

@@ -10,12 +10,12 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, product
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.statements import Array, Statements, filled
 from ..te.tensor import IterVar, Tensor
-from .transform import reshape
+from .manipulation import reshape
 from .util import Indices, normalize_axis, over_axes, unit_like
 
 _RUN = 32

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from ..diagnostics import unknown_name
 from ..dialects.sym.expr import SymExpr
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.statements import Statements, filled
 from ..te.tensor import Tensor
 from .broadcast import broadcast_indices, broadcast_shapes

@@ -10,8 +10,8 @@ from xdsl.ir import Attribute
 from ..diagnostics import ShapeError, TiraxError
 from ..dialects.dtypes import dtype_of
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir import prim_expr as tx
-from ..ir.prim_expr import ExprLike, PrimExpr, from_sym
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
 from ..te.tensor import Tensor, shape_dims
 from .util import Indices, normalize_axis, over_axes, unit_like
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..diagnostics import ShapeError
 from ..dialects.sym.expr import Const, SymExpr
-from ..ir.prim_expr import PrimExpr, const
+from ..handles.tir.prim_expr import PrimExpr, const
 from ..te.tensor import Tensor, compute, shape_dims
 
 Indices = tuple[PrimExpr, ...]

@@ -11,7 +11,7 @@ from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.sym.expr import Var
 from ..dialects.tir import IterKind
-from ..ir.affine import expr_of
+from ..ir.affine.values import expr_of
 from ..schedule import Schedule, checks
 from ..schedule import state as st
 from ..schedule.handles import RV, BlockRV

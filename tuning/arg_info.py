@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.dtypes import dtype_name
-from ..ir.module import IRModule
+from ..handles.module import IRModule
 from ..transforms.tir.walk import functions
 from .types import TensorInfo
 

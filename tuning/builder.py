@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import BoolAttr, DictionaryAttr
 
 from ..diagnostics import unknown_name
 from ..dialects import tir
+from ..handles.module import IRModule
 from ..hardware import usable_cores
-from ..ir.module import IRModule
 from ..transforms.fusion.pattern import ATTRIBUTE
 from .processes import Limits, answer_of, submit
 from .types import BuilderInput, BuilderResult

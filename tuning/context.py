@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import TiraxError
+from ..handles.module import IRModule
 from ..hardware import usable_cores
-from ..ir.module import IRModule
 from ..schedule import Schedule
 from ..schedule.random import Random
 from ..target import Target

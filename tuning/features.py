@@ -20,7 +20,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ..dialects import tir
 from ..dialects.dtypes import bit_width, lanes_of
 from ..dialects.tir import BufferType, ForKind
-from ..ir.module import IRModule
+from ..handles.module import IRModule
 from ..schedule import state as st
 from . import analysis
 from .arg_info import entry_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ..dialects import tir
-from ..ir.module import IRModule
+from ..handles.module import IRModule
 from ..schedule import state as st
 
 _FREE = (tir.LoadOp, tir.ConstOp, tir.CastOp, tir.ReinterpretOp)

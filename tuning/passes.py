@@ -13,8 +13,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
-from ..ir.module import IRModule
-from ..ir.transform import Pass
+from ..handles.module import IRModule
+from ..ir.passes.transform import Pass
 from ..target import Target
 from .database import Database
 from .relax_integration import tune_relax

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..diagnostics import TiraxError
 from ..dialects import relax
+from ..handles.module import IRModule
 from ..ir.equality import structural_equal
-from ..ir.module import IRModule
-from ..ir.transform import Sequential
+from ..ir.passes.transform import Sequential
 from ..lowering.build import build
 from ..lowering.pipelines import OPTIMIZE, make_passes
 from ..runtime.executable import Executable

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..diagnostics import TiraxError, unknown_name
-from ..ir.module import IRModule
+from ..handles.module import IRModule
 from ..target import Target
 from .builder import Builder, remove_artifact
 from .context import TuneContext

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..diagnostics import TiraxError
 from ..dialects import tir
-from ..ir.module import IRModule
-from ..ir.tir_expr import PrimFunc
+from ..handles.module import IRModule
+from ..handles.tir.prim_func import PrimFunc
 from ..schedule import Schedule
 from ..schedule.random import Random
 from ..target import Target

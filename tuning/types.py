@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir.module import IRModule
+from ..handles.module import IRModule
 from ..schedule import Schedule, Trace
 from ..target import Target
 

@@ -46,7 +46,7 @@ def build(payload: Payload) -> dict[str, Any]:
     """
     from xdsl.parser import Parser
 
-    from ..ir.transform import new_context
+    from ..ir.passes.transform import new_context
     from ..lowering.build import build as compile_module
     from ..target import Target
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import TiraxError as TVMError
-from ..ir.module import IRModule
+from ..handles.module import IRModule
 from ..runtime import (
     Device,
     cpu,

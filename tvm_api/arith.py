@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir.arith import (
+from ..handles.arith.analyzer import (
     Analyzer,
     ConstIntBound,
     ConstraintScope,
@@ -16,8 +16,7 @@ from ..ir.arith import (
     neg_inf,
     pos_inf,
 )
-from ..ir.iter_map import IterMapLevel
-from ..ir.iter_map_views import (
+from ..handles.arith.iter_map import (
     IterMapExpr,
     IterMapResult,
     IterMark,
@@ -30,7 +29,7 @@ from ..ir.iter_map_views import (
     normalize_to_iter_sum,
     subspace_divide,
 )
-from ..ir.linear_views import (
+from ..handles.arith.linear import (
     IntConstraints,
     IntConstraintsTransform,
     deduce_bound,
@@ -38,6 +37,7 @@ from ..ir.linear_views import (
     detect_linear_equation,
     solve_linear_equations,
 )
+from ..ir.affine.iter_map import IterMapLevel
 
 __all__ = [
     "Analyzer",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..diagnostics import TiraxError
-from ..ir.module import IRModule
-from ..ir.relax_function import BaseFunc
-from ..ir.transform import Sequential
+from ..handles.module import IRModule
+from ..handles.relax.function import BaseFunc
+from ..ir.passes.transform import Sequential
 from ..lowering.build import build as _build
 from ..lowering.pipelines import pipeline_passes
 from ..runtime import Executable, Module

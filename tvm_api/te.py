@@ -3,7 +3,7 @@
 from typing import Any
 
 from .. import te as _te
-from ..ir.tir_expr import PrimFunc
+from ..handles.tir.prim_func import PrimFunc
 
 
 def create_prim_func(ops: Any, index_dtype_override: str | None = None) -> PrimFunc:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError
+from ..handles.module import IRModule
+from ..handles.relax.function import BaseFunc
+from ..handles.tir.prim_expr import PrimExpr, as_sym
 from ..ir.equality import assert_structural_equal
-from ..ir.module import IRModule
-from ..ir.prim_expr import PrimExpr, as_sym
-from ..ir.relax_function import BaseFunc
 from ..runtime import Device, cpu
 
 # Comparing.

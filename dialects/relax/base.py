@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ..dtypes import byte_size
 from ..sym.expr import SymExpr, product
-from .create import extent_operand
+from .creation import extent_operand
 from .operator import NOTHING, Attr, Kind, Nothing, Operator, as_dtype, operator
 from .structure import DataTypeOp
 from .types import PrimType, ShapeType, TensorType

@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from ..sym.analyzer import Analyzer
 from ..sym.expr import Const, SymExpr, ge, maximum, minimum
-from .create import extent_operand, prim_operand
+from .creation import extent_operand, prim_operand
 from .elementwise import broadcast_dims
 from .operator import Operator, operator
-from .reduce import normalize_axes, normalize_axis
+from .reduction import normalize_axes, normalize_axis
 from .types import PrimType, TensorType
 
 

@@ -13,7 +13,7 @@ from ..sym.expr import Const
 from .domains import FLOATS, Domain
 from .normalization import check_vector, float_data
 from .operator import AXES, Attr, Kind, Operator, operator
-from .reduce import normalize_axes, normalize_axis
+from .reduction import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 
 

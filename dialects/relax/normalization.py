@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 from ..dtypes import is_float
 from ..sym.expr import Const
 from .operator import Arg, Operator, PyValue, operator
-from .reduce import normalize_axes, normalize_axis
+from .reduction import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 
 

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 
 from ..dtypes import is_float
 from .operator import Attr, Kind, Operator, as_dtype, operator
-from .reduce import normalize_axis
+from .reduction import normalize_axis
 from .types import TensorType
 
 

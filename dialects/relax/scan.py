@@ -12,7 +12,7 @@ from ..sym.expr import Const, SymExpr, product
 from .domains import FLOATS, Domain
 from .indexing import integer_tensor, same_dtype
 from .operator import AXIS, DTYPE, Attr, Kind, Operator, as_dtype, operator
-from .reduce import normalize_axis
+from .reduction import normalize_axis
 from .types import TensorType, tuple_type
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from ..sym.expr import SymExpr
 from .indexing import broadcast_indices, integer_tensor, same_dtype
 from .operator import Operator, operator
-from .reduce import normalize_axis
+from .reduction import normalize_axis
 from .types import TensorType
 
 

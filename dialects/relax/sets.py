@@ -8,9 +8,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
-from .create import extent_operand, given
+from .creation import extent_operand, given
 from .operator import Nothing, Operator, operator
-from .reduce import normalize_axis
+from .reduction import normalize_axis
 from .types import TensorType, tuple_type
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ...diagnostics import unknown_name
-from ...ir.module import IRModule
+from ...handles.module import IRModule
 from .extern import ExternModule
 from .subroutine import SubroutineMixin
 from .tensor import (

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Var as SymVar
-from ...ir.expr import Expr, GlobalVar, Tuple, TupleGetItem, Var, const
-from ...ir.module import IRModule
-from ...ir.relax_ops import to_expr
-from ...ir.struct_info import TupleStructInfo
+from ...handles.module import IRModule
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Expr, GlobalVar, Tuple, TupleGetItem, Var, const
+from ...handles.relax.struct_info import TupleStructInfo
 from ..block_builder import BlockBuilder
 from . import spec as _spec
 from .effects import IOEffect

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import TiraxError, UnsupportedError, unknown_name
-from ...ir.expr import Expr
-from ...ir.relax_ops import call_dps_packed, to_expr
-from ...ir.struct_info import StructInfo
+from ...handles.relax.calls import call_dps_packed, to_expr
+from ...handles.relax.expr import Expr
+from ...handles.relax.struct_info import StructInfo
 from .tensor import Object, Tensor, unwrap, wrap_nested
 
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects.sym.expr import SymExpr
-from ...ir.expr import PrimValue, ShapeExpr, StringImm
-from ...ir.prim_expr import PrimExpr
-from ...ir.relax_ops import call_pure_packed, call_tir, call_tir_inplace, to_expr
-from ...ir.struct_info import ObjectStructInfo
-from ...ir.tir_expr import PrimFunc
+from ...handles.relax.calls import call_pure_packed, call_tir, call_tir_inplace, to_expr
+from ...handles.relax.expr import PrimValue, ShapeExpr, StringImm
+from ...handles.relax.struct_info import ObjectStructInfo
+from ...handles.tir.prim_expr import PrimExpr
+from ...handles.tir.prim_func import PrimFunc
 from .extern import emit_dps, infos_of, wrap_like
 from .tensor import Tensor, current_builder, unwrap, wrap_nested
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...diagnostics import ShapeError, TiraxError, unknown_name
-from ...ir.expr import Expr, const
-from ...ir.relax_ops import binary, call_operator
-from ...ir.struct_info import Dim
+from ...handles.relax.calls import binary, call_operator
+from ...handles.relax.expr import Expr, const
+from ...handles.relax.struct_info import Dim
 from .op_math import emit
 from .tensor import Tensor, get_default_dtype, unwrap, wrap_nested
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.relax_ops import binary, call_operator
+from ...handles.relax.calls import binary, call_operator
 from .tensor import Tensor, unwrap, wrap_nested
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import te
-from ...ir.expr import const
-from ...ir.relax_ops import call_operator
+from ...handles.relax.calls import call_operator
+from ...handles.relax.expr import const
 from .op_calls import tensor_expr_op
 from .op_math import cumsum, divide, emit, sum
 from .tensor import Tensor, wrap_nested

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...ir.expr import DataTypeImm, StringImm, Var, const
+from ...handles.relax.expr import DataTypeImm, StringImm, Var, const
 from .op_math import emit
 from .tensor import Tensor, unwrap
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.sym.expr import Var as SymVar
-from ...ir.struct_info import ObjectStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ...handles.relax.struct_info import (
+    ObjectStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 
 if TYPE_CHECKING:
     from .core import Module

@@ -13,10 +13,10 @@ from ...diagnostics import TiraxError
 from ...dialects.relax import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
-from ...ir.expr import Expr, GlobalVar, ShapeExpr, Tuple, Var
-from ...ir.relax_ops import call_value, to_expr
-from ...ir.struct_info import ShapeStructInfo, StructInfo, type_of
-from ...ir.symbolic import definable_vars
+from ...handles.relax.calls import call_value, to_expr
+from ...handles.relax.expr import Expr, GlobalVar, ShapeExpr, Tuple, Var
+from ...handles.relax.struct_info import ShapeStructInfo, StructInfo, type_of
+from ...ir.functions.symbolic_vars import definable_vars
 from ..block_builder import BlockBuilder
 from .tensor import Object, Parameter, Tensor, wrap_nested
 

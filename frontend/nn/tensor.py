@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects.dtypes import dtype_of
-from ...ir.expr import Expr, ShapeExpr, TupleGetItem, Var, const
-from ...ir.relax_ops import to_expr
-from ...ir.struct_info import Dim, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Expr, ShapeExpr, TupleGetItem, Var, const
+from ...handles.relax.struct_info import Dim, ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ..block_builder import BlockBuilder
 
 if TYPE_CHECKING:

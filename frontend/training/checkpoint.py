@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ...diagnostics import TiraxError
-from ...ir.expr import Expr, Var
-from ...ir.relax_ops import call_operator
+from ...handles.relax.calls import call_operator
+from ...handles.relax.expr import Expr, Var
 from ..block_builder import BlockBuilder
 
 

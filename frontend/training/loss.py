@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ...diagnostics import TiraxError
-from ...ir.expr import Expr, Var
-from ...ir.relax_function import Function
-from ...ir.relax_ops import call_operator
-from ...ir.struct_info import TensorStructInfo
+from ...handles.relax.calls import call_operator
+from ...handles.relax.expr import Expr, Var
+from ...handles.relax.function import Function
+from ...handles.relax.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 
 Reduction = Literal["mean", "sum", "none"]

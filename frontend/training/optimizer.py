@@ -11,10 +11,10 @@ import numpy as np
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects.dtypes import is_float, numpy_dtype
 from ...dialects.relax.types import TensorType
-from ...ir.expr import Expr, Tuple, TupleGetItem, Var, const
-from ...ir.relax_function import Function
-from ...ir.relax_ops import call_operator
-from ...ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from ...handles.relax.calls import call_operator
+from ...handles.relax.expr import Expr, Tuple, TupleGetItem, Var, const
+from ...handles.relax.function import Function
+from ...handles.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from ..block_builder import BlockBuilder
 
 

@@ -13,11 +13,11 @@ from xdsl.ir import Attribute
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of
-from ...ir.expr import Var
-from ...ir.functions import relax_functions
-from ...ir.relax_function import Function
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...handles.relax.expr import Var
+from ...handles.relax.function import Function
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ...transforms.legalize import LegalizeOps
 from ...transforms.training.append_loss import AppendLoss
 from ...transforms.training.gradient import Gradient

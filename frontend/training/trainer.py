@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...diagnostics import ShapeError, TiraxError, unknown_name
-from ...ir.expr import Var
-from ...ir.module import IRModule
-from ...ir.struct_info import TensorStructInfo
+from ...handles.module import IRModule
+from ...handles.relax.expr import Var
+from ...handles.relax.struct_info import TensorStructInfo
 from . import setup_trainer
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.verify import location_of
+from ...ir.verification.verify import location_of
 from ...runtime.abi import Slot
 from .arena import make_arena
 from .builder import I1, I8, I32, PTR

@@ -26,8 +26,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import host, relax, tir
 from ...dialects.names import name_of, set_name
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from . import memory
 
 

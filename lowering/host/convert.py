@@ -25,7 +25,7 @@ from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sched import SequenceOp
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec

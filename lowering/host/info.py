@@ -14,7 +14,7 @@ from ...dialects import relax, tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
-from ...ir.verify import location_of
+from ...ir.verification.verify import location_of
 from ...runtime.metadata import (
     Dim,
     FunctionInfo,

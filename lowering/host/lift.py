@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from ...transforms.functions.lambda_lift import lift_local_functions
 
 

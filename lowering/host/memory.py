@@ -24,7 +24,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
 from ...dialects.relax.memory import tensor_bytes
 from ...dialects.sym.expr import SymExpr, floormod, product
-from ...ir.verify import location_of
+from ...ir.verification.verify import location_of
 from ...runtime import abi
 from ...runtime.abi import ArrayLayout, Slot, dtype_slot
 from ..memory.plan import escapes

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from ...dialects import host, relax, tir
 from ...dialects.sched import SequenceOp
 from ...ir.equality import fingerprint
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 
 
 def _duplicates(op: ModuleOp) -> dict[str, str]:

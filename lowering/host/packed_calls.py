@@ -21,7 +21,7 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name, is_float, is_unsigned, lanes_of
 from ...dialects.relax.types import Dims, dims_attr
 from ...dialects.sym.expr import product
-from ...ir.verify import location_of
+from ...ir.verification.verify import location_of
 from ...runtime import abi
 from ...runtime.abi import Slot, dtype_slot
 from ..tir_to_scf.signature import PACKED_DIMS, PACKED_ENTRY

@@ -30,8 +30,8 @@ from ...dialects.dtypes import byte_size
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, Sum, SymExpr, Var, floordiv, product
-from ...ir.symbolic import definable_vars
-from ...ir.transform import Pass
+from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.passes.transform import Pass
 
 ALIGNMENT = 64
 _ONE = Const(1)

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import set_name
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from ...target import Target
 from .emitter import INDEX, Emitter
 from .memory import Memory

@@ -34,8 +34,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects.dtypes import bit_width, is_float
 from ...dialects.xdsl_extras import func_extras
-from ...ir.transform import Pass
-from ...ir.walk import operations
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 from ...target import Target
 from .emitter import INDEX
 from .signature import POINTER

@@ -21,7 +21,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import BufferType
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .addresses import ADDRESSES
 from .expressions import BUILDERS
 

@@ -25,8 +25,8 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.xdsl_extras.type_guards import is_integer_attr, is_vector
-from ...ir.transform import Pass
-from ...ir.walk import operations
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 
 Slot = tuple[SSAValue, int]
 """A buffer, and the place of the slot's first element."""

@@ -14,7 +14,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.tir import BufferType, HandleType
-from ...ir.walk import operations
+from ...ir.rewriting.walk import operations
 
 POINTER = LLVMPointerType()
 

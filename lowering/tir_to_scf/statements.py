@@ -43,8 +43,8 @@ from ...dialects.relax.types import Dims
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...dialects.tir import ForKind
-from ...ir.verify import location_of
-from ...ir.walk import operations
+from ...ir.rewriting.walk import operations
+from ...ir.verification.verify import location_of
 from ..convert_to_llvm.core import make_call
 from .addresses import pointer_to
 from .casts import convert

@@ -20,8 +20,8 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
-from ...ir.affine import expr_of
-from ...ir.verify import location_of
+from ...ir.affine.values import expr_of
+from ...ir.verification.verify import location_of
 from .addresses import ADDRESSES
 from .emitter import Emitter, is_vector, lane_count, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide

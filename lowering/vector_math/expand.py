@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float1
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.xdsl_extras.arith_extras import element_type
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from ...target import Target
 from ..tir_to_scf.emitter import Emitter, like
 from . import errors, exponentials

@@ -37,14 +37,14 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, maximum, minimum, mul
 from ...dialects.tir import BufferType
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
-from .epilogue import Finish
+from .epilogue import Epilogue
 from .inline import erase_if_unread
 from .machine import Machine
 from .panels import FEWEST_ROWS
-from .rewrite import Cloner, Loops, Where
+from .rewrite import Bindings, Cloner, LoopBuilder
 from .rules import rules
 from .stages import Iter, Stage
 
@@ -97,11 +97,11 @@ def _keys(columns: int | None, machine: Machine) -> int:
     return most if columns is None else max(1, min(columns, most))
 
 
-def emit_attention(loops: Loops, plan: AttentionPlan) -> None:
+def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
     """The loops of a plan."""
     row, size = plan.attention.row, plan.queries
 
-    def head(where: Where) -> None:
+    def head(where: Bindings) -> None:
         def tile(v: SSAValue) -> None:
             first = loops.value(mul(Var(v, row.dtype), Const(size, row.dtype)), row.dtype)
             _Tile(loops, plan, where, first, _part(row.extent, first, size, row.dtype)).emit()
@@ -119,9 +119,9 @@ def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> Sy
     return minimum(extent - Var(first, dtype), Const(size, dtype))
 
 
-Write = Callable[[Loops, list[SSAValue]], SSAValue]
+Write = Callable[[LoopBuilder, list[SSAValue]], SSAValue]
 """Builds the value of an element, given where it is along each iterator."""
-Place = Callable[[Loops, list[SSAValue]], tuple[SSAValue, list[SSAValue]]]
+Place = Callable[[LoopBuilder, list[SSAValue]], tuple[SSAValue, list[SSAValue]]]
 """The buffer that an element is stored in, and where."""
 
 
@@ -140,9 +140,9 @@ def _in_row(buffer: SSAValue, i: SSAValue) -> Place:
 class _Tile:
     """A tile of queries, of `rows` from `first`, against all keys."""
 
-    loops: Loops
+    loops: LoopBuilder
     plan: AttentionPlan
-    where: Where
+    where: Bindings
     first: SSAValue
     rows: SymExpr
 
@@ -245,7 +245,7 @@ class _Tile:
         found = self.plan.attention
         stage, update = found.scores, found.updates[0]
 
-        def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[1], at)
             for it, index in found.score_places:
                 cloner.replace(it.var, cloner(index))
@@ -254,7 +254,7 @@ class _Tile:
             cloner.replace(update.old.result, _load(inner, self.scores, *v[:2]))
             return cloner(stage.store.value)
 
-        def finished(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def finished(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[1], at)
             value = _load(inner, self.scores, *v)
             for load in found.score_loads:
@@ -272,12 +272,12 @@ class _Tile:
     def _top(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
         """n[i] = max(m[i], max(s[i]))"""
 
-        def larger(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             return inner.op(tir.MaxOp(_load(inner, self.top, i), _load(inner, self.scores, i, v[0])))
 
         self._write([(extent, True)], larger, _in_row(self.top, i), begin)
 
-    def _correction(self, inner: Loops, i: SSAValue) -> SSAValue:
+    def _correction(self, inner: LoopBuilder, i: SSAValue) -> SSAValue:
         """c[i] = exp(m[i] - n[i])"""
         found = self.plan.attention
         cloner = inner.cloner()
@@ -289,7 +289,7 @@ class _Tile:
         """s[i, j] = exp(s[i, j] - n[i])"""
         found = self.plan.attention
 
-        def power(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def power(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = inner.cloner()
             cloner.replace(found.shifted, _load(inner, self.scores, i, v[0]))
             self._put_top(cloner, _load(inner, self.top, i))
@@ -304,7 +304,7 @@ class _Tile:
     def _sum(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
         """l[i] = l[i] * c[i] + sum(s[i])"""
 
-        def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             return inner.op(tir.AddOp(_load(inner, self.total, i), _load(inner, self.scores, i, v[0])))
 
         self._write([(extent, True)], term, _in_row(self.total, i), begin)
@@ -322,7 +322,7 @@ class _Tile:
         found = self.plan.attention
         values = self._buffer([self.plan.keys, found.lane.extent], found.mix.buffer, "values")
 
-        def value(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def value(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[0], at)
             cloner.replace(found.lane.var, v[1])
             return cloner(found.value)
@@ -330,18 +330,20 @@ class _Tile:
         self._write([(extent, False), (found.lane.extent, False)], value, _at(values, 2))
         return values
 
-    def _mix(self, at: SSAValue, extent: SymExpr, begin: Write, finish: tuple[Write, Place] | None) -> None:
+    def _mix(self, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None) -> None:
         """o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d]); few rows do not pay for a copy of the values."""
         loops, dtype = self.loops, self.index
         if self.rows.constant is not None:
             values = self._values(at, extent) if self.rows.constant >= FEWEST_ROWS else None
-            self._mix_with(values, at, extent, begin, finish)
+            self._mix_with(values, at, extent, begin, epilogue)
             return
         few = Block()
         with loops.inside(few):
-            self._mix_with(None, at, extent, begin, finish)
+            self._mix_with(None, at, extent, begin, epilogue)
         enough = tir.GeOp(loops.value(self.rows, dtype), loops.value(Const(FEWEST_ROWS, dtype), dtype))
-        loops.branch(loops.op(enough), lambda: self._mix_with(self._values(at, extent), at, extent, begin, finish), few)
+        loops.branch(
+            loops.op(enough), lambda: self._mix_with(self._values(at, extent), at, extent, begin, epilogue), few
+        )
 
     def _mix_with(
         self,
@@ -349,11 +351,11 @@ class _Tile:
         at: SSAValue,
         extent: SymExpr,
         begin: Write,
-        finish: tuple[Write, Place] | None,
+        epilogue: tuple[Write, Place] | None,
     ) -> None:
         found = self.plan.attention
 
-        def term(inner: Loops, v: list[SSAValue]) -> SSAValue:
+        def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             i, d, j = v
             cloner = self._cloner(inner, i, j, at)
             cloner.replace(found.lane.var, d)
@@ -364,9 +366,9 @@ class _Tile:
             return cloner(found.mix.store.value)
 
         iters = [(self.rows, False), (found.lane.extent, False), (extent, True)]
-        self._write(iters, term, _at(self.mixed, 2), begin, finish)
+        self._write(iters, term, _at(self.mixed, 2), begin, epilogue)
 
-    def _result(self, inner: Loops, v: list[SSAValue]) -> SSAValue:
+    def _result(self, inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
         """o[i, d] / l[i], as it is stored."""
         found = self.plan.attention
         mixed = _load(inner, self.mixed, *v)
@@ -375,21 +377,21 @@ class _Tile:
         cloner.replace(found.read.result, value)
         return cloner(found.result.store.value)
 
-    def _result_place(self, inner: Loops, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
+    def _result_place(self, inner: LoopBuilder, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
         store = self.plan.attention.result.store
         cloner = self._result_cloner(inner, v)
         return store.buffer, [cloner(index) for index in store.indices]
 
     # what they are made of
 
-    def _result_cloner(self, inner: Loops, v: list[SSAValue]) -> Cloner:
+    def _result_cloner(self, inner: LoopBuilder, v: list[SSAValue]) -> Cloner:
         found = self.plan.attention
         cloner = inner.cloner(self.where)
         cloner.replace(found.result_row.var, inner.sum(self.first, v[0]))
         cloner.replace(found.result_lane.var, v[1])
         return cloner
 
-    def _cloner(self, inner: Loops, i: SSAValue, j: SSAValue, at: SSAValue) -> Cloner:
+    def _cloner(self, inner: LoopBuilder, i: SSAValue, j: SSAValue, at: SSAValue) -> Cloner:
         """Copies of expressions for the query i of the tile, and the key j behind `at`."""
         found = self.plan.attention
         cloner = inner.cloner()
@@ -399,7 +401,7 @@ class _Tile:
         cloner.replace(found.column.var, inner.sum(at, j))
         return cloner
 
-    def _corrected(self, inner: Loops, buffer: SSAValue, *place: SSAValue) -> SSAValue:
+    def _corrected(self, inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
         return inner.op(tir.MulOp(_load(inner, buffer, *place), _load(inner, self.factor, place[0])))
 
     def _buffer(self, shape: Sequence[SymExpr | int], like: SSAValue, name: str) -> SSAValue:
@@ -414,14 +416,14 @@ class _Tile:
         value: Write,
         to: Place,
         begin: Write | None = None,
-        finish: tuple[Write, Place] | None = None,
+        epilogue: tuple[Write, Place] | None = None,
     ) -> None:
-        """Write loops over `iters`, (extent, whether it is a sum): `value` is stored at `to`, or what `finish` says."""
+        """Write loops over `iters`, (extent, whether it is a sum): `value` goes to `to`, or where `epilogue` says."""
         stage = _made(iters, self.index, value, to, begin)
-        made = Finish(stage)
-        if finish is not None:
-            last = _made([it for it in iters if not it[1]], self.index, *finish)
-            made = Finish(stage, last, tuple(zip(stage.spatial, last.iters, strict=True)))
+        made = Epilogue(stage)
+        if epilogue is not None:
+            last = _made([it for it in iters if not it[1]], self.index, *epilogue)
+            made = Epilogue(stage, last, tuple(zip(stage.spatial, last.iters, strict=True)))
         choice = first_fit(rules(), made, self.plan.machine)
         if choice is None:
             raise TiraxError("no rule fits a tile of attention")
@@ -430,7 +432,7 @@ class _Tile:
             part.erase(safe_erase=False)
 
 
-def _load(inner: Loops, buffer: SSAValue, *place: SSAValue) -> SSAValue:
+def _load(inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
     return inner.op(tir.LoadOp(buffer, place))
 
 
@@ -446,7 +448,7 @@ def _made(
 ) -> Stage:
     """A stage that stands nowhere, for rules to look at."""
     block = Block(arg_types=[dtype] * len(iters))
-    inner = Loops(block)
+    inner = LoopBuilder(block)
     v: list[SSAValue] = list(block.args)
     init = None
     if begin is not None:
@@ -460,7 +462,7 @@ def _made(
     return Stage(root, root, found, store, init)
 
 
-def _store(inner: Loops, v: list[SSAValue], value: Write, to: Place) -> tir.StoreOp:
+def _store(inner: LoopBuilder, v: list[SSAValue], value: Write, to: Place) -> tir.StoreOp:
     buffer, place = to(inner, v)
     store = tir.StoreOp(value(inner, v), buffer, place)
     inner.insert(store)

@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import SymExpr, Var, add, product
 from ...dialects.tir import BufferType
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .inline import dimension_iters, inline_stages, is_intermediate, written_elsewhere
 from .stages import Iter, Stage, Update, analyse, tree, update_of
 

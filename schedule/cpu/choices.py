@@ -19,11 +19,11 @@ from ...dialects.names import name_of
 from ...dialects.sched import Number, Version
 from ...dialects.sym.expr import Const
 from ...transforms.tir.walk import erase_with_tree
-from .epilogue import Finish
+from .epilogue import Epilogue
+from .fuse_iters import merged
 from .inline import erase_if_unread
 from .machine import Machine
-from .merge import merged
-from .rewrite import Loops
+from .rewrite import LoopBuilder
 from .rules import Rule
 from .stages import Iter
 
@@ -55,7 +55,7 @@ class Choice:
         """Write the loops in place of the stages, and erase these and the intermediate buffer between them."""
         anchor = self.roots[-1]
         body, block = cast(Block, anchor.parent), Block()
-        self.emit(Loops(block))
+        self.emit(LoopBuilder(block))
         for op in list(block.ops):
             op.detach()
             body.insert_op_before(op, anchor)
@@ -66,7 +66,7 @@ class Choice:
         for buffer in dict.fromkeys(buffers):
             erase_if_unread(buffer)
 
-    def emit(self, loops: Loops) -> None:
+    def emit(self, loops: LoopBuilder) -> None:
         """Append the loops."""
         if self.other is None or self.rule.size is None:
             self.rule.emit(loops, self.plan)
@@ -86,27 +86,27 @@ class Choice:
         return [Version(self.rule.name, numbers, self.least if others else None), *others]
 
 
-def first_fit(rules: Sequence[Rule], finish: Finish, machine: Machine) -> Choice | None:
+def first_fit(rules: Sequence[Rule], epilogue: Epilogue, machine: Machine) -> Choice | None:
     """The first rule that fits a stage; where it is not known whether that pays, also the one for smaller sizes.
 
     None where none fits.
     """
-    whole = merged(finish)
+    whole = merged(epilogue)
 
     def fit(first: int) -> Choice | None:
         for at, rule in enumerate(rules[first:], first):
             plan = rule.plan(whole, machine)
             if plan is not None:
                 other = fit(at + 1) if rule.size is not None and rule.size(plan).constant is None else None
-                return _choice(rule, plan, finish, rule.least, other)
+                return _choice(rule, plan, epilogue, rule.least, other)
         return None
 
     return fit(0)
 
 
-def said(versions: Sequence[Version], rules: Mapping[str, Rule], finish: Finish, machine: Machine) -> Choice:
+def said(versions: Sequence[Version], rules: Mapping[str, Rule], epilogue: Epilogue, machine: Machine) -> Choice:
     """The choice that is said of a stage: rules by name, with numbers. Raises `DecisionError` where it cannot be."""
-    whole = merged(finish)
+    whole = merged(epilogue)
     choice: Choice | None = None
     for version in reversed(versions):
         rule = rules.get(version.rule)
@@ -116,21 +116,21 @@ def said(versions: Sequence[Version], rules: Mapping[str, Rule], finish: Finish,
         if choice is not None and rule.size is None:
             raise DecisionError(f"the rule '{rule.name}' does not depend on a size", expected="no other rule beside it")
         plan = with_numbers(rule, plan, version.numbers)
-        choice = _choice(rule, plan, finish, version.least or rule.least, choice)
+        choice = _choice(rule, plan, epilogue, version.least or rule.least, choice)
     assert choice is not None
     return choice
 
 
-def _fitting(rules: Mapping[str, Rule], whole: Finish, machine: Machine) -> str:
+def _fitting(rules: Mapping[str, Rule], whole: Epilogue, machine: Machine) -> str:
     fitting = [name for name, rule in rules.items() if rule.plan(whole, machine) is not None]
     return f"these do: {', '.join(fitting)}" if fitting else "no rule does"
 
 
-def _choice(rule: Rule, plan: Any, finish: Finish, least: int, other: Choice | None) -> Choice:
-    epilogue = None if getattr(plan, "leaves_epilogue", False) else finish.epilogue
-    roots = [finish.stage.root] if epilogue is None else [finish.stage.root, epilogue.root]
-    then = None if epilogue is None else epilogue.block.name_hint
-    return Choice(rule, plan, roots, finish.stage.block.name_hint, then, least, other)
+def _choice(rule: Rule, plan: Any, epilogue: Epilogue, least: int, other: Choice | None) -> Choice:
+    consumer = None if getattr(plan, "leaves_epilogue", False) else epilogue.consumer
+    roots = [epilogue.stage.root] if consumer is None else [epilogue.stage.root, consumer.root]
+    then = None if consumer is None else consumer.block.name_hint
+    return Choice(rule, plan, roots, epilogue.stage.block.name_hint, then, least, other)
 
 
 def numbers_of(plan: Any) -> dict[str, Number]:

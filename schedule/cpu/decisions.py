@@ -10,10 +10,10 @@ from xdsl.ir import Operation
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.sched import RuleOp, SequenceOp
 from ...dialects.tir import FuncOp, LoadOp
-from ...ir.verify import location_of
+from ...ir.verification.verify import location_of
 from .attention import emit_attention, plan_attention
 from .choices import Choice, DecisionError, first_fit, said, with_numbers
-from .epilogue import Finish, find_finish
+from .epilogue import Epilogue, find_epilogue
 from .inline import pays_inlined
 from .machine import Machine
 from .nests import NESTS, Nest
@@ -22,7 +22,7 @@ from .stages import Stage
 
 INLINE = "inline"
 
-_ATTENTION = Rule("attention", lambda finish, machine: None, emit_attention, ("queries", "keys"))
+_ATTENTION = Rule("attention", lambda epilogue, machine: None, emit_attention, ("queries", "keys"))
 """For five stages at once: it is looked for before all others."""
 
 
@@ -98,12 +98,12 @@ class Decisions:
         if op is not None:
             with _placed(op):
                 return said(op.versions, self._by_name, _wanted_finish(op, stage, later), self._machine)
-        finish = find_finish(stage, later) if stage.reduce else Finish(stage)
-        if finish.epilogue is not None and finish.epilogue.block.name_hint in self._said:
-            finish = Finish(stage)
-        choice = first_fit(self._rules, finish, self._machine)
-        if choice is None and finish.epilogue is not None:
-            return first_fit(self._rules, Finish(stage), self._machine)
+        epilogue = find_epilogue(stage, later) if stage.reduce else Epilogue(stage)
+        if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._said:
+            epilogue = Epilogue(stage)
+        choice = first_fit(self._rules, epilogue, self._machine)
+        if choice is None and epilogue.consumer is not None:
+            return first_fit(self._rules, Epilogue(stage), self._machine)
         return choice
 
     def require_all_followed(self) -> None:
@@ -138,16 +138,16 @@ class Decisions:
         return op
 
 
-def _wanted_finish(op: RuleOp, stage: Stage, later: list[Stage]) -> Finish:
+def _wanted_finish(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
     """A stage with the epilogue that is said. Raises `DecisionError` where it has another one, or none."""
-    finish = find_finish(stage, later) if op.then is not None and stage.reduce else Finish(stage)
-    found = None if finish.epilogue is None else finish.epilogue.block.name_hint
+    epilogue = find_epilogue(stage, later) if op.then is not None and stage.reduce else Epilogue(stage)
+    found = None if epilogue.consumer is None else epilogue.consumer.block.name_hint
     if found != op.then:
         expected = "no block" if found is None else f'then "{found}"'
         raise DecisionError(
             f'block "{op.then}" does not finish the elements of "{stage.block.name_hint}"', expected=expected
         )
-    return finish
+    return epilogue
 
 
 @contextmanager

@@ -24,16 +24,16 @@ from xdsl.ir import Operation
 from ...diagnostics import unknown_name
 from ...dialects import tir
 from ...dialects.sched import SequenceOp
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ...target import Target
 from ...transforms.tir.walk import functions, is_scheduled, remove_dead
 from .choices import Choice, DecisionError
 from .decisions import Decisions
-from .fuse import fuse_rows
 from .inline import inline_stages
 from .machine import Machine
-from .split import split_reductions
+from .merge_loops import fuse_rows
+from .split_reductions import split_reductions
 from .stages import analyse
 
 

@@ -8,27 +8,27 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .inline import dimension_iters, is_intermediate, loads_of, unchanged_after, written_elsewhere
-from .rewrite import Cloner, Loops, Where
+from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter, Stage, constant_slope, tree
 
 
 @dataclass
-class Finish:
-    """How an element of a reduction is finished: `stage` stores it, or `epilogue`, whose loads of it are `loads`.
+class Epilogue:
+    """How an element of a reduction is finished: `stage` stores it, or `consumer`, whose loads of it are `loads`.
 
     `iters` maps the iterators of the reduction's elements to those of the epilogue.
     """
 
     stage: Stage
-    epilogue: Stage | None = None
+    consumer: Stage | None = None
     iters: tuple[tuple[Iter, Iter], ...] = ()
 
     @property
     def last(self) -> Stage:
         """The stage whose store it is."""
-        return self.epilogue or self.stage
+        return self.consumer or self.stage
 
     def iter_of(self, it: Iter) -> Iter:
         """The iterator of the storing stage for one of the reduction."""
@@ -39,21 +39,21 @@ class Finish:
     def _single_values(self) -> list[Iter]:
         """The iterators of the epilogue that have one value and no counterpart in the reduction."""
         known = {e for _, e in self.iters}
-        return [] if self.epilogue is None else [it for it in self.epilogue.iters if it not in known]
+        return [] if self.consumer is None else [it for it in self.consumer.iters if it not in known]
 
-    def cloner(self, loops: Loops, where: Where) -> Cloner:
+    def cloner(self, loops: LoopBuilder, where: Bindings) -> Cloner:
         """Copies of what the storing stage computes at `where`, a value for each spatial iterator of the reduction."""
         cloner = loops.cloner({self.iter_of(it): at for it, at in where.items()})
         for it in self._single_values():
             cloner.replace(it.var, cloner.constant(0, it.dtype))
         return cloner
 
-    def store(self, loops: Loops, where: Where, value: SSAValue, guard: Guard | None = None) -> None:
+    def store(self, loops: LoopBuilder, where: Bindings, value: SSAValue, guard: Guard | None = None) -> None:
         """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
         cloner = self.cloner(loops, where)
         last = self.last
         result = value
-        if self.epilogue is not None:
+        if self.consumer is not None:
             for load in loads_of(self.stage.buffer):
                 if load in last.loads:
                     cloner.replace(load.result, value)
@@ -61,7 +61,7 @@ class Finish:
                 hoist_uniform(cloner, last.store.value, self.iter_of(guard.lane), self.stage.buffer)
 
         def build() -> None:
-            inner = result if self.epilogue is None else cloner(last.store.value)
+            inner = result if self.consumer is None else cloner(last.store.value)
             loops.insert(tir.StoreOp(inner, last.buffer, [cloner(i) for i in last.store.indices]))
 
         if guard is None:
@@ -85,9 +85,9 @@ def hoist_uniform(cloner: Cloner, value: SSAValue, lane: Iter, but: SSAValue | N
             cloner(op.result)
 
 
-def find_finish(stage: Stage, later: list[Stage]) -> Finish:
+def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
     """The epilogue of a reduction, where one stage reads all it makes, each element once at its own place."""
-    plain = Finish(stage)
+    plain = Epilogue(stage)
     dims = dimension_iters(stage)
     readers = [s for s in later if stage.buffer in s.inputs()]
     if dims is None or len(readers) != 1 or not is_intermediate(stage.buffer) or written_elsewhere(stage):
@@ -100,7 +100,7 @@ def find_finish(stage: Stage, later: list[Stage]) -> Finish:
     if len(loads) != len([load for load in loads_of(stage.buffer) if load not in stage.loads]):
         return plain
     pairs = _pairs(dims, loads, reader)
-    return plain if pairs is None else Finish(stage, reader, pairs)
+    return plain if pairs is None else Epilogue(stage, reader, pairs)
 
 
 def _pairs(dims: list[Iter | None], loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .rewrite import Cloner
 from .stages import Iter, Stage, tree

@@ -8,13 +8,13 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from .epilogue import Finish
+from .argreduce import emit_positions, plan_positions
+from .epilogue import Epilogue
 from .machine import Machine
-from .positions import emit_positions, plan_positions
+from .multi_reduce import emit_together, plan_together
 from .rules import Rule
 from .scans import emit_scan, plan_scan
 from .statements import emit_statements, plan_statements
-from .together import emit_together, plan_together
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Nest:
     plan: Callable[[Operation, Machine], Any]
 
 
-def _no_stage(finish: Finish, machine: Machine) -> None:
+def _no_stage(epilogue: Epilogue, machine: Machine) -> None:
     """Stages are written by the rules of `rules.RULES`."""
 
 

@@ -17,9 +17,9 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
 from ...dialects.tir import BufferType
-from ...ir.affine import expr_of
-from .ahead import LINE_BITS, ask_for
-from .rewrite import Cloner, Loops, Where
+from ...ir.affine.values import expr_of
+from .prefetch import LINE_BITS, ask_for
+from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter, Stage, constant_slope
 
 
@@ -33,7 +33,7 @@ class Panels:
     place: SSAValue
     load: tir.LoadOp
 
-    def ask_for_next(self, loops: Loops, where: Where, first: SSAValue, turn: SymExpr) -> None:
+    def ask_for_next(self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: SymExpr) -> None:
         """Ask for one line of what the next panel has where this one is read: the lines take turns."""
         last, dtype = floordiv(self.lane.extent - 1, self.width), self.lane.dtype
         if last.constant == 0:
@@ -45,7 +45,7 @@ class Panels:
         cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line), dtype))
         ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
 
-    def put(self, loops: Loops, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
+    def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
         dtype, begin = self.lane.dtype, expr_of(first)
         cloner.replace(self.number, loops.value(floordiv(begin, self.width), dtype))

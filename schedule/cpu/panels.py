@@ -11,7 +11,7 @@ second-level cache while all rows pass over it, and the tiles of `tiles` read it
         for i in M / rows:
             acc[rows, width] = init
             for k: acc[r, c] += A[i * rows + r, k] * panel[k, c]
-            C[i * rows + r, j * width + c] = finish(acc[r, c])
+            C[i * rows + r, j * width + c] = epilogue(acc[r, c])
 
 Where neighbouring k are neighbours in memory, as in a matrix that is stored transposed, the panel is filled by squares
 that are turned around in registers (`transpose`).
@@ -34,13 +34,13 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul, product
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine import expr_of
-from .epilogue import Finish, Guard, hoist_uniform
-from .merge import moves_alike
+from ...ir.affine.values import expr_of
+from .epilogue import Epilogue, Guard, hoist_uniform
+from .fuse_iters import moves_alike
 from .packed import panels_of
-from .rewrite import Loops, Where, captured
+from .register_tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
+from .rewrite import Bindings, LoopBuilder, captured
 from .stages import Iter, Stage, Update, constant_slope, update_of
-from .tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
 from .transpose import WIDEST, transposed
 
 _LEAST_BYTES = 1 << 16
@@ -65,7 +65,7 @@ class PanelPlan:
     """
 
     update: Update
-    finish: Finish
+    epilogue: Epilogue
     operand: SSAValue
     outer: list[Iter]
     above: list[Iter]
@@ -80,7 +80,7 @@ class PanelPlan:
 
     @property
     def stage(self) -> Stage:
-        return self.finish.stage
+        return self.epilogue.stage
 
     @property
     def is_turned(self) -> bool:
@@ -109,9 +109,9 @@ def _pair(group: Iter, lane: Iter) -> Iter:
     return replace(lane, extent=mul(group.extent, lane.extent), parts=(group, lane))
 
 
-def plan_panels(finish: Finish, machine: Machine) -> PanelPlan | None:
+def plan_panels(epilogue: Epilogue, machine: Machine) -> PanelPlan | None:
     """The plan for a product, None where this rule does not fit or does not pay."""
-    stage = finish.stage
+    stage = epilogue.stage
     update = update_of(stage)
     if update is None or not isinstance(update.combiner, tir.AddOp):
         return None
@@ -119,25 +119,27 @@ def plan_panels(finish: Finish, machine: Machine) -> PanelPlan | None:
     if not isinstance(term, tir.MulOp):
         return None
     for other, operand in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
-        plan = _plan(finish, update, other, operand, machine)
+        plan = _plan(epilogue, update, other, operand, machine)
         if plan is not None:
             return plan
     return None
 
 
-def _plan(finish: Finish, update: Update, other: SSAValue, operand: SSAValue, machine: Machine) -> PanelPlan | None:
-    stage = finish.stage
+def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue, machine: Machine) -> PanelPlan | None:
+    stage = epilogue.stage
     mine, others = _varies_with(stage, operand), _varies_with(stage, other)
     several = [it for it in stage.spatial if it.extent.constant != 1]
     rows = [it for it in several if it in others and it not in mine]
     columns = [it for it in several if it in mine and it not in others]
-    lane = next((it for it in reversed(columns) if constant_slope(finish.last.store, finish.iter_of(it)) == 1), None)
+    lane = next(
+        (it for it in reversed(columns) if constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1), None
+    )
     if lane is None or not rows or any(r.extent.constant is None for r in stage.reduce[1:]):
         return None
     lanes = max(1, machine.vector_bits // element_bits(stage))
     if panels_of(stage, lane, lanes) is not None:
         return None
-    group, groups = _groups(finish, columns, lane, lanes, machine)
+    group, groups = _groups(epilogue, columns, lane, lanes, machine)
     if not _pays(stage, operand, lane, group, rows):
         return None
     width = lane.extent.constant
@@ -147,7 +149,7 @@ def _plan(finish: Finish, update: Update, other: SSAValue, operand: SSAValue, ma
         tile = tile_rows(machine, vectors, rows[-1])
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
     return PanelPlan(
-        update, finish, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
+        update, epilogue, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
         max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE),
     )  # fmt: skip
 
@@ -168,17 +170,19 @@ def _varies_with(stage: Stage, value: SSAValue) -> set[Iter]:
     return found
 
 
-def _groups(finish: Finish, columns: list[Iter], lane: Iter, lanes: int, machine: Machine) -> tuple[Iter | None, int]:
+def _groups(
+    epilogue: Epilogue, columns: list[Iter], lane: Iter, lanes: int, machine: Machine
+) -> tuple[Iter | None, int]:
     """The iterator whose rows stand side by side in a strip, and how many of them; (None, 1) where rows are long."""
     width = lane.extent.constant
     widest = lanes * (4 if machine.registers >= 32 else 2)
     group = columns[columns.index(lane) - 1] if lane in columns[1:] else None
     if width is None or group is None or 2 * width > widest or lane.parts or group.parts or lane.dtype != group.dtype:
         return None, 1
-    ends = finish.iter_of(group), finish.iter_of(lane)
-    if not moves_alike([finish.last.store], *ends):
+    ends = epilogue.iter_of(group), epilogue.iter_of(lane)
+    if not moves_alike([epilogue.last.store], *ends):
         return None, 1
-    if finish.epilogue is not None and not moves_alike(finish.epilogue.accesses, *ends):
+    if epilogue.consumer is not None and not moves_alike(epilogue.consumer.accesses, *ends):
         return None, 1
     most = min(widest // width, group.extent.constant or widest // width)
     rows = group.extent.constant or _MANY_ROWS
@@ -229,12 +233,12 @@ def _loads(value: SSAValue) -> list[tir.LoadOp]:
     return [op for op in found if isinstance(op, tir.LoadOp)]
 
 
-def emit_panels(loops: Loops, plan: PanelPlan) -> None:
+def emit_panels(loops: LoopBuilder, plan: PanelPlan) -> None:
     """The loops of a plan."""
     loops.nest(plan.outer, {}, lambda where: _strips(loops, plan, where))
 
 
-def _strips(loops: Loops, plan: PanelPlan, where: Where) -> None:
+def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
     """Full strips, then what is left of the columns."""
     along = plan.lane if plan.group is None else plan.group
     done: SymExpr = Const(0, along.dtype)
@@ -271,9 +275,9 @@ class _Strip:
     `width` are its columns, `padded` those of its buffers, which are whole vectors, `stepped` those that are computed.
     """
 
-    loops: Loops
+    loops: LoopBuilder
     plan: PanelPlan
-    where: Where
+    where: Bindings
     first: SSAValue
     size: int
     masked: bool
@@ -331,7 +335,7 @@ class _Strip:
         plan, loops = self.plan, self.loops
         self._fill(panel, part)
 
-        def rows(above: Where) -> None:
+        def rows(above: Bindings) -> None:
             tile = _Tile(self, above, panel, part, sums)
             row_tiles(loops, plan.row, plan.rows, plan.vectors, tile.emit)
 
@@ -381,7 +385,7 @@ class _Strip:
         loops.loop(across, strip, dtype=lane.dtype)
 
     def each_step(
-        self, part: _Part, body: Callable[[Where, list[SSAValue]], object], done: SymExpr | None = None
+        self, part: _Part, body: Callable[[Bindings, list[SSAValue]], object], done: SymExpr | None = None
     ) -> None:
         """Loops over the steps of a part, but those that are `done`.
 
@@ -397,7 +401,7 @@ class _Strip:
 
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
 
-    def _copy(self, panel: SSAValue, ks: Where, at: list[SSAValue], begin: int) -> None:
+    def _copy(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
         """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
         plan, loops, lane = self.plan, self.loops, self.plan.lane
         if self.masked or self.width < self.padded:
@@ -425,7 +429,7 @@ class _Strip:
         zero = loops.op(tir.ConstOp(0, cast(BufferType, panel.type).dtype))
         loops.insert(tir.StoreOp(zero, panel, [*at, place]))
 
-    def _copy_lane(self, column: Where, ks: Where, panel: SSAValue, at: list[SSAValue]) -> None:
+    def _copy_lane(self, column: Bindings, ks: Bindings, panel: SSAValue, at: list[SSAValue]) -> None:
         loops, plan = self.loops, self.plan
         cloner = loops.cloner({**self.where, **ks, **column})
         guard = self.guard(column)
@@ -435,20 +439,20 @@ class _Strip:
         hoist_uniform(cloner, plan.operand, plan.lane)
         loops.branch(guard.cond, lambda: loops.insert(tir.StoreOp(cloner(plan.operand), panel, at)))
 
-    def _each_element(self, width: int, body: Callable[[Where, list[SSAValue], SSAValue], object]) -> None:
+    def _each_element(self, width: int, body: Callable[[Bindings, list[SSAValue], SSAValue], object]) -> None:
         """Loops over all rows, vectors along so many columns."""
         iters = (*self.plan.above, self.plan.row)
 
-        def row(where: Where) -> None:
+        def row(where: Bindings) -> None:
             self.vectors(width, lambda c: body(where, [where[it] for it in iters], c))
 
         self.loops.nest(iters, self.where, row)
 
-    def _begin(self, where: Where, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
+    def _begin(self, where: Bindings, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
         self.begin(where, c, lambda value: self.loops.insert(tir.StoreOp(value, sums, [*at, c])))
 
-    def _finish(self, where: Where, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
-        self.finish(where, c, self.loops.op(tir.LoadOp(sums, [*at, c])))
+    def _finish(self, where: Bindings, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
+        self.epilogue(where, c, self.loops.op(tir.LoadOp(sums, [*at, c])))
 
     # what the tiles use
 
@@ -456,7 +460,7 @@ class _Strip:
         """A vectorized loop."""
         self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
 
-    def guard(self, where: Where) -> Guard | None:
+    def guard(self, where: Bindings) -> Guard | None:
         """The condition for a lane where the strip may reach over the end."""
         if not self.masked:
             return None
@@ -464,7 +468,7 @@ class _Strip:
         end = self.loops.value(lane.extent, lane.dtype)
         return Guard(lane, self.loops.op(tir.LtOp(where[lane], end)))
 
-    def begin(self, where: Where, c: SSAValue, store: Callable[[SSAValue], object]) -> None:
+    def begin(self, where: Bindings, c: SSAValue, store: Callable[[SSAValue], object]) -> None:
         """Store what a sum begins with: the init value, or what is in the result where there is none."""
         init, loops = self.plan.stage.init, self.loops
         here = self._at_column(where, c)
@@ -478,21 +482,21 @@ class _Strip:
         else:
             loops.branch(guard.cond, lambda: store(cloner(self.plan.update.old.result)))
 
-    def finish(self, where: Where, c: SSAValue, value: SSAValue) -> None:
-        """Finish the element at column `c` and store it."""
+    def epilogue(self, where: Bindings, c: SSAValue, value: SSAValue) -> None:
+        """Epilogue the element at column `c` and store it."""
         here = self._at_column(where, c)
-        self.plan.finish.store(self.loops, here, value, self.guard(here))
+        self.plan.epilogue.store(self.loops, here, value, self.guard(here))
 
-    def _at_column(self, where: Where, c: SSAValue) -> Where:
+    def _at_column(self, where: Bindings, c: SSAValue) -> Bindings:
         return {**where, self.plan.column: self.loops.sum(self.start, c)}
 
 
 @dataclass
 class _Tile:
-    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or finish their elements."""
+    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or epilogue their elements."""
 
     strip: _Strip
-    where: Where
+    where: Bindings
     panel: SSAValue
     part: _Part
     sums: SSAValue | None
@@ -514,7 +518,7 @@ class _Tile:
         self._elements(rows, first, ended, lambda where, r, c: self._end(where, acc, r, c))
 
     def _elements(
-        self, rows: int, first: SSAValue, width: int, body: Callable[[Where, SSAValue, SSAValue], object]
+        self, rows: int, first: SSAValue, width: int, body: Callable[[Bindings, SSAValue, SSAValue], object]
     ) -> None:
         row = self.strip.plan.row
 
@@ -524,11 +528,11 @@ class _Tile:
 
         self.strip.loops.loop(rows, columns, dtype=row.dtype, kind=ForKind.UNROLLED)
 
-    def _place(self, where: Where, c: SSAValue) -> list[SSAValue]:
+    def _place(self, where: Bindings, c: SSAValue) -> list[SSAValue]:
         plan = self.strip.plan
         return [*(where[it] for it in (*plan.above, plan.row)), c]
 
-    def _begin(self, where: Where, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+    def _begin(self, where: Bindings, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
         loops = self.strip.loops
 
         def store(value: SSAValue) -> None:
@@ -539,17 +543,17 @@ class _Tile:
         else:
             store(loops.op(tir.LoadOp(self.sums, self._place(where, c))))
 
-    def _step(self, where: Where, at: list[SSAValue], acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
         loops, update = self.strip.loops, self.strip.plan.update
         cloner = loops.cloner(where)
         cloner.replace(update.old.result, loops.op(tir.LoadOp(acc, [r, c])))
         cloner.replace(self.strip.plan.operand, loops.op(tir.LoadOp(self.panel, [*at, c])))
         loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, [r, c]))
 
-    def _end(self, where: Where, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
+    def _end(self, where: Bindings, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
         loops = self.strip.loops
         value = loops.op(tir.LoadOp(acc, [r, c]))
         if self.sums is None:
-            self.strip.finish(where, c, value)
+            self.strip.epilogue(where, c, value)
         else:
             loops.insert(tir.StoreOp(value, self.sums, self._place(where, c)))

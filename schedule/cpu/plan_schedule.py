@@ -10,7 +10,7 @@ from xdsl.ir import Block, Region
 
 from ...dialects import tir
 from ...dialects.sched import RuleOp, SequenceOp, Version
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from ...target import Target
 from ...transforms.tir.walk import functions, is_scheduled
 from .decisions import INLINE, Decisions

@@ -15,12 +15,12 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import ForKind
-from .epilogue import Finish
+from .epilogue import Epilogue
 from .machine import Machine
+from .nontemporal_store import can_be_streamed, pays_streamed, streamed
 from .reciprocals import Reciprocals
-from .rewrite import Loops, Where
+from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, constant_slope
-from .streaming import can_be_streamed, pays_streamed, streamed
 
 _STORES = ("cached", "streamed")
 
@@ -40,9 +40,9 @@ class PointwisePlan:
         return None if self.stores in fitting else " or ".join(f'stores = "{word}"' for word in fitting)
 
 
-def plan_pointwise(finish: Finish, machine: Machine) -> PointwisePlan | None:
+def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None:
     """The plan for a stage without reduction, else None."""
-    stage = finish.stage
+    stage = epilogue.stage
     if stage.reduce or stage.init is not None:
         return None
     lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
@@ -50,7 +50,7 @@ def plan_pointwise(finish: Finish, machine: Machine) -> PointwisePlan | None:
     return PointwisePlan(stage, lane, _STORES[large])
 
 
-def emit_pointwise(loops: Loops, plan: PointwisePlan) -> None:
+def emit_pointwise(loops: LoopBuilder, plan: PointwisePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.stage.iters if it is not plan.lane]
     loops.nest(outer, {}, lambda where: _along(loops, plan, where))
@@ -60,7 +60,7 @@ def _fits(stage: Stage, it: Iter) -> bool:
     return it.extent.constant != 1 and constant_slope(stage.store, it) == 1
 
 
-def _along(loops: Loops, plan: PointwisePlan, where: Where) -> None:
+def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
     stage, lane, past_caches = plan.stage, plan.lane, plan.stores == "streamed"
     if lane is None:
         _element(loops, stage, where)
@@ -80,7 +80,7 @@ def _along(loops: Loops, plan: PointwisePlan, where: Where) -> None:
 
 
 def _element(
-    loops: Loops, stage: Stage, where: Where, factors: Reciprocals | None = None, *, past_caches: bool = False
+    loops: LoopBuilder, stage: Stage, where: Bindings, factors: Reciprocals | None = None, *, past_caches: bool = False
 ) -> None:
     cloner = loops.cloner(where)
     if factors is not None:

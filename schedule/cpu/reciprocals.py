@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import tir
-from .rewrite import Cloner, Loops, Where
+from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter, constant_slope, tree
 
 _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.0**1022}
@@ -39,7 +39,7 @@ class Reciprocals:
         found = [op for op in tree(value) if isinstance(op, tir.DivOp) and _is_of_row(op, lane)]
         return Reciprocals(found) if found else None
 
-    def emit(self, loops: Loops, where: Where, row: Callable[[Reciprocals | None], None]) -> None:
+    def emit(self, loops: LoopBuilder, where: Bindings, row: Callable[[Reciprocals | None], None]) -> None:
         """A row with reciprocals where they are good, else one with divisions."""
         cloner = loops.cloner(where)
         good: SSAValue | None = None
@@ -59,7 +59,7 @@ class Reciprocals:
 
         loops.branch(good, multiplied, other)
 
-    def put(self, loops: Loops, cloner: Cloner) -> None:
+    def put(self, loops: LoopBuilder, cloner: Cloner) -> None:
         """Let copies multiply."""
         for op in reversed(self.divisions):  # those that another one divides come behind it
             cloner.replace(op.result, loops.op(tir.MulOp(cloner(op.lhs), self.factors[op])))
@@ -77,7 +77,7 @@ def _is_of_row(op: tir.BinaryExpr, lane: Iter) -> bool:
     return bool(own) and all(own)
 
 
-def _is_normal(loops: Loops, value: SSAValue) -> SSAValue:
+def _is_normal(loops: LoopBuilder, value: SSAValue) -> SSAValue:
     """Whether a value has a reciprocal that is normal, and is so itself."""
     largest = _LARGEST[type(value.type)]
     size = loops.op(tir.CallIntrinOp("fabs", [value], value.type))

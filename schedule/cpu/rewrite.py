@@ -13,11 +13,11 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
 from ...dialects.tir import ForKind
-from ...ir.affine import Materializer
+from ...ir.affine.values import Materializer
 from .stages import Iter
 
 Insert = Callable[[Operation], object]
-Where = dict[Iter, SSAValue]
+Bindings = dict[Iter, SSAValue]
 """The values of iterators at some place of the loops that are built."""
 
 
@@ -65,7 +65,7 @@ def captured(op: Operation) -> list[SSAValue]:
     return [o for inner in op.walk() for o in inner.operands if o not in inside]
 
 
-class Loops:
+class LoopBuilder:
     """Appends loops and statements to a block; expressions go where `insert` points."""
 
     def __init__(self, block: Block):
@@ -124,7 +124,7 @@ class Loops:
             body()
         self.insert(tir.IfOp(cond, Region(block), None if other is None else Region(other)))
 
-    def nest(self, iters: Sequence[Iter], where: Where, body: Callable[[Where], object]) -> None:
+    def nest(self, iters: Sequence[Iter], where: Bindings, body: Callable[[Bindings], object]) -> None:
         """Serial loops over `iters`; `body` is given `where` with their values."""
         if not iters:
             body(where)
@@ -142,16 +142,16 @@ class Loops:
         dtype = cast(IntegerType, a.type)
         return self.value(add(Var(a, dtype), Var(b, cast(IntegerType, b.type))), dtype)
 
-    def cloner(self, where: Where | None = None) -> Cloner:
+    def cloner(self, where: Bindings | None = None) -> Cloner:
         """Copies of expressions, appended here, with the values of iterators for their variables."""
         cloner = Cloner(lambda op: self.insert(op))
         for it, value in self.parts(where or {}).items():
             cloner.replace(it.var, value)
         return cloner
 
-    def parts(self, where: Where) -> Where:
+    def parts(self, where: Bindings) -> Bindings:
         """`where` with the values of the parts in the place of iterators that are two."""
-        found: Where = {}
+        found: Bindings = {}
         for it, value in where.items():
             if it.parts:
                 outer, inner = it.parts

@@ -16,18 +16,18 @@ from typing import Any
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.relax import OPERATORS
 from ...dialects.sym.expr import SymExpr
-from ...ir.additions import Additions
-from .digits import emit_digits, emit_interleave, plan_digits, plan_interleave
-from .dots import emit_dots, plan_dots
-from .epilogue import Finish
-from .lanes import emit_lanes, plan_lanes
+from ...ir.passes.additions import Additions
+from .dot_products import emit_dots, plan_dots
+from .epilogue import Epilogue
 from .machine import Machine
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
 from .pointwise import emit_pointwise, plan_pointwise
-from .rewrite import Loops
-from .streams import emit_streams, plan_streams
-from .tiles import STEPS, emit_tiles, plan_tiles
+from .register_tiles import STEPS, emit_tiles, plan_tiles
+from .rewrite import LoopBuilder
+from .row_streams import emit_streams, plan_streams
+from .split_iter import emit_digits, emit_interleave, plan_digits, plan_interleave
 from .transpose import emit_transpose, plan_transpose
+from .vector_reduction import emit_lanes, plan_lanes
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Rule:
     """
 
     name: str
-    plan: Callable[[Finish, Machine], Any]
-    emit: Callable[[Loops, Any], None]
+    plan: Callable[[Epilogue, Machine], Any]
+    emit: Callable[[LoopBuilder, Any], None]
     decides: tuple[str, ...] = ()
     size: Callable[[Any], SymExpr] | None = None
     least: int = 1

@@ -30,7 +30,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from .machine import Machine
-from .rewrite import Loops, Where
+from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, address, constant_slope, is_expression, tree
 
 _WIDTH = 512
@@ -176,7 +176,7 @@ def _is_apart(scan: Scan) -> bool:
     return set(places) == used and len(places) == len(used)
 
 
-def emit_scan(loops: Loops, plan: ScanPlan) -> None:
+def emit_scan(loops: LoopBuilder, plan: ScanPlan) -> None:
     """The loops of a plan."""
     scan, column = plan.scan, plan.column
     if column is None:
@@ -186,7 +186,7 @@ def emit_scan(loops: Loops, plan: ScanPlan) -> None:
     loops.nest(outer, {}, lambda where: _columns(loops, plan, column, where))
 
 
-def _columns(loops: Loops, plan: ScanPlan, column: Iter, where: Where) -> None:
+def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) -> None:
     """Rows of so many totals, at last of as many as are left."""
     scan, lane, width, lanes = plan.scan, column, plan.width, plan.lanes
     full = floordiv(lane.extent, Const(width, lane.dtype))
@@ -228,7 +228,7 @@ def _columns(loops: Loops, plan: ScanPlan, column: Iter, where: Where) -> None:
         block(done, rest)
 
 
-def _vector(loops: Loops, lane: Iter, count: SymExpr | int, body: Callable[[SSAValue], object]) -> None:
+def _vector(loops: LoopBuilder, lane: Iter, count: SymExpr | int, body: Callable[[SSAValue], object]) -> None:
     loops.loop(count, body, dtype=lane.dtype, kind=ForKind.VECTORIZED)
 
 
@@ -236,9 +236,9 @@ def _vector(loops: Loops, lane: Iter, count: SymExpr | int, body: Callable[[SSAV
 class _Row:
     """The elements along the scan, the other iterators are at `where`."""
 
-    loops: Loops
+    loops: LoopBuilder
     scan: Scan
-    where: Where
+    where: Bindings
     lanes: int
 
     def emit(self) -> None:

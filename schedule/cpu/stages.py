@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _EXPRESSIONS = frozenset[type[Operation]]((

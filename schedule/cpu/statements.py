@@ -18,9 +18,9 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .machine import Machine
-from .rewrite import Loops
+from .rewrite import LoopBuilder
 from .stages import Iter, constant_slope, is_expression, tree
 
 
@@ -40,7 +40,7 @@ def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
     return StatementsPlan(root, found) if found else None
 
 
-def emit_statements(loops: Loops, plan: StatementsPlan) -> None:
+def emit_statements(loops: LoopBuilder, plan: StatementsPlan) -> None:
     """The block with these loops."""
     block = plan.block.clone()
     every = list(_loops(block))

@@ -22,11 +22,11 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import ForKind
-from ...ir.affine import expr_of
-from .epilogue import Finish
-from .rewrite import Loops, Where
+from ...ir.affine.values import expr_of
+from .epilogue import Epilogue
+from .register_tiles import Machine
+from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, constant_slope
-from .tiles import Machine
 
 WIDEST = 16
 """The largest squares: more rows than that are no more in registers."""
@@ -43,9 +43,9 @@ class TransposePlan:
     size: int
 
 
-def plan_transpose(finish: Finish, machine: Machine) -> TransposePlan | None:
+def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None:
     """The plan for a copy between two layouts, None where this rule does not fit."""
-    stage = finish.stage
+    stage = epilogue.stage
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
         return None
@@ -68,13 +68,13 @@ def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | 
     return None
 
 
-def emit_transpose(loops: Loops, plan: TransposePlan) -> None:
+def emit_transpose(loops: LoopBuilder, plan: TransposePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.stage.spatial if it not in (plan.stored, plan.loaded)]
     loops.nest(outer, {}, lambda where: _squares(loops, plan, where))
 
 
-def _squares(loops: Loops, plan: TransposePlan, where: Where) -> None:
+def _squares(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
     """Full squares, then the rows that are left, then the columns that are left of the rows of squares."""
     size, stored, loaded = plan.size, plan.stored, plan.loaded
     rows, columns = (floordiv(it.extent, Const(size, it.dtype)) for it in (loaded, stored))
@@ -96,12 +96,16 @@ def _tile_name(it: Iter) -> str:
     return f"{name_of(it.var) or 'i'}_tile"
 
 
-def _scaled(loops: Loops, value: SSAValue, size: int, it: Iter) -> SSAValue:
+def _scaled(loops: LoopBuilder, value: SSAValue, size: int, it: Iter) -> SSAValue:
     return loops.value(mul(Var(value, it.dtype), Const(size, it.dtype)), it.dtype)
 
 
 def _rest(
-    loops: Loops, plan: TransposePlan, where: Where, rows: tuple[SymExpr, SymExpr], columns: tuple[SymExpr, SymExpr]
+    loops: LoopBuilder,
+    plan: TransposePlan,
+    where: Bindings,
+    rows: tuple[SymExpr, SymExpr],
+    columns: tuple[SymExpr, SymExpr],
 ) -> None:
     """Element by element, from the first to before the second of each pair."""
     stage, loaded, stored = plan.stage, plan.loaded, plan.stored
@@ -125,7 +129,7 @@ def _rest(
         loops.loop(rows[1] - rows[0], row, dtype=loaded.dtype, name=name_of(loaded.var))
 
 
-def _square(loops: Loops, plan: TransposePlan, where: Where) -> None:
+def _square(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
     """One square with its first element at `where`."""
 
     def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
@@ -142,7 +146,7 @@ def _square(loops: Loops, plan: TransposePlan, where: Where) -> None:
         loops.insert(tir.StoreOp(value, store.buffer, place(store, plan.loaded, step)))
 
 
-def transposed(loops: Loops, rows: Sequence[SSAValue]) -> list[SSAValue]:
+def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
     """The columns of a square of as many vectors as each has lanes, a power of two.
 
     In each round two vectors exchange what is above the diagonal of squares half as large for what is below.

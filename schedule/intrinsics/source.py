@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.tir_expr import PrimFunc
+from ...handles.tir.prim_func import PrimFunc
 from ...script import parse_source
 from ...transforms.tir.walk import functions
 from ..tensor_intrin import TensorIntrin

@@ -13,10 +13,10 @@ from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import IterKind
-from ...ir.affine import Materializer, expr_of
-from ...ir.iter_map import NotAffineError
-from ...ir.regions import infer_regions
-from ...ir.subspace import Division, divide
+from ...ir.affine.iter_map import NotAffineError
+from ...ir.affine.subspace import Division, divide
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import infer_regions
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st

@@ -15,9 +15,9 @@ from ...dialects.sched import decode, encode
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import SymExpr, Var, as_expr
 from ...dialects.tir import BufferType
-from ...ir.affine import Materializer, expr_of
-from ...ir.index_map import IndexMap
-from ...ir.prim_expr import PrimExpr
+from ...handles.tir.index_map import IndexMap
+from ...handles.tir.prim_expr import PrimExpr
+from ...ir.affine.values import Materializer, expr_of
 from ...transforms.tir.walk import erase_with_tree
 from ..accesses import accesses_of, require_allocated, set_type
 from ..arguments import buffers_of, given_map, index_dtype, nth

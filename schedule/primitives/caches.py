@@ -14,8 +14,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, minimum
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import Materializer, expr_of
-from ...ir.regions import Interval, accessed_by
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import Interval, accessed_by
 from .. import checks
 from .. import state as st
 from ..arguments import nth, with_index

@@ -12,9 +12,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, product, terms_of
-from ...ir.affine import Materializer, expr_of
-from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
-from ...ir.regions import Interval, accessed, accessed_by
+from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import Interval, accessed, accessed_by
 from .. import checks
 from .. import state as st
 from ..handles import Location

@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, SymExpr, Var
-from ...ir.affine import Materializer, expr_of
-from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...ir.affine.values import Materializer, expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st

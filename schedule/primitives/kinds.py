@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.sched import encode
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .. import checks
 from .. import state as st
 from ..registry import primitive

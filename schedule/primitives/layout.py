@@ -17,7 +17,7 @@ from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.sym.index_map import Inverse
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .. import state as st
 from ..accesses import (
     accesses_of,

@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, product
-from ...ir.affine import Materializer
+from ...ir.affine.values import Materializer
 from ...transforms.tir.walk import remove_dead
 from .. import checks
 from .. import state as st

@@ -18,7 +18,7 @@ from ...dialects.sym import SymAttr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floordiv
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import Materializer, expr_of
+from ...ir.affine.values import Materializer, expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st

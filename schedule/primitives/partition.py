@@ -13,8 +13,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, Var
-from ...ir.iter_map import IterMapLevel, NotAffineError, detect_iter_map
-from ...ir.regions import Accessed, Interval, accessed, accessed_by, infer_regions
+from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...ir.buffers.regions import Accessed, Interval, accessed, accessed_by, infer_regions
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st

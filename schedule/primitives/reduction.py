@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType, StringAttr
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import IterKind
-from ...ir.affine import Materializer, expr_of
+from ...ir.affine.values import Materializer, expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st

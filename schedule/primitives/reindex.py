@@ -14,7 +14,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var, le, lt
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import Materializer, expr_of
+from ...ir.affine.values import Materializer, expr_of
 from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices

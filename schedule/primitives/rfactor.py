@@ -15,7 +15,7 @@ from ...dialects.relax.operator import from_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import Materializer, expr_of
+from ...ir.affine.values import Materializer, expr_of
 from .. import checks
 from .. import state as st
 from ..registry import primitive

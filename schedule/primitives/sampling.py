@@ -10,7 +10,7 @@ from typing import Any
 
 from ...dialects import tir
 from ...dialects.tir import IterKind
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from .. import state as st
 from ..handles import Location
 from ..registry import primitive

@@ -13,9 +13,9 @@ from ...dialects.names import set_name
 from ...dialects.sched import encode
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine import Materializer, expr_of
-from ...ir.iter_map import NotAffineError, detect_iter_map
-from ...ir.regions import Interval, accessed_by
+from ...ir.affine.iter_map import NotAffineError, detect_iter_map
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import Interval, accessed_by
 from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside

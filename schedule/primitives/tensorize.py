@@ -15,7 +15,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import BufferType
-from ...ir.affine import Materializer, expr_of
+from ...ir.affine.values import Materializer, expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st

@@ -17,14 +17,14 @@ from ...dialects.names import name_of
 from ...dialects.relax import OBJECT, OPERATORS, Kind, ShapeType, TensorDataAttr, TensorType
 from ...dialects.relax.composite import COMPOSITES, expand
 from ...dialects.relax.devices import device_of
-from ...dialects.relax.manipulate import kept_extents
+from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING
-from ...dialects.relax.reduce import ReduceOp
+from ...dialects.relax.reduction import ReduceOp
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.sym.expr import product as sym_product
-from ...ir.index_map import IndexMap, index_mapping
+from ...handles.tir.index_map import IndexMap, index_mapping
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
 from .relax_types import STRUCT_INFO_CALLS, tuple_type

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import IntegerType, i1
 
 from ...diagnostics import suggestion
 from ...dialects import tir
-from ...ir.prim_expr import PrimExpr
-from ...ir.struct_info import dim_of
+from ...handles.relax.struct_info import dim_of
+from ...handles.tir.prim_expr import PrimExpr
 from .source import ScriptError, Source
 from .values import Builtin, Imm, Ref
 

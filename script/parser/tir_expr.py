@@ -15,7 +15,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
-from ...ir.affine import Materializer, expr_of
+from ...ir.affine.values import Materializer, expr_of
 from .evaluator import Evaluator
 from .folding import SYMBOLS, as_sym, fold, fold_symbolic
 from .scope import Scope

@@ -16,8 +16,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
 from ...dialects.tir import ForKind, IterKind
 from ...dialects.tir.types import HANDLE, HandleType
-from ...ir.affine import Materializer
-from ...ir.regions import infer_regions
+from ...ir.affine.values import Materializer
+from ...ir.buffers.regions import infer_regions
 from .attributes import attribute, attribute_dict
 from .evaluator import refuse
 from .folding import OPERATORS, as_sym, is_constant

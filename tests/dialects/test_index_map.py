@@ -14,7 +14,7 @@ from tirax.diagnostics import ShapeError
 from tirax.dialects.sym.data_layout import DataLayout
 from tirax.dialects.sym.expr import Const, SymExpr, Var, as_expr, i32, i64
 from tirax.dialects.sym.index_map import IndexMapAttr, IndexMapping
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 
 n, m = Var("n"), Var("m")
 

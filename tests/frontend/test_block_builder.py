@@ -6,9 +6,9 @@ import pytest
 from tirax import te, topi
 from tirax.diagnostics import TiraxError, VerifyError
 from tirax.frontend.block_builder import BlockBuilder
-from tirax.ir import relax_expr as rx
-from tirax.ir.relax_ops import call_operator, call_packed
-from tirax.ir.verify import verify_module
+from tirax.handles.relax import names as rx
+from tirax.handles.relax.calls import call_operator, call_packed
+from tirax.ir.verification.verify import verify_module
 
 
 def tensor(*shape):
@@ -353,7 +353,7 @@ def test_a_tensor_function_with_a_gradient():
 
 
 def test_what_is_well_formed():
-    from tirax.ir.well_formed import well_formed_problems
+    from tirax.ir.verification.well_formed import well_formed_problems
 
     x = rx.Var("x", tensor("n", 4))
     bb = BlockBuilder()

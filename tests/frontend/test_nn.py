@@ -6,7 +6,7 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.diagnostics import NameLookupError, ShapeError, TiraxError
 from tirax.frontend import nn
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api import relax
 
 

@@ -7,8 +7,8 @@ from xdsl.parser import Parser
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, TiraxError, VerifyError
 from tirax.frontend import nn
-from tirax.ir.transform import new_context
-from tirax.ir.verify import verify_module
+from tirax.ir.passes.transform import new_context
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api import relax
 
 HEADS, SIZE, HIDDEN, INNER, VOCAB = 2, 4, 8, 12, 11

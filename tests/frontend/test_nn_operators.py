@@ -15,7 +15,7 @@ from tirax.diagnostics import NameLookupError, ShapeError, TiraxError, Unsupport
 from tirax.frontend import nn
 from tirax.frontend.nn import op
 from tirax.interpreter import interpret, random_inputs, symbolic_sizes
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api import relax
 
 SIZES = (0, 1, 3)

@@ -12,9 +12,9 @@ from tirax.interpreter import (
     first_disagreement,
     interpret,
     random_inputs,
-    relax_operators,
     symbolic_sizes,
 )
+from tirax.interpreter.relax import operators
 from tirax.runtime import array, register_func
 
 MATMUL = """
@@ -283,7 +283,7 @@ def test_float32_is_rounded_once(name):
     bits = np.random.default_rng(3).integers(0, 2**32, (2, 20000), dtype=np.uint32)
     small = np.random.default_rng(4).integers(0, 2**26, (2, 20000), dtype=np.uint32)
     a, b = np.concatenate([bits, small], axis=1).view(np.float32)
-    operator, wide = relax_operators.OPERATORS[name], getattr(np, name)
+    operator, wide = operators.OPERATORS[name], getattr(np, name)
     with np.errstate(all="ignore"):
         found, wanted = operator(None, a, b), wide(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
     assert found.dtype == np.float32

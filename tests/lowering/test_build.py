@@ -7,7 +7,7 @@ import pytest
 from xdsl.parser import Parser
 
 from tirax.diagnostics import NameLookupError, TiraxError
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import Timings, build, lower
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.pipelines import LOWERING, PIPELINES, pipeline_passes

@@ -32,7 +32,7 @@ FAR = [0, 2, 3, -1, 2**40, -(2**62), 2**63 - 1]
 def executable():
     from xdsl.parser import Parser
 
-    from tirax.ir.transform import new_context
+    from tirax.ir.passes.transform import new_context
 
     return build(Parser(new_context(), GATHER).parse_module())
 

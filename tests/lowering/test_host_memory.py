@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from xdsl.parser import Parser
 
 from tirax.dialects import host, relax
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import build
 from tirax.lowering.memory.plan import PlanMemory, measure, tensor_bytes
 

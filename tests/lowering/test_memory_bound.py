@@ -4,7 +4,7 @@ import pytest
 from xdsl.parser import Parser
 
 from tirax.dialects import host, relax
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.lowering.memory.bound import MemoryUse, memory_use, memory_uses
 from tirax.lowering.memory.plan import PlanMemory
 

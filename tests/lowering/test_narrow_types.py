@@ -12,7 +12,7 @@ import pytest
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.dialects.dtypes import NARROW, dtype_name
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tirax.ir.transform import PassContext
+from tirax.ir.passes.transform import PassContext
 from tirax.lowering import object_cache
 from tirax.lowering.build import Timings, build
 from tirax.tvm_api.script import from_source

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import i32
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
-from tirax.ir.transform import module_op, new_context
+from tirax.ir.passes.transform import module_op, new_context
 from tirax.lowering import machine
 from tirax.lowering.build import build
 from tirax.lowering.llvm_thread import build_threads

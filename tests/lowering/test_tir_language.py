@@ -10,8 +10,8 @@ from xdsl.parser import Parser
 from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
 from tirax.interpreter import InterpreterError, interpret
-from tirax.ir.transform import new_context
-from tirax.ir.verify import verify_module
+from tirax.ir.passes.transform import new_context
+from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source, print_script
 
 RNG = np.random.default_rng(3)

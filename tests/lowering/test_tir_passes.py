@@ -6,7 +6,7 @@ from tir_kernels import function, nest, parse
 
 from tirax.diagnostics import UnsupportedError
 from tirax.interpreter.compare import first_disagreement
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.tir_to_scf import ConvertTirToScf
 from tirax.schedule.cpu.default_schedule import DefaultSchedule
 from tirax.transforms.tir.compact_buffer_allocation import CompactBufferAllocation

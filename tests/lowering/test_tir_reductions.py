@@ -11,7 +11,7 @@ from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
 from tirax.interpreter import interpret
 from tirax.ir.equality import structural_equal
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.script import parse_source, print_script
 from tirax.tvm_api import relax
 from tirax.tvm_api.script import from_source

@@ -9,9 +9,9 @@ import test_tir_reductions
 import test_tir_words
 from test_tir_language import HEAD, MATRICES
 
+from tirax.handles.module import IRModule
 from tirax.ir.equality import structural_equal
-from tirax.ir.module import IRModule
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source
 from tirax.tvm_api import tir
 

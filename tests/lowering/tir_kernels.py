@@ -8,7 +8,7 @@ from llvmlite import binding
 from xdsl.parser import Parser
 
 from tirax.dialects import tir
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.lowering.convert_to_llvm import ConvertToLLVM
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object, emit_assembly

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import build
 from tirax.runtime.executable import Executable
 from tirax.tools.mlir_text import parse_mlir

@@ -12,8 +12,8 @@ import pytest
 from xdsl.utils.exceptions import DiagnosticException
 
 from tirax.diagnostics import TiraxError
-from tirax.ir.transform import new_context
-from tirax.ir.verify import verify_module
+from tirax.ir.passes.transform import new_context
+from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source, print_script
 from tirax.tools.mlir_text import parse_mlir
 

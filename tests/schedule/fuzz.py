@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from sequences import Outcome, Step, check, draw, run, shrunk
 from workloads import WORKLOADS
 
-from tirax.ir.module import IRModule
+from tirax.handles.module import IRModule
 from tirax.tvm_api.script import from_source
 
 LONGEST, ATTEMPTS, COMPILED = 10, 40, 20

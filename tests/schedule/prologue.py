@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tirax.ir.module import IRModule
+from tirax.handles.module import IRModule
 from tirax.schedule import Schedule
 from tirax.tvm_api.script import from_source
 

@@ -3,7 +3,7 @@
 from xdsl.parser import Parser
 
 from tirax.dialects.sched import Sched
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.tvm_api import relax, tir
 
 

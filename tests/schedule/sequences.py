@@ -14,10 +14,10 @@ from typing import Any
 from tirax.dialects import tir
 from tirax.dialects.dtypes import is_float
 from tirax.dialects.sched import INSTRUCTIONS
+from tirax.handles.module import IRModule
+from tirax.handles.tir.index_map import IndexMap
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.index_map import IndexMap
-from tirax.ir.module import IRModule
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.schedule import state as st

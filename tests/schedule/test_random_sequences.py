@@ -10,8 +10,8 @@ from hypothesis import strategies as hst
 from sequences import Outcome, check, draw, run
 from workloads import WORKLOADS
 
-from tirax.ir.index_map import IndexMap
-from tirax.ir.module import IRModule
+from tirax.handles.module import IRModule
+from tirax.handles.tir.index_map import IndexMap
 from tirax.schedule import ScheduleError, Trace
 from tirax.tvm_api.script import from_source
 

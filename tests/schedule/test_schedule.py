@@ -7,7 +7,7 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.schedule.registry import PRIMITIVES

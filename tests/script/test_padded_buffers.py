@@ -5,7 +5,7 @@ import pytest
 from tirax.diagnostics import TiraxError
 from tirax.dialects import tir
 from tirax.ir.equality import structural_equal
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.script import parse_source, print_script
 from tirax.tvm_api.script import ir as I

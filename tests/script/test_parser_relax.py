@@ -11,7 +11,7 @@ from tirax.dialects import relax
 from tirax.dialects.names import name_of
 from tirax.dialects.relax import CallableType, PrimType, ShapeType, TensorType
 from tirax.dialects.sym.expr import Var
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_function, parse_source, print_script
 
 PARAMETERS = 'x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 8), "float32")'

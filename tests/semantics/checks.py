@@ -15,9 +15,9 @@ from xdsl.printer import Printer
 from tirax.interpreter import InterpreterError, assert_same_meaning, interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
 from tirax.ir.equality import assert_structural_equal
-from tirax.ir.functions import functions
-from tirax.ir.transform import new_context
-from tirax.ir.verify import verify_module
+from tirax.ir.functions.lookup import functions
+from tirax.ir.passes.transform import new_context
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import make_passes
 from tirax.script import parse_source, print_script

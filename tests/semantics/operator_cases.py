@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from tirax.diagnostics import TiraxError
 from tirax.dialects import relax
 from tirax.dialects.relax.types import free_symbolic_vars
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 
 LEGALIZE = Path(__file__).parents[1] / "transforms" / "legalize"
 one_operator = runpy.run_path(str(LEGALIZE / "conftest.py"))["one_operator"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from programs import Program
 from xdsl.parser import Parser
 
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 DIMS = ("n", "m", "4", "3", "1", "8", "n + 1", "n * 2", "17")

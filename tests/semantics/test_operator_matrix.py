@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from tirax.dialects import relax
 from tirax.interpreter import InterpreterError, interpret, random_inputs
 from tirax.interpreter.compare import same_values
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.lowering.build import build
 
 DTYPES = ["f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i1"]

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tirax.dialects import relax
 from tirax.interpreter import InterpreterError, interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.transforms.params.bundle_model_params import BundleModelParams
 from tirax.transforms.params.lazy_get_input import LazyGetInput
 from tirax.transforms.params.lazy_set_output import LazySetOutput

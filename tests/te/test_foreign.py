@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.interpreter import interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api import te
 from tirax.tvm_api.script import tir as T
 

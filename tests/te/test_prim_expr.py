@@ -15,7 +15,7 @@ from tirax.diagnostics import DTypeError, TiraxError
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const
-from tirax.ir import prim_expr as tx
+from tirax.handles.tir import prim_expr as tx
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp, f32, i64
 from tirax import te
 from tirax.dialects import tir
 from tirax.dialects.sym.expr import Const, Var
+from tirax.handles.tir import prim_expr as tx
 from tirax.interpreter import interpret
-from tirax.ir import prim_expr as tx
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.te.statements import Statements, filled
 from tirax.te.tensor import Tensor
 

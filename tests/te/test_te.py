@@ -13,7 +13,7 @@ from tirax import te, topi
 from tirax.diagnostics import ShapeError, TiraxError
 from tirax.dialects import tir
 from tirax.interpreter import interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.script.printer import print_script
 
 

@@ -13,7 +13,7 @@ import pytest
 from xdsl.passes import ModulePass
 
 from tirax.dialects import relax
-from tirax.ir.transform import Pass, new_context
+from tirax.ir.passes.transform import Pass, new_context
 from tirax.tools.mlir_text import MLIRSyntaxError, parse_mlir
 from tirax.tools.specs import instantiate
 from tirax.tools.tirax_opt import main

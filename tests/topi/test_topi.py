@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tirax import te, topi
 from tirax.diagnostics import NameLookupError, ShapeError, TiraxError
 from tirax.interpreter import interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 
 
 def evaluate(function: Callable[..., Any], *arrays: Any, shapes: Sequence[tuple[Any, ...]] | None = None) -> Any:

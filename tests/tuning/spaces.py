@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tirax.ir.module import IRModule
+from tirax.handles.module import IRModule
 from tirax.schedule import Schedule, Trace
 from tirax.tuning.context import TuneContext
 from tirax.tuning.search import SearchStrategy

@@ -2,7 +2,7 @@
 
 from concurrent.futures import Executor, Future
 
-from tirax.ir.module import IRModule
+from tirax.handles.module import IRModule
 from tirax.schedule import Schedule
 from tirax.tuning.builder import LocalBuilder
 from tirax.tuning.runner import EvaluatorConfig, LocalRunner

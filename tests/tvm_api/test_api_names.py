@@ -294,7 +294,14 @@ def test_every_member_is_there(path):
 
 
 def test_what_is_public_says_what_it_is():
-    for path in ("relax.analysis", "relax.testing.nn", "relax.testing.vm", "ir.instrument", "transform", "testing"):
+    for path in (
+        "relax.analysis",
+        "relax.testing.nn",
+        "relax.testing.vm",
+        "ir.instrument",
+        "transform",
+        "testing",
+    ):
         module = importlib.import_module(f"tirax.tvm_api.{path}")
         for name in module.__all__:
             assert getattr(module, name).__doc__, f"{path}.{name}"

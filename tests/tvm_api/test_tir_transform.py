@@ -2,7 +2,7 @@
 
 import pytest
 
-from tirax.ir.transform import Pass
+from tirax.ir.passes.transform import Pass
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform
 from tirax.universe import TIRAX_UNIVERSE

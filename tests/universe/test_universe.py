@@ -3,7 +3,7 @@
 import pytest
 from xdsl.utils.arg_spec import ArgSpec
 
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.universe import TIRAX_UNIVERSE
 
 IDENTITY = """

@@ -13,8 +13,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars, is_base_of
-from ...ir.functions import binding_blocks, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.passes.transform import Pass
 
 
 @dataclass(frozen=True)

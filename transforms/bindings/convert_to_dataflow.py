@@ -12,10 +12,10 @@ from xdsl.ir import Block, Operation, Region
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.expr import is_inline
-from ...ir.functions import FunctionOp, binding_blocks, functions, relax_functions
-from ...ir.substitute import is_removable
-from ...ir.transform import Pass
+from ...handles.relax.expr import is_inline
+from ...ir.functions.lookup import FunctionOp, binding_blocks, functions, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import is_removable
 from .canonicalize_bindings import canonicalize_function
 from .to_non_dataflow import flatten_dataflow
 

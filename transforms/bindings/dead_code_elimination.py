@@ -11,9 +11,9 @@ from xdsl.ir import Operation, Region
 from ...diagnostics import unknown_name
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.functions import binding_blocks, callee_names, functions
-from ...ir.substitute import erase_unused
-from ...ir.transform import Pass
+from ...ir.functions.lookup import binding_blocks, callee_names, functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import erase_unused
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.relax.calls import overwritten
-from ...ir.functions import relax_functions
-from ...ir.substitute import erase_unused, is_removable
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import erase_unused, is_removable
 
 _LEAVES = (*relax.LEAVES, relax.TupleOp)
 

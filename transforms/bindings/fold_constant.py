@@ -15,9 +15,9 @@ from ...dialects.dtypes import byte_size
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...interpreter.run import InterpreterError, make_interpreter
-from ...ir.functions import binding_blocks, functions, relax_functions
-from ...ir.substitute import erase_unused
-from ...ir.transform import Pass
+from ...ir.functions.lookup import binding_blocks, functions, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import erase_unused
 
 
 @dataclass(frozen=True)

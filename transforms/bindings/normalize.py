@@ -11,9 +11,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of, tuple_type
-from ...ir.functions import binding_blocks, relax_functions
-from ...ir.substitute import set_type
-from ...ir.transform import Pass
+from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import set_type
 
 _UNNAMED = (*relax.LEAVES, relax.TupleOp)
 

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.functions import binding_blocks, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.passes.transform import Pass
 
 
 @dataclass(frozen=True)

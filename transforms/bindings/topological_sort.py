@@ -13,9 +13,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...diagnostics import unknown_name
 from ...dialects import relax
 from ...dialects.relax.calls import overwritten
-from ...ir.expr import is_inline
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...handles.relax.expr import is_inline
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..functions.symbols import mentioned_in
 
 ORDERS = ("depth-first", "breadth-first")

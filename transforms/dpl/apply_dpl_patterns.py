@@ -14,7 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...diagnostics import TiraxError
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .eqsat import EqsatRewrite
 from .rewriter import PatternMatchingRewriter, rewrite_module
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
-from ...ir.expr import Expr, ShapeExpr
-from ...ir.relax_ops import call_operator as call
+from ...handles.relax.calls import call_operator as call
+from ...handles.relax.expr import Expr, ShapeExpr
 from .matcher import Matches
 from .patterns import DFPattern, is_const, is_op, wildcard
 

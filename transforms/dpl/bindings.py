@@ -10,13 +10,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of
+from ...handles.module import IRModule
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Expr, Var, canonical
+from ...handles.relax.function import DataflowBlock, Function
 from ...ir.equality import fingerprint
-from ...ir.expr import Expr, Var, canonical
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.module import IRModule
-from ...ir.relax_function import DataflowBlock, Function
-from ...ir.relax_ops import to_expr
-from ...ir.transform import no_gc
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import no_gc
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from .context import PatternContext
 from .graph import match_block

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...diagnostics import TiraxError
-from ...ir.relax_function import DataflowBlock
+from ...handles.relax.function import DataflowBlock
 from . import patterns as p
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from ...dialects import relax
 from ...dialects.dtypes import byte_size
 from ...dialects.sym.expr import SymExpr
-from ...ir.expr import Expr
+from ...handles.relax.expr import Expr
 
 CostFunction = Callable[[Expr], float]
 """What computing an expression costs when its operands are there: a number that is not negative."""

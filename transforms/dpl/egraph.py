@@ -19,8 +19,8 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, Use
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
-from ...ir.expr import Expr, bound_expr
-from ...ir.substitute import is_removable
+from ...handles.relax.expr import Expr, bound_expr
+from ...ir.rewriting.substitute import is_removable
 
 
 class EGraph:

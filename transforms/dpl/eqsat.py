@@ -20,11 +20,11 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
-from ...ir.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var, bound_expr, is_inline
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.relax_ops import to_expr
-from ...ir.substitute import is_removable
-from ...ir.transform import Pass, no_gc
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var, bound_expr, is_inline
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass, no_gc
+from ...ir.rewriting.substitute import is_removable
 from . import patterns as p
 from .cost import CostFunction, EstimatedCost
 from .egraph import EGraph

@@ -21,14 +21,25 @@ from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.builder import infer_again
-from ...ir.expr import Call, Expr, ExternFunc, GlobalVar, Op, ShapeExpr, Tuple, TupleGetItem, bound_expr, expr_of
-from ...ir.expr import Var as Variable
-from ...ir.functions import callee_names
-from ...ir.module import IRModule
-from ...ir.relax_function import Function
-from ...ir.substitute import substitute_symbols
-from ...ir.transform import module_op
+from ...handles.module import IRModule
+from ...handles.relax.builder import infer_again
+from ...handles.relax.expr import (
+    Call,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    Op,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    bound_expr,
+    expr_of,
+)
+from ...handles.relax.expr import Var as Variable
+from ...handles.relax.function import Function
+from ...ir.functions.lookup import callee_names
+from ...ir.passes.transform import module_op
+from ...ir.rewriting.substitute import substitute_symbols
 from . import patterns as p
 from .matcher import Matches, bind_symbols
 from .rewriter import PatternMatchingRewriter

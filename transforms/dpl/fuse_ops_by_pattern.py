@@ -16,10 +16,10 @@ from xdsl.ir import Block, Operation, Region
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.expr import Call, Expr, TupleGetItem, bound_expr
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.relax_function import attr_of
-from ...ir.transform import Pass
+from ...handles.relax.expr import Call, Expr, TupleGetItem, bound_expr
+from ...handles.relax.function import attr_of
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..fusion.graph import BindingGraph
 from ..fusion.naming import make_unique
 from ..fusion.outline import is_primitive

@@ -9,7 +9,7 @@ from typing import Any, cast
 from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError
-from ...ir.expr import Expr, Var, bound_expr, expr_of
+from ...handles.relax.expr import Expr, Var, bound_expr, expr_of
 from .graph import BlockIndex, consumers
 from .matcher import Matches
 from .patterns import DFPattern

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import relax
-from ...ir.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of, is_inline
-from ...ir.relax_function import DataflowBlock
+from ...handles.relax.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of, is_inline
+from ...handles.relax.function import DataflowBlock
 from . import patterns as p
 from .context import Constraints, Edge
 from .matcher import Matcher, Matches, Subject, roots_of, same_value

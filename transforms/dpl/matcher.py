@@ -19,7 +19,8 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.relax.types import substitute_type
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
-from ...ir.expr import (
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import (
     Call,
     Constant,
     DataflowVar,
@@ -35,8 +36,7 @@ from ...ir.expr import (
     expr_of,
     is_inline,
 )
-from ...ir.relax_function import Function
-from ...ir.relax_ops import to_expr
+from ...handles.relax.function import Function
 from . import patterns as p
 
 Subject = Expr | Op
@@ -270,7 +270,7 @@ def _function(m: Matcher, pattern: p.FunctionPattern, expr: Subject) -> Ways:
 
 
 def _inside_of(func: Function, around: Callable[[Subject], Subject]) -> Lookup:
-    from ...ir.analysis import get_var2val
+    from ...handles.relax.analysis import get_var2val
 
     bound = get_var2val(func)
 

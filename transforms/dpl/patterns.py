@@ -19,8 +19,8 @@ from xdsl.ir import Attribute
 from ...diagnostics import TiraxError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.expr import Expr, Op
-from ...ir.struct_info import dims_of, type_of
+from ...handles.relax.expr import Expr, Op
+from ...handles.relax.struct_info import dims_of, type_of
 
 if TYPE_CHECKING:
     from .context import PatternSeq, SameShapeConstraint
@@ -302,7 +302,7 @@ def is_const() -> ConstantPattern:
 
 def is_expr(expr: Any) -> ExprPattern:
     """An expression that is structurally equal to `expr`."""
-    from ...ir.relax_ops import to_expr
+    from ...handles.relax.calls import to_expr
 
     return ExprPattern(expr if isinstance(expr, Op) else to_expr(expr))
 

@@ -11,10 +11,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of, least_common_ancestor
-from ...ir.builder import NameSupply, infer_again
-from ...ir.expr import INLINE_OPS, is_inline
-from ...ir.functions import binding_blocks
-from ...ir.substitute import set_type
+from ...handles.relax.builder import NameSupply, infer_again
+from ...handles.relax.expr import INLINE_OPS, is_inline
+from ...ir.functions.lookup import binding_blocks
+from ...ir.rewriting.substitute import set_type
 
 
 def names_of(func: Operation) -> NameSupply:

@@ -9,10 +9,10 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from ...dialects import relax
-from ...ir.builder import NameSupply
-from ...ir.expr import Expr, Var, bound_expr, canonical, is_inline
-from ...ir.relax_ops import to_expr
-from ...ir.substitute import is_removable
+from ...handles.relax.builder import NameSupply
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Expr, Var, bound_expr, canonical, is_inline
+from ...ir.rewriting.substitute import is_removable
 from . import patterns as p
 from .matcher import Matcher
 from .place import Placer, names_of

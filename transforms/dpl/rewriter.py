@@ -16,14 +16,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import TiraxError, VerifyError
 from ...dialects import relax
+from ...handles.module import IRModule
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_expr
+from ...handles.relax.function import Function
 from ...ir.equality import fingerprint
-from ...ir.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_expr
-from ...ir.functions import binding_blocks, relax_functions
-from ...ir.module import IRModule
-from ...ir.relax_function import Function
-from ...ir.relax_ops import to_expr
-from ...ir.transform import Pass, like_module, module_op, new_context, no_gc
-from ...ir.verify import check_dominance
+from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.passes.transform import Pass, like_module, module_op, new_context, no_gc
+from ...ir.verification.verify import check_dominance
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.eliminate_common_subexpr import EliminateCommonSubexpr

@@ -23,11 +23,11 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.external import EXTERNAL_MODS, ExternalFunctions, ExternalModsAttr, external_functions
 from ...dialects.relax.types import TensorType
-from ...ir.expr import Constant, expr_of
-from ...ir.functions import callee_names, relax_functions
-from ...ir.relax_function import Function
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...handles.relax.expr import Constant, expr_of
+from ...handles.relax.function import Function
+from ...ir.functions.lookup import callee_names, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ...runtime.executable import Executable
 from ...runtime.registry import PackedFunction, get_global_func, list_global_func_names
 from ..bindings.dead_code_elimination import DeadCodeElimination

@@ -10,10 +10,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of
-from ...ir.expr import INLINE_OPS, Call, Expr, TupleGetItem, Var, bound_expr, canonical, is_inline
-from ...ir.functions import binding_blocks
-from ...ir.relax_ops import to_expr
-from ...ir.substitute import is_removable
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import INLINE_OPS, Call, Expr, TupleGetItem, Var, bound_expr, canonical, is_inline
+from ...ir.functions.lookup import binding_blocks
+from ...ir.rewriting.substitute import is_removable
 from .matcher import Matches, Roots
 from .place import Placer
 

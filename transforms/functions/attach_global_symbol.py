@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...ir.functions import functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import functions
+from ...ir.passes.transform import Pass
 from .normalize_global_var import drop_symbol
 
 

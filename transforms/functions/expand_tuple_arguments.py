@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .private import (
     PrivateFunction,
     caller_of,

@@ -12,9 +12,9 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import Var
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.symbolic import definable_vars
-from ...ir.transform import Pass
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.passes.transform import Pass
 from ..fusion.naming import NameSupply, symbols
 from .private import caller_of, erase, insert_before, take_over
 from .symbols import mentioned_in

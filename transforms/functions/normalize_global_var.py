@@ -8,9 +8,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 
 from ...diagnostics import TiraxError
-from ...ir.functions import FunctionOp, functions
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.functions.lookup import FunctionOp, functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ..fusion.naming import NameSupply
 from .renaming import rename_functions
 

@@ -12,7 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.functions import callee_names, functions
+from ...ir.functions.lookup import callee_names, functions
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.dead_code_elimination import remove_dead_bindings
 

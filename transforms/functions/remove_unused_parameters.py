@@ -12,8 +12,8 @@ from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
-from ...ir.symbolic import definable_vars
-from ...ir.transform import Pass
+from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.passes.transform import Pass
 from .private import (
     PrivateFunction,
     bind_variables,

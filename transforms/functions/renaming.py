@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
-from ...ir.functions import callee_names, functions
+from ...ir.functions.lookup import callee_names, functions
 
 _CALLEE = ("callee", "func")
 """The properties of calls and references that name a function of the module."""

@@ -1,4 +1,7 @@
-"""The symbolic variables that bindings of Relax mention; `ir/symbolic.py` knows those that values determine."""
+"""The symbolic variables that bindings of Relax mention.
+
+`ir/functions/symbolic_vars.py` knows those that values determine.
+"""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from xdsl.ir import Block, Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.relax.types import erase_unbound, free_symbolic_vars, least_common_ancestor
-from ...ir.builder import infer_again
-from ...ir.expr import Var
-from ...ir.functions import relax_functions
-from ...ir.struct_info import type_of
-from ...ir.substitute import set_type
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...handles.relax.builder import infer_again
+from ...handles.relax.expr import Var
+from ...handles.relax.struct_info import type_of
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import set_type
+from ...ir.verification.verify import location_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 
 from ...dialects import tir
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .pattern import ATTRIBUTE, OpPattern, find_pattern
 
 _SCHEDULED = "tir.is_scheduled"

@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import relax, tir
-from ...ir.transform import Pass, PassContext
+from ...ir.passes.transform import Pass, PassContext
 from .graph import BindingGraph, binding_patterns
 from .groups import Groups
 from .naming import make_unique

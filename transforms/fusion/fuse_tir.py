@@ -13,9 +13,9 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr
-from ...ir.functions import functions, ops_of_type, relax_functions
-from ...ir.substitute import erase_unused
-from ...ir.transform import Pass
+from ...ir.functions.lookup import functions, ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import erase_unused
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import DeadCodeElimination, remove_dead_bindings
 from .inline import FusedFunction, NotFusable, fuse_function

@@ -16,7 +16,7 @@ from ...dialects.relax.operator import PyValue
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
-from ...ir.substitute import SymbolSubstitution
+from ...ir.rewriting.substitute import SymbolSubstitution
 from .naming import NameSupply, fresh_suffix
 from .outline import PRIMITIVE
 

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.module import symbol_of
+from ...handles.module import symbol_of
 
 
 class NameSupply:

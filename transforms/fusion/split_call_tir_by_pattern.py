@@ -15,11 +15,11 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.external import EXTERNAL_MODS, ExternalFunctions, ExternalModsAttr, external_functions
 from ...dialects.sym.expr import SymExpr, Var
+from ...handles.tir.prim_func import Buffer
 from ...ir.equality import structural_equal
-from ...ir.functions import callee_names, functions, relax_functions
-from ...ir.substitute import SymbolSubstitution
-from ...ir.tir_expr import Buffer
-from ...ir.transform import Pass
+from ...ir.functions.lookup import callee_names, functions, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.normalize import name_bindings
 from ..functions.symbols import mentioned_in
 from .naming import NameSupply, symbols

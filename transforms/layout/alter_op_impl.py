@@ -17,10 +17,10 @@ from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.relax.types import TensorType, tuple_type
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Var
-from ...ir.functions import FunctionOp, functions, ops_of_type, relax_functions
-from ...ir.index_map import IndexMap, index_mapping
-from ...ir.prim_expr import PrimExpr
-from ...ir.transform import Pass
+from ...handles.tir.index_map import IndexMap, index_mapping
+from ...handles.tir.prim_expr import PrimExpr
+from ...ir.functions.lookup import FunctionOp, functions, ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ...te.create import build_func
 from ...te.tensor import compute, placeholder
 from ..bindings.normalize import name_bindings

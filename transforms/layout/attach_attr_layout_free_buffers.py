@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, 
 from xdsl.ir import SSAValue
 
 from ...dialects import relax, tir
-from ...ir.functions import callee_names, functions, ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..fusion.naming import NameSupply, symbols
 from .attributes import LAYOUT_FREE, num_input, with_attrs
 

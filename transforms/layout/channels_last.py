@@ -11,8 +11,8 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
 from .convert_layout import convert_function
 from .rules import MORE_RULES, Desired
 

@@ -17,9 +17,9 @@ from ...dialects.relax.operator import Arg, Operator
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.data_layout import DataLayout
-from ...ir.expr import bound_expr
-from ...ir.functions import binding_blocks, relax_functions
-from ...ir.transform import Pass
+from ...handles.relax.expr import bound_expr
+from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.passes.transform import Pass
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution

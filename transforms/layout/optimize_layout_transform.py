@@ -15,8 +15,8 @@ from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.relax.operator import Operator
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.analyzer import Analyzer
-from ...ir.functions import FunctionOp, functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import FunctionOp, functions
+from ...ir.passes.transform import Pass
 from ..operators.rules import Emit, apply_rules, producer
 from .alter_op_impl import REMOVE_PAD
 from .attributes import operator_name

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from ...dialects import relax
 from ...dialects.relax.elementwise import BINARY, UNARY
 from ...dialects.relax.operator import Operator
-from ...dialects.relax.reduce import REDUCTIONS
+from ...dialects.relax.reduction import REDUCTIONS
 from ...dialects.sym.data_layout import Axis, DataLayout
 
 Desired = Mapping[str, Sequence[str]]

@@ -13,8 +13,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
-from ...ir.functions import callee_names, functions, ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..bindings.normalize import name_bindings
 from ..fusion.naming import NameSupply, symbols
 from .attributes import LAYOUT_FREE, layout_free, with_attrs

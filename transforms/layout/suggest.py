@@ -13,9 +13,9 @@ from ...diagnostics import ShapeError, TiraxError
 from ...dialects import tir
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.affine import expr_of
-from ...ir.index_map import IndexMap
-from ...ir.tir_expr import Buffer, PrimFunc, Stmt
+from ...handles.tir.index_map import IndexMap
+from ...handles.tir.prim_func import Buffer, PrimFunc, Stmt
+from ...ir.affine.values import expr_of
 
 Layout = list[Var | None]
 """The iterator that each index of a buffer goes with; None where it goes with none, or with several."""

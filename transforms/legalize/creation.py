@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from ... import topi
-from ...dialects.relax.create import Arange
+from ...dialects.relax.creation import Arange
 from ...dialects.relax.operator import Operator
 from .elementwise import full
 from .rules import RULES, Emit, operand, result_dims, result_tensor, rule

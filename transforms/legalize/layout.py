@@ -15,9 +15,9 @@ from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.relax.operator import Operator
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.index_map import Inverse
-from ...ir.affine import Materializer, expr_of
-from ...ir.prim_expr import PrimExpr, as_sym, const, from_sym, if_then_else
-from ...ir.regions import infer_regions
+from ...handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym, if_then_else
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import infer_regions
 from ...te.create import add_scalar_params, undetermined_vars
 from ...te.emit import TECall, call_te
 from ...te.tensor import Tensor, compute

@@ -24,13 +24,12 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
-from ...ir.substitute import erase
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import erase
+from ...ir.verification.verify import location_of
 from ...te.emit import TECall, call_te
 from ..bindings.normalize import refine_users
 from . import (
-    algebra,
     base,
     creation,
     elementwise,
@@ -38,11 +37,12 @@ from . import (
     image,
     indexing,
     layout,
-    manipulate,
+    linear_algebra,
+    manipulation,
     nn,
     normalization,
-    rearrange,
-    reduce,
+    rearrangement,
+    reduction,
     scan,
     windows,
 )
@@ -50,7 +50,6 @@ from .requirements import extent_check
 from .rules import BUILDERS, Emit, known_shape, rule_of
 
 FAMILIES = (
-    algebra,
     base,
     creation,
     elementwise,
@@ -58,11 +57,12 @@ FAMILIES = (
     image,
     indexing,
     layout,
-    manipulate,
+    linear_algebra,
+    manipulation,
     nn,
     normalization,
-    rearrange,
-    reduce,
+    rearrangement,
+    reduction,
     scan,
     windows,
 )

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
-from ...ir.prim_expr import PrimExpr, const
+from ...handles.tir.prim_expr import PrimExpr, const
 from ...te.emit import TECall
 
 

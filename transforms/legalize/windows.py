@@ -13,7 +13,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.pooling import ADAPTIVE, POOLS, AdaptivePool, Pool
 from ...dialects.sym.data_layout import DataLayout
 from ...dialects.sym.expr import SymExpr
-from ...ir.prim_expr import PrimExpr, as_sym, from_sym
+from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te.tensor import Tensor, compute
 from ...topi import windows
 from .rules import RULES, Emit, operand, result_dims, result_tensor, rule

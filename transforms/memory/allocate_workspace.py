@@ -14,10 +14,10 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import set_name
 from ...dialects.relax.memory import AllocTensor
 from ...dialects.relax.operator import from_attr
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.substitute import set_type
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import set_type
+from ...ir.verification.verify import location_of
 from ..fusion.naming import NameSupply, symbols
 from .emit import Emitter, variable_names
 

@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
 from ..bindings.to_non_dataflow import flatten_dataflow
 from ..fusion.naming import NameSupply
 from .emit import Emitter, variable_names

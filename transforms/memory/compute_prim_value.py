@@ -13,8 +13,8 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
 from ..fusion.naming import NameSupply, symbols
 
 _NAME = "compute_symbolic_expr"

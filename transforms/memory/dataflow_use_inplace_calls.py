@@ -12,10 +12,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import Dims
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from ...ir.equality import fingerprint
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..fusion.naming import NameSupply, symbols
 from ..legalize import LegalizeOps
 from .aliases import Aliases

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import ExprLike
-from ...ir.functions import binding_blocks, relax_functions
+from ...ir.functions.lookup import binding_blocks, relax_functions
 from ..fusion.naming import NameSupply
 
 OpT = TypeVar("OpT", bound=Operation)

@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax import memory
-from ...ir.expr import is_inline
-from ...ir.functions import binding_blocks, relax_functions
-from ...ir.transform import Pass
+from ...handles.relax.expr import is_inline
+from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.passes.transform import Pass
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..fusion.naming import NameSupply
 from .emit import variable_names

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTensor, tensor_bytes
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..fusion.naming import NameSupply
 from .emit import Emitter, erase_binding, variable_names
 

@@ -15,9 +15,9 @@ from ...dialects import relax
 from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ..fusion.naming import NameSupply
 from .emit import Emitter, erase_binding, variable_names
 

@@ -12,9 +12,9 @@ from xdsl.ir import Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 
 FORCE_PURE = "relax.force_pure"
 """The attribute of a function that is pure, whatever stands in it."""

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import product
-from ...ir.functions import functions, ops_of_type, relax_functions
-from ...ir.reshape_pattern import is_reshape
-from ...ir.transform import Pass
+from ...ir.buffers.reshape_pattern import is_reshape
+from ...ir.functions.lookup import functions, ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 
 _IN_PLACE = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp)
 

@@ -11,8 +11,8 @@ from xdsl.ir import Block, SSAValue
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTensor
-from ...ir.functions import functions, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import functions, relax_functions
+from ...ir.passes.transform import Pass
 from ..fusion.naming import NameSupply
 from .emit import Emitter, erase_binding, variable_names
 from .storage_pool import StoragePlan, StoragePool

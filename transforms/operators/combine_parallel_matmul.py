@@ -14,11 +14,11 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
-from ...ir.expr import expr_of
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.relax_function import DataflowBlock
-from ...ir.symbolic import definable_vars
-from ...ir.transform import Pass
+from ...handles.relax.expr import expr_of
+from ...handles.relax.function import DataflowBlock
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.passes.transform import Pass
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from ..functions.symbols import mentioned_in

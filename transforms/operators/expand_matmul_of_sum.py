@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .rules import Emit, apply_rules, producer
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from ... import topi
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .te_calls import call_tensor_functions
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -14,8 +14,8 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .rules import emitter, place, producer

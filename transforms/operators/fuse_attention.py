@@ -17,7 +17,7 @@ from ...dialects.dtypes import is_float
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .rules import Emit, apply_rules, producer
 
 _NOTHING = -1e9

@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const
-from ...ir.prim_expr import PrimExpr
-from ...ir.transform import Pass
+from ...handles.tir.prim_expr import PrimExpr
+from ...ir.passes.transform import Pass
 from ...te import reduction
 from ...te.tensor import IterVar, Tensor, compute
 from ...topi.broadcast import broadcast_indices, broadcast_shapes

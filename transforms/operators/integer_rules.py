@@ -15,9 +15,9 @@ from ...dialects import relax
 from ...dialects.dtypes import numpy_dtype, ui8
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
-from ...ir.expr import Expr, ShapeExpr
-from ...ir.relax_ops import binary
-from ...ir.relax_ops import call_operator as call
+from ...handles.relax.calls import binary
+from ...handles.relax.calls import call_operator as call
+from ...handles.relax.expr import Expr, ShapeExpr
 from ...target import Target
 from ..dpl.patterns import DFPattern, is_op, wildcard
 from ..dpl.rewriter import PatternMatchingRewriter

@@ -18,8 +18,8 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
-from ...ir.prim_expr import PrimExpr
-from ...ir.transform import Pass
+from ...handles.tir.prim_expr import PrimExpr
+from ...ir.passes.transform import Pass
 from ...target import Target
 from ...te.tensor import Tensor
 from ...topi import windows

@@ -15,7 +15,7 @@ from ...dialects.relax.convolution import Convolution
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const, SymExpr
-from ...ir.prim_expr import PrimExpr
+from ...handles.tir.prim_expr import PrimExpr
 from ...target import Target
 from ...te import reduction
 from ...te.tensor import IterVar, Tensor, compute

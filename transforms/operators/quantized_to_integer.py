@@ -8,8 +8,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, i8, i32
 
 from ...dialects import relax
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
 from ...target import Target
 from .dot_products import dot_of
 

@@ -12,7 +12,7 @@ from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .rules import Emit, apply_rules, producer
 
 

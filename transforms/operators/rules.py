@@ -18,7 +18,7 @@ from ...dialects.dtypes import numpy_dtype
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator, PyValue
 from ...dialects.relax.types import TensorType, is_base_of
-from ...ir.functions import binding_blocks, relax_functions
+from ...ir.functions.lookup import binding_blocks, relax_functions
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 

@@ -13,7 +13,7 @@ from ...dialects.relax.elementwise import BINARY, UNARY
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .rules import Emit, apply_rules, producer
 
 ELEMENTWISE = [f"relax.{name}" for name in (*UNARY, *BINARY)]

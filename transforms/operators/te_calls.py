@@ -12,8 +12,8 @@ from ...dialects import relax
 from ...dialects.relax import OPERATORS
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
-from ...ir.functions import relax_functions
-from ...ir.transform import new_context
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import new_context
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..legalize import LegalizeOps
 

@@ -22,10 +22,10 @@ from ...dialects.dtypes import dtype_name, dtype_of, is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType, tuple_type
-from ...ir.builder import infer_again
-from ...ir.functions import binding_blocks, ops_of_type, relax_functions
-from ...ir.substitute import set_type
-from ...ir.transform import Pass
+from ...handles.relax.builder import infer_again
+from ...ir.functions.lookup import binding_blocks, ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import set_type
 from ..bindings.normalize import name_bindings
 from ..fusion.graph import is_inline
 from ..fusion.naming import NameSupply, make_unique

@@ -18,9 +18,9 @@ from ...dialects import relax
 from ...dialects.dtypes import dtype_of, numpy_dtype
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .bind_symbolic_vars import bind_symbols
 
 

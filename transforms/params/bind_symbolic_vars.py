@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects import relax
 from ...dialects.sym.expr import SymExpr, Var, as_expr
-from ...ir.functions import relax_functions
-from ...ir.substitute import substitute_symbols
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import substitute_symbols
 from ..bindings.normalize import refine_struct_info
 
 

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import relax
 from ...dialects.relax.types import tuple_type
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
 from .weights import add_param, load_at_uses, num_input, remove_params
 
 

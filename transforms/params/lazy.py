@@ -11,7 +11,7 @@ from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.relax.types import erase_unbound
 from ...dialects.sym.expr import Var
-from ...ir.symbolic import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars
 from ..functions.symbols import mentioned_in
 
 Load = Callable[[SSAValue, Operation], SSAValue]

@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import OBJECT, PrimType
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
 from .lazy import LazyLoader
 from .weights import add_param, insert_before, names_in, num_input, remove_params, set_num_input
 

@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.types import OBJECT, PrimType, tuple_type
-from ...ir.functions import relax_functions
-from ...ir.transform import Pass
+from ...ir.functions.lookup import relax_functions
+from ...ir.passes.transform import Pass
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .lazy import hand_over, inline_fields
 from .weights import add_param, names_in, num_input, set_num_input

@@ -14,10 +14,10 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType
-from ...ir.expr import Var
-from ...ir.functions import ops_of_type, relax_functions
-from ...ir.substitute import erase_unused
-from ...ir.transform import Pass
+from ...handles.relax.expr import Var
+from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import erase_unused
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.to_non_dataflow import flatten_dataflow

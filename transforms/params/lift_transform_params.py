@@ -14,10 +14,10 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars, tuple_type
 from ...dialects.sym.expr import Var
-from ...ir.functions import relax_functions
-from ...ir.symbolic import definable_vars
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.functions.lookup import relax_functions
+from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..functions.symbols import mentioned_variables
 from ..fusion.naming import NameSupply, symbols

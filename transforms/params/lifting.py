@@ -15,9 +15,9 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.substitute import SymbolSubstitution, is_removable
-from ...ir.symbolic import definable_vars
-from ...ir.verify import location_of
+from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.rewriting.substitute import SymbolSubstitution, is_removable
+from ...ir.verification.verify import location_of
 from ..functions.private import bind_variables
 from ..functions.symbols import mentioned_in
 

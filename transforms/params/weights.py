@@ -11,7 +11,7 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import from_attr
-from ...ir.verify import location_of
+from ...ir.verification.verify import location_of
 from ..fusion.naming import NameSupply
 
 NUM_INPUT = "num_input"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .walk import functions, with_attr
 
 ENTRY = "tir.is_entry_func"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import BFloat16Type, ModuleOp, f32
 
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .compute_legalize import legalize
 from .walk import functions
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .storage_codecs import BF16_CODECS
 from .storage_legalize import store_as_bits
 from .walk import functions

@@ -23,10 +23,10 @@ from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType
-from ...ir.affine import Materializer, expr_of
-from ...ir.regions import Interval, relaxed
-from ...ir.substitute import set_type
-from ...ir.transform import Pass
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import Interval, relaxed
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import set_type
 from .storage_alignment import align_strides
 from .walk import bind_loop, bound_expr, functions, inserter, remove_dead
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import tir
 from ...dialects.tir import ForKind
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .walk import functions
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...ir.tir_expr import PrimFunc
-from ...ir.transform import Pass
+from ...handles.tir.prim_func import PrimFunc
+from ...ir.passes.transform import Pass
 from .walk import erase_with_tree, functions
 
 

@@ -20,10 +20,10 @@ from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, add, mul, product
 from ...dialects.tir import BufferType
-from ...ir.affine import Materializer, expr_of
-from ...ir.tir_calls import note_call_sizes
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.functions.tir_calls import note_call_sizes
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .walk import erase_with_tree, functions, inserter, integer_type, remove_dead
 
 

@@ -11,8 +11,8 @@ from xdsl.ir import BlockArgument
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import name_of
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .narrow_index import is_wide, narrow_operation
 from .walk import erase_with_tree, functions, values_of
 

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.dtypes import dtype_of, is_float, is_narrow
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .compute_legalize import legalize
 from .walk import functions
 

@@ -19,8 +19,8 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
-from ...ir.affine import Materializer
-from ...ir.transform import Pass
+from ...ir.affine.values import Materializer
+from ...ir.passes.transform import Pass
 from .walk import functions
 
 

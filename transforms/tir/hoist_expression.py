@@ -24,9 +24,9 @@ from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
-from ...ir.affine import expr_of
-from ...ir.prim_expr import same_tree
-from ...ir.transform import Pass
+from ...handles.tir.prim_expr import same_tree
+from ...ir.affine.values import expr_of
+from ...ir.passes.transform import Pass
 from .options import configured
 from .walk import erase_with_tree, functions, inline_before, inserter, remove_dead, take_side
 

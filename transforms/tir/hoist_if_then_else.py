@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...diagnostics import unknown_name
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .hoist_expression import HoistedConditionals, HoistedLetBindings, hoist
 from .options import configured
 

@@ -23,11 +23,11 @@ from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr, Var
-from ...ir.affine import expr_of
-from ...ir.functions import callee_names
-from ...ir.substitute import SymbolSubstitution
-from ...ir.tir_calls import extents_of_call
-from ...ir.transform import Pass
+from ...ir.affine.values import expr_of
+from ...ir.functions.lookup import callee_names
+from ...ir.functions.tir_calls import extents_of_call
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import SymbolSubstitution
 from .walk import erase_with_tree, functions, inserter, integer_type, values_of
 
 

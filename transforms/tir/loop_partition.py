@@ -20,9 +20,9 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, maximum, minimum, mul
 from ...dialects.tir import ForKind
-from ...ir.affine import Materializer, expr_of
-from ...ir.regions import Interval, relaxed
-from ...ir.transform import Pass
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.buffers.regions import Interval, relaxed
+from ...ir.passes.transform import Pass
 from .options import configured
 from .walk import (
     bind_loop,

@@ -12,8 +12,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const
-from ...ir.affine import Materializer
-from ...ir.transform import Pass
+from ...ir.affine.values import Materializer
+from ...ir.passes.transform import Pass
 from .walk import blocks_inside_out, erase_with_tree, functions, inline_before
 
 

@@ -17,9 +17,9 @@ from ...dialects import tir
 from ...dialects.dtypes import lanes_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr
-from ...ir.matched_buffers import matched_address, replace_layout_variables
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.buffers.match_buffer import matched_address, replace_layout_variables
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .walk import erase_with_tree, functions, inserter
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .storage_codecs import NARROW_CODECS
 from .storage_legalize import store_as_bits
 from .walk import functions

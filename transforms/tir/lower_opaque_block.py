@@ -15,9 +15,9 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...ir.affine import Materializer
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.affine.values import Materializer
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .walk import bound_expr, erase_with_tree, functions, inline_before, inserter
 
 PRAGMA = "pragma_"

@@ -15,8 +15,8 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
-from ...ir.affine import expr_of
-from ...ir.transform import Pass
+from ...ir.affine.values import expr_of
+from ...ir.passes.transform import Pass
 from .narrow_index import narrow_operation, wide
 from .walk import bind_loop, erase_with_tree, functions, values_of
 

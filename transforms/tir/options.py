@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar, cast
 
 from ...diagnostics import TiraxError, unknown_name
-from ...ir.transform import Pass, PassContext
+from ...ir.passes.transform import Pass, PassContext
 
 _PassT = TypeVar("_PassT", bound=Pass)
 

@@ -23,9 +23,9 @@ from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import ForKind
-from ...ir.affine import expr_of
-from ...ir.regions import Interval, accessed
-from ...ir.transform import Pass
+from ...ir.affine.values import expr_of
+from ...ir.buffers.regions import Interval, accessed
+from ...ir.passes.transform import Pass
 from ...target import Target
 from .walk import functions, is_scheduled
 

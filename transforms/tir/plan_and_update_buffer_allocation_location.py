@@ -24,9 +24,9 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var
-from ...ir.affine import expr_of
-from ...ir.regions import Accessed, accessed, infer_regions
-from ...ir.transform import Pass
+from ...ir.affine.values import expr_of
+from ...ir.buffers.regions import Accessed, accessed, infer_regions
+from ...ir.passes.transform import Pass
 from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, inserter, remove_dead
 
 _CARRYING = (tir.IterKind.SCAN, tir.IterKind.OPAQUE)

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import tir
-from ...ir.transform import Pass
+from ...ir.passes.transform import Pass
 from .walk import erase_with_tree, functions, remove_dead
 
 

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
 from ...dialects import tir
-from ...ir.prim_expr import same_tree
-from ...ir.transform import Pass
+from ...handles.tir.prim_expr import same_tree
+from ...ir.passes.transform import Pass
 from .walk import bound_expr, erase_with_tree, functions, inserter, is_empty, is_pure, remove_dead
 
 

@@ -22,9 +22,9 @@ from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, i32, i64, logical_not, product
-from ...ir.affine import Materializer, expr_of
-from ...ir.prim_expr import same_tree
-from ...ir.transform import Pass
+from ...handles.tir.prim_expr import same_tree
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.passes.transform import Pass
 from .walk import bind_loop, erase_with_tree, functions, inline_before, inserter, integer_type, remove_dead, take_side
 
 _INDEX_TYPES = (i1, i32, i64)

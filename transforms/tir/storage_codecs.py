@@ -15,8 +15,8 @@ from xdsl.ir import Attribute
 
 from ...dialects import tir
 from ...dialects.dtypes import NARROW, NarrowFloat, ui4, ui8, ui16, ui32
-from ...ir import prim_expr as tx
-from ...ir.prim_expr import PrimExpr
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr
 
 _INFINITY = 0xFF << 23
 """The magnitude of infinity in float32, above which all is NaN."""

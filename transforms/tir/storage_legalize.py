@@ -11,9 +11,9 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
 from ...dialects.names import name_of, set_name
-from ...ir.prim_expr import PrimExpr, place, placeholder_value
-from ...ir.substitute import set_type
-from ...ir.verify import location_of
+from ...handles.tir.prim_expr import PrimExpr, place, placeholder_value
+from ...ir.rewriting.substitute import set_type
+from ...ir.verification.verify import location_of
 from .storage_codecs import Codec
 from .walk import inline_before, values_of
 

@@ -19,9 +19,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Sum, SymExpr, Var
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine import expr_of
-from ...ir.prim_expr import same_tree
-from ...ir.transform import Pass
+from ...handles.tir.prim_expr import same_tree
+from ...ir.affine.values import expr_of
+from ...ir.passes.transform import Pass
 from .walk import bound_expr, erase_with_tree, functions, integer_type
 
 _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)

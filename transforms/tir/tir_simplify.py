@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, Region
 
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
-from ...ir.affine import Materializer, expr_of
-from ...ir.transform import Pass
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.passes.transform import Pass
 from .walk import erase_with_tree, functions, inline_before, remove_dead
 
 

@@ -19,9 +19,9 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
-from ...ir.affine import Materializer
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.affine.values import Materializer
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .options import configured
 from .walk import bound_expr, erase_with_tree, functions, inline_before, inserter
 

@@ -24,9 +24,9 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, add
 from ...dialects.tir import ForKind
-from ...ir.affine import Materializer, expr_of
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...ir.affine.values import Materializer, expr_of
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from .walk import bound_expr, erase_with_tree, functions, inserter, remove_dead
 
 _ELEMENTWISE = (*tir.BINARY.values(), tir.CastOp, tir.NotOp, tir.ReinterpretOp, tir.CallIntrinOp)

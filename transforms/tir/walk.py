@@ -13,8 +13,8 @@ from ...dialects import tir
 from ...dialects.relax.structure import function_attrs
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.affine import expr_of
-from ...ir.walk import operations
+from ...ir.affine.values import expr_of
+from ...ir.rewriting.walk import operations
 
 
 def functions(module: ModuleOp) -> list[tir.FuncOp]:

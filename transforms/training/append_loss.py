@@ -15,11 +15,11 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, is_base_of
 from ...dialects.sym.expr import Var
-from ...ir.builder import NameSupply
-from ...ir.functions import functions, relax_functions
-from ...ir.substitute import SymbolSubstitution
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...handles.relax.builder import NameSupply
+from ...ir.functions.lookup import functions, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.substitute import SymbolSubstitution
+from ...ir.verification.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..functions.private import bind_variables
 from ..params.bind_symbolic_vars import function_symbols

@@ -7,8 +7,8 @@ from xdsl.ir import Operation, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.expr import is_inline
-from ...ir.verify import location_of
+from ...handles.relax.expr import is_inline
+from ...ir.verification.verify import location_of
 
 
 def dataflow_block(func: relax.FuncOp) -> relax.DataflowOp:

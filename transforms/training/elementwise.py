@@ -9,7 +9,7 @@ from typing import cast
 from ...dialects import relax
 from ...dialects.dtypes import is_float
 from ...dialects.sym import SymAttr
-from ...ir.expr import Expr
+from ...handles.relax.expr import Expr
 from .expressions import call, dims, extent, number, rank, reshape, tensor, total, where
 from .rules import GRADIENTS, Gradients, Site, gradient
 

@@ -18,8 +18,8 @@ from ...dialects.dtypes import is_float
 from ...dialects.names import set_name
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const, ExprLike, SymExpr, product
-from ...ir.expr import Constant, Expr, Tuple, Var, is_inline
-from ...ir.relax_ops import to_expr
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Constant, Expr, Tuple, Var, is_inline
 
 Dims = tuple[SymExpr, ...]
 _INLINE = (*relax.LEAVES, relax.TupleOp)

@@ -15,19 +15,19 @@ from ...dialects import relax
 from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
-from ...ir.expr import Expr, Tuple, Var, is_inline
-from ...ir.functions import functions, relax_functions
-from ...ir.transform import Pass
-from ...ir.verify import location_of
+from ...handles.relax.expr import Expr, Tuple, Var, is_inline
+from ...ir.functions.lookup import functions, relax_functions
+from ...ir.passes.transform import Pass
+from ...ir.verification.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
-from . import elementwise, linear, moving, network, reduce, windows
+from . import elementwise, linear_algebra, manipulation, nn, reduction, windows
 from .blocks import bind_outputs, dataflow_block, make_unique
 from .checkpoints import Recomputation, remove_marks
 from .expressions import Tape, added, call, discard, field, handle, is_differentiable, shape, zeros, zeros_like
 from .rules import CONSTANT, GRADIENTS, Site
 from .te_gradients import te_gradient
 
-FAMILIES = (elementwise, linear, moving, network, reduce, windows)
+FAMILIES = (elementwise, linear_algebra, manipulation, nn, reduction, windows)
 """The modules that fill the table of rules."""
 
 

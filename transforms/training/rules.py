@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
-from ...ir.expr import Expr, Tuple
+from ...handles.relax.expr import Expr, Tuple
 from .expressions import call, dims, shape, tensor
 
 Gradients = Sequence[Expr | list[Expr] | None]

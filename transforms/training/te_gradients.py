@@ -10,9 +10,9 @@ from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects import relax
-from ...ir.expr import Expr
-from ...ir.functions import functions
-from ...ir.relax_ops import to_expr
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Expr
+from ...ir.functions.lookup import functions
 from ...te.emit import call_te
 from .expressions import Tape
 

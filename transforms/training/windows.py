@@ -11,7 +11,7 @@ from ...dialects.relax.convolution import CONVOLUTIONS, TRANSPOSED, Convolution
 from ...dialects.relax.layout import SPATIAL
 from ...dialects.relax.pooling import ADAPTIVE, POOLS, AdaptivePool
 from ...dialects.sym.expr import SymExpr
-from ...ir.expr import Expr
+from ...handles.relax.expr import Expr
 from .expressions import (
     Dims,
     broadcast,

@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from ...diagnostics import unknown_name
+from ...handles.module import IRModule
 from ...ir.equality import structural_equal
-from ...ir.module import IRModule
 from ...schedule import Schedule
 from ...schedule.errors import ScheduleError
 from ...target import Target

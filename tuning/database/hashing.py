@@ -7,8 +7,8 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
+from ...handles.module import IRModule
 from ...ir.equality import fingerprint
-from ...ir.module import IRModule
 
 
 def stable_hash(mod: IRModule) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 
-from ...ir.module import IRModule
+from ...handles.module import IRModule
 from ...target import Target
 from ..types import TuningRecord, Workload
 from .database import Database, find_equal, target_key

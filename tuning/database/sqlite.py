@@ -14,8 +14,8 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
 from ...diagnostics import TiraxError
-from ...ir.module import IRModule
-from ...ir.transform import new_context
+from ...handles.module import IRModule
+from ...ir.passes.transform import new_context
 from ...schedule import Trace
 from ...target import Target
 from ..types import TensorInfo, TuningRecord, Workload

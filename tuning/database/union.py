@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...ir.module import IRModule
+from ...handles.module import IRModule
 from ...schedule import Schedule
 from ...target import Target
 from ..types import TuningRecord, Workload

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import IterKind
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from ...schedule import BlockRV, Schedule
 from ...schedule import state as st
 from ...transforms.tir.walk import functions

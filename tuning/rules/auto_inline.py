@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...dialects import tir
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from ...schedule import BlockRV, Schedule, ScheduleError
 from ...schedule import state as st
 from .. import analysis

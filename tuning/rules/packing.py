@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import SymExpr, Var, floordiv, floormod
 from ...dialects.tir import BufferType
-from ...ir.affine import expr_of
+from ...ir.affine.values import expr_of
 from ...schedule import BlockRV, Schedule
 from ...schedule import state as st
 from ...transforms.layout.attributes import layout_free

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects import tir
-from ...ir.module import IRModule
+from ...handles.module import IRModule
 from ...schedule import BlockRV, Schedule
 from ...transforms.tir.walk import functions
 from .. import analysis

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...handles.module import IRModule
+from ...handles.relax.expr import Attrs, Expr, GlobalVar, Op
+from ...handles.relax.function import BaseFunc, DictAttrs
+from ...handles.relax.struct_info import VDevice
+from ...handles.relax.utils import load_json, save_json
+from ...handles.tir.domains import Range
+from ...handles.tir.prim_expr import PrimExpr
 from ...ir import equality as _equality
-from ...ir.expr import Attrs, Expr, GlobalVar, Op
-from ...ir.module import IRModule
-from ...ir.prim_expr import PrimExpr
-from ...ir.relax_function import BaseFunc, DictAttrs
-from ...ir.relax_utils import load_json, save_json
-from ...ir.struct_info import VDevice
-from ...ir.tir_domains import Range
 from . import instrument, transform
 
 Array = list

@@ -1,6 +1,6 @@
 """`tvm.ir.instrument`: watching passes."""
 
-from ...ir.instrument import (
+from ...ir.passes.instrument import (
     DumpIR,
     PassInstrument,
     PassPrintingInstrument,

@@ -1,7 +1,7 @@
 """`tvm.ir.transform`: passes and sequences of them."""
 
-from ...ir.pass_tools import ApplyPassToFunction, PrintIR
-from ...ir.transform import Pass, PassContext, PassInfo, PassInstrument, Sequential, module_pass
+from ...handles.pass_tools import ApplyPassToFunction, PrintIR
+from ...ir.passes.transform import Pass, PassContext, PassInfo, PassInstrument, Sequential, module_pass
 
 ModulePass = Pass
 

@@ -6,9 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...frontend.block_builder import BlockBuilder
-from ...ir.binding_rewrite import DataflowBlockRewrite
-from ...ir.functor import ExprFunctor, PyExprMutator, PyExprVisitor
-from ...ir.relax_expr import (
+from ...handles.relax.binding_rewrite import DataflowBlockRewrite
+from ...handles.relax.calls import (
+    call_dps_packed,
+    call_inplace_packed,
+    call_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    call_tir_with_grad,
+)
+from ...handles.relax.functor import ExprFunctor, PyExprMutator, PyExprVisitor
+from ...handles.relax.names import (
     Binding,
     BindingBlock,
     Call,
@@ -41,17 +50,8 @@ from ...ir.relax_expr import (
     VarBinding,
     const,
 )
-from ...ir.relax_ops import (
-    call_dps_packed,
-    call_inplace_packed,
-    call_packed,
-    call_pure_packed,
-    call_tir,
-    call_tir_inplace,
-    call_tir_with_grad,
-)
-from ...ir.relax_utils import convert_to_expr, extern, get_shape_of, prim_value
-from ...ir.struct_info import VDevice
+from ...handles.relax.struct_info import VDevice
+from ...handles.relax.utils import convert_to_expr, extern, get_shape_of, prim_value
 from ...runtime import Executable, VirtualMachine
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`tvm.relax.analysis`: questions about Relax programs."""
 
-from ...ir.analysis import (
+from ...handles.relax.analysis import (
     BaseCheckResult,
     all_global_vars,
     all_vars,
@@ -31,7 +31,7 @@ from ...ir.analysis import (
     well_formed,
     well_formed_problems,
 )
-from ...ir.memory_analysis import estimate_memory_usage, has_reshape_pattern
+from ...ir.buffers.memory_usage import estimate_memory_usage, has_reshape_pattern
 from ...transforms.layout.suggest import suggest_layout_transforms
 
 __all__ = [

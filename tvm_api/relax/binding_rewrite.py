@@ -1,5 +1,5 @@
 """`tvm.relax.binding_rewrite`: dataflow blocks changed binding by binding."""
 
-from ...ir.binding_rewrite import DataflowBlockRewrite
+from ...handles.relax.binding_rewrite import DataflowBlockRewrite
 
 __all__ = ["DataflowBlockRewrite"]

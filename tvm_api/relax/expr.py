@@ -1,6 +1,6 @@
 """`tvm.relax.expr`: Relax expressions."""
 
-from ...ir.relax_expr import (
+from ...handles.relax.names import (
     BaseFunc,
     Binding,
     BindingBlock,
@@ -27,7 +27,7 @@ from ...ir.relax_expr import (
     VarBinding,
     const,
 )
-from ...ir.relax_utils import extern, get_shape_of, prim_value
+from ...handles.relax.utils import extern, get_shape_of, prim_value
 
 __all__ = [
     "BaseFunc",

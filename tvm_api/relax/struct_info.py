@@ -1,6 +1,6 @@
 """`tvm.relax.struct_info`: what is known of values."""
 
-from ...ir.struct_info import (
+from ...handles.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,

@@ -10,8 +10,8 @@ from typing import Any
 
 from ... import script
 from ...diagnostics import TiraxError
-from ...ir.module import IRModule
-from ...ir.well_formed import check_well_formed
+from ...handles.module import IRModule
+from ...ir.verification.well_formed import check_well_formed
 
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.tir_script_builder import (
+from ...handles.tir.script_builder import (
     Assert,
     Else,
     If,
@@ -35,8 +35,8 @@ from ...ir.tir_script_builder import (
     where,
     writes,
 )
-from ...ir.tir_script_builder import LetStmt_ as LetStmt
-from ...ir.tir_script_builder import decl_buffer_ as decl_buffer
+from ...handles.tir.script_builder import LetStmt_ as LetStmt
+from ...handles.tir.script_builder import decl_buffer_ as decl_buffer
 from .. import tir as _tir
 from . import tir as _script
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.expr import GlobalVar
-from ...ir.module import IRModule
+from ...handles.module import IRModule
+from ...handles.relax.expr import GlobalVar
 from ._decorators import parsed_class
 
 __tirax_script_dialect__ = "ir"

@@ -1,6 +1,6 @@
 """`tvm.script.ir_builder`: functions built by calls that read like TVMScript."""
 
-from ...ir.tir_script_builder import IRBuilder
+from ...handles.tir.script_builder import IRBuilder
 from . import _tir_builder as tir
 
 __all__ = ["IRBuilder", "tir"]

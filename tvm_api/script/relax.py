@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...dialects.relax.devices import device_of
-from ...ir.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
-from ...ir.expr import Tuple as TupleExpr
-from ...ir.relax_ops import (
+from ...handles.relax.calls import (
     call_dps_packed,
     call_inplace_packed,
     call_packed,
@@ -26,7 +24,9 @@ from ...ir.relax_ops import (
     operator_attribute,
     operators_in,
 )
-from ...ir.struct_info import (
+from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
+from ...handles.relax.expr import Tuple as TupleExpr
+from ...handles.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,

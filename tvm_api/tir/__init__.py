@@ -6,26 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ... import te as _te
-from ...ir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
-from ...ir.index_map import IndexMap
-from ...ir.prim_expr import (
-    PrimExpr,
-    SizeVar,
-    Var,
-    add,
-    const,
-    convert,
-    exp2,
-    exp10,
-    log1p,
-    logical_and,
-    logical_not,
-    logical_or,
-    multiply,
-    subtract,
-)
-from ...ir.tir_expr import Buffer, PrimFunc, Stmt, decl_buffer
-from ...ir.tir_nodes import (
+from ...handles.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
+from ...handles.tir.expr_kinds import (
     EQ,
     GE,
     GT,
@@ -56,7 +38,8 @@ from ...ir.tir_nodes import (
     StringImm,
     Sub,
 )
-from ...ir.tir_ops import (
+from ...handles.tir.index_map import IndexMap
+from ...handles.tir.intrinsics import (
     address_of,
     assume,
     bitwise_and,
@@ -92,7 +75,24 @@ from ...ir.tir_ops import (
     vectorhigh,
     vectorlow,
 )
-from ...ir.tir_stmts import (
+from ...handles.tir.prim_expr import (
+    PrimExpr,
+    SizeVar,
+    Var,
+    add,
+    const,
+    convert,
+    exp2,
+    exp10,
+    log1p,
+    logical_and,
+    logical_not,
+    logical_or,
+    multiply,
+    subtract,
+)
+from ...handles.tir.prim_func import Buffer, PrimFunc, Stmt, decl_buffer
+from ...handles.tir.statements import (
     Allocate,
     AllocateConst,
     AssertStmt,

@@ -1,5 +1,5 @@
 """`tvm.tir.ir_builder`: statements written one after the other."""
 
-from ...ir.tir_builder import BufferVar, IRBuilder, create
+from ...handles.tir.ir_builder import BufferVar, IRBuilder, create
 
 __all__ = ["BufferVar", "IRBuilder", "create"]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...dialects.dtypes import dtype_of
-from ...ir import prim_expr as tx
-from ...ir.prim_expr import PrimExpr
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr
 from ...te.tensor import Tensor, dim
 from ...topi import scan as _scan
 from ...topi import scatter as _scatter

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
 from ...dialects.dtypes import dtype_of
-from ...ir.prim_expr import PrimExpr
+from ...handles.tir.prim_expr import PrimExpr
 from ...te.tensor import Tensor
 
 

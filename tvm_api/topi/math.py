@@ -7,8 +7,8 @@ from typing import Any
 from ... import topi as _topi
 from ...dialects import tir
 from ...dialects.dtypes import dtype_of
-from ...ir import prim_expr as tx
-from ...ir.prim_expr import PrimExpr
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.prim_expr import PrimExpr
 from ...te.functions import atan2 as _atan2
 from ...te.functions import logaddexp as _logaddexp
 from ...te.tensor import Tensor, compute

@@ -9,14 +9,16 @@ from ... import topi as _topi
 from ...diagnostics import ShapeError
 from ...dialects.relax.indexing import Slice, slice_of
 from ...dialects.sym.expr import Const, SymExpr
-from ...ir import prim_expr as tx
-from ...ir.data_layout import bijective_layout
-from ...ir.prim_expr import PrimExpr, as_sym, from_sym
+from ...handles.tir import prim_expr as tx
+from ...handles.tir.data_layout import bijective_layout
+from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te import reduction as red
 from ...te.tensor import IterVar, Tensor, dim, shape_dims
-from ...topi import algebra as _algebra
 from ...topi import indexing as _indexing
-from ...topi.rearrange import collapse_sum, flip
+from ...topi import linear_algebra as _algebra
+from ...topi.manipulation import concatenate as _concatenate
+from ...topi.manipulation import reshape
+from ...topi.rearrangement import collapse_sum, flip
 from ...topi.sequences import (
     matrix_set_diag,
     reverse_sequence,
@@ -27,8 +29,6 @@ from ...topi.sequences import (
     unravel_index,
 )
 from ...topi.sequences import sliding_window as _sliding_window
-from ...topi.transform import concatenate as _concatenate
-from ...topi.transform import reshape
 from ...topi.util import Indices, normalize_axis, over_axes
 from .common import axes, integer, integers, tensors
 

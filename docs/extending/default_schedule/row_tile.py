@@ -1,6 +1,6 @@
 """A rule of the default schedule: sums over k for 4 rows and 16 columns at a time."""
 
-from tirax.schedule.cpu.by_primitives import rule_of_function
+from tirax.schedule.cpu.primitive_rules import rule_of_function
 from tirax.schedule.cpu.rules import register_rule
 
 

@@ -12,7 +12,7 @@ import tirax.runtime
 from tirax import tvm_api as tvm
 from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError
 from tirax.interpreter import interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api import relax
 from tirax.tvm_api.ir import IRModule
 from tirax.tvm_api.relax.training import AppendLoss, SetupTrainer, Trainer

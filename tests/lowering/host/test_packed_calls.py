@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import UnsupportedError
+from tirax.handles.module import IRModule
 from tirax.interpreter import interpret
-from tirax.ir.module import IRModule
 from tirax.script import parse_source
 from tirax.tvm_api import cpu, nd, register_func, relax
 

@@ -12,9 +12,9 @@ import tirax.tvm_api as tvm
 from tirax.dialects import tir as tir_dialect
 from tirax.dialects.sched import Sched
 from tirax.interpreter import interpret
-from tirax.ir.transform import Sequential, module_op, new_context
+from tirax.ir.passes.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
-from tirax.schedule.cpu.fuse import fuse_rows
+from tirax.schedule.cpu.merge_loops import fuse_rows
 from tirax.target import Target
 from tirax.transforms.tir.walk import functions
 from tirax.tvm_api import relax, tir

@@ -12,7 +12,7 @@ import pytest
 from xdsl.context import Context
 
 import tirax.tvm_api as tvm
-from tirax.ir.transform import module_op
+from tirax.ir.passes.transform import module_op
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
 from tirax.lowering.pipelines import pipeline_passes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from relax_modules import module, parsed
 
-from tirax.ir.transform import Sequential, module_op
+from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.schedule.cpu.choices import DecisionError

@@ -13,7 +13,7 @@ import pytest
 from relax_modules import module as relax_module
 
 import tirax.tvm_api as tvm
-from tirax.ir.transform import Sequential, module_op
+from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
 from tirax.tvm_api import relax, te, topi

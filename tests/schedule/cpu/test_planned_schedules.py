@@ -3,7 +3,7 @@
 import pytest
 from relax_modules import module, parsed
 
-from tirax.ir.transform import Sequential, module_op
+from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.tvm_api import relax
 

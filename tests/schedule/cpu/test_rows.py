@@ -7,10 +7,10 @@ import pytest
 from xdsl.parser import Parser
 
 from tirax.dialects import tir as tir_dialect
-from tirax.ir.transform import Sequential, module_op, new_context
+from tirax.ir.passes.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import LOWERING, OPTIMIZE, SCHEDULE, make_passes
 from tirax.runtime import set_num_threads
-from tirax.schedule.cpu.on_the_way import compute_on_the_way
+from tirax.schedule.cpu.compute_at_first_use import compute_on_the_way
 from tirax.target import Target
 from tirax.tvm_api import relax, tir
 

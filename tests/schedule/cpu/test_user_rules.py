@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import NameLookupError, TiraxError
-from tirax.ir.transform import Sequential, module_op
+from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import LOWERING, OPTIMIZE, make_passes
 from tirax.schedule import Schedule
-from tirax.schedule.cpu.by_primitives import rule_of_function, rule_of_trace
+from tirax.schedule.cpu.primitive_rules import rule_of_function, rule_of_trace
+from tirax.schedule.cpu.register_tiles import emit_tiles, plan_tiles
 from tirax.schedule.cpu.rules import RULES, Rule, added_rules, register_rule, rules, unregister_rule
-from tirax.schedule.cpu.tiles import emit_tiles, plan_tiles
 from tirax.tuning.passes import MetaScheduleApplyDatabase
 from tirax.tvm_api import meta_schedule as ms
 from tirax.tvm_api.script import ir as I
@@ -180,7 +180,7 @@ def run(text, *passes):
     from xdsl.parser import Parser
 
     from tirax.dialects.sched import Sched
-    from tirax.ir.transform import new_context
+    from tirax.ir.passes.transform import new_context
 
     context = new_context()
     context.load_dialect(Sched)

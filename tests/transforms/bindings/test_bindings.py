@@ -6,7 +6,7 @@ import pytest
 from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError
 from tirax.dialects import relax
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.transforms.bindings.canonicalize_bindings import CanonicalizeBindings
 from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
 from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr

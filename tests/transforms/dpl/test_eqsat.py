@@ -9,7 +9,7 @@ import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.dialects import relax as dialect
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.transforms.dpl.egraph import EGraph
 from tirax.tvm_api import IRModule
 from tirax.tvm_api import relax as rx

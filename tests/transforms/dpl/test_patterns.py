@@ -4,7 +4,7 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, NameLookupError, TiraxError
-from tirax.ir.expr import Call, Constant, ExternFunc, GlobalVar, Op, Var
+from tirax.handles.relax.expr import Call, Constant, ExternFunc, GlobalVar, Op, Var
 from tirax.tvm_api import relax as rx
 from tirax.tvm_api.relax.analysis import get_var2val
 from tirax.tvm_api.relax.dpl import (

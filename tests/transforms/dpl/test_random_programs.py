@@ -7,11 +7,11 @@ from programs import Program, programs
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from tirax.dialects import relax
+from tirax.handles.relax.calls import call_operator as call
+from tirax.handles.relax.expr import is_inline
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.expr import is_inline
-from tirax.ir.relax_ops import call_operator as call
-from tirax.ir.transform import new_context
-from tirax.ir.verify import verify_module
+from tirax.ir.passes.transform import new_context
+from tirax.ir.verification.verify import verify_module
 from tirax.transforms.bindings.normalize import Normalize
 from tirax.transforms.dpl import DPLRewritePattern, PatternMatchingRewriter, is_op, wildcard
 from tirax.transforms.dpl.fuse_ops_by_pattern import FuseOpsByPattern

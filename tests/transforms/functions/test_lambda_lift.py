@@ -6,7 +6,7 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.dialects import relax as rx
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
-from tirax.ir.functions import functions, ops_of_type
+from tirax.ir.functions.lookup import functions, ops_of_type
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import LambdaLift
 from tirax.tvm_api.script import from_source

@@ -5,7 +5,7 @@ import pytest
 
 from tirax.diagnostics import ShapeError, TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import AttachGlobalSymbol, NormalizeGlobalVar, UpdateParamStructInfo
 from tirax.tvm_api.script import from_source

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from tirax.dialects import relax
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
 from tirax.transforms.legalize import LegalizeOps
 

@@ -12,7 +12,7 @@ from xdsl.ir import Block
 from tirax.dialects import relax, tir
 from tirax.dialects.names import name_of, set_name
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
-from tirax.ir.transform import PassContext
+from tirax.ir.passes.transform import PassContext
 from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
 from tirax.transforms.fusion.fuse_ops import FuseOps
 from tirax.transforms.fusion.fuse_tir import FuseTIR

@@ -6,7 +6,7 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import interpret, random_inputs, symbolic_sizes
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import AnnotateTIROpPattern, FuseOps, FuseTIR, LegalizeOps, SplitCallTIRByPattern
 from tirax.tvm_api.script import from_source

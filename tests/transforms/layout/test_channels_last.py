@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.transforms.layout.channels_last import ChannelsLast
 from tirax.transforms.operators.pack_convolutions import PackConvolutions
 from tirax.tvm_api.relax.transform import BindParams

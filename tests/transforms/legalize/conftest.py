@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 from tirax.dialects import relax
 from tirax.dialects.names import set_name
 from tirax.dialects.relax.operator import OPERATORS
-from tirax.ir.transform import new_context
+from tirax.ir.passes.transform import new_context
 
 Build = Callable[..., ModuleOp]
 

@@ -11,10 +11,10 @@ import pytest
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.dialects import relax
 from tirax.dialects.relax.operator import Operator
+from tirax.handles.module import IRModule
+from tirax.handles.relax.analysis import contains_impure_call
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.analysis import contains_impure_call
-from tirax.ir.module import IRModule
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.runtime.builtins import tensor_to_shape
 from tirax.runtime.errors import ArgumentError, AssertionFailedError

@@ -13,7 +13,7 @@ from tirax.dialects import relax, tir
 from tirax.dialects.relax.operator import Operator
 from tirax.dialects.sym.expr import Var
 from tirax.interpreter import first_disagreement, interpret, random_inputs
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.transforms.legalize import LegalizeOps
 
 Leaf = Callable[[], Any]

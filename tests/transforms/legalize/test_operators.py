@@ -22,7 +22,7 @@ from tirax.dialects import relax, tir
 from tirax.dialects.relax.operator import OPERATORS, Operator
 from tirax.dialects.sym.expr import Var
 from tirax.interpreter import first_disagreement, interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps

@@ -8,8 +8,8 @@ from tirax.diagnostics import ShapeError, TiraxError, UnsupportedError
 from tirax.dialects import relax
 from tirax.dialects.relax.memory import AllocStorage, AllocTensor, KillObject, KillStorage, KillTensor, VMAllocStorage
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.functions import functions, relax_functions
-from tirax.ir.memory_analysis import estimate_memory_usage, has_reshape_pattern, memory_usage, plan_problems
+from tirax.ir.buffers.memory_usage import estimate_memory_usage, has_reshape_pattern, memory_usage, plan_problems
+from tirax.ir.functions.lookup import functions, relax_functions
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import TVM_BUILD, TVM_ZERO, make_passes
 from tirax.script import parse_source

@@ -4,7 +4,7 @@ import numpy as np
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import FastMathTransform
 from tirax.tvm_api.script import from_source

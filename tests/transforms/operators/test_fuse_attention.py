@@ -7,7 +7,7 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import make_passes
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.frontend import nn

@@ -7,7 +7,7 @@ from programs import Program, programs
 from tirax.dialects import relax
 from tirax.dialects.relax.operator import Operator
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from tirax.transforms.operators import mixed_precision_policy as policy
 from tirax.transforms.operators import to_mixed_precision

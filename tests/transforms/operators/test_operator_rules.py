@@ -5,7 +5,7 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.transforms.operators.decompose_ops import DecomposeOpsForInference
 from tirax.transforms.operators.expand_matmul_of_sum import ExpandMatmulOfSum
 from tirax.transforms.operators.remove_redundant_reshape import RemoveRedundantReshape

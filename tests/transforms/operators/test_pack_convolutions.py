@@ -6,7 +6,7 @@ import pytest
 from tirax.dialects import relax as ops
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.runtime import set_num_threads
 from tirax.target import Target

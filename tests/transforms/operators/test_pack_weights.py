@@ -5,7 +5,7 @@ import pytest
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.target import Target
 from tirax.transforms.operators.pack_weights import PackWeights

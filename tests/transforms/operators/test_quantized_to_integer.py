@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
 from tirax.target import Target
 from tirax.transforms.operators.quantized_to_integer import QuantizedToInteger

@@ -7,7 +7,7 @@ import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
-from tirax.ir.functions import functions
+from tirax.ir.functions.lookup import functions
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import (
     BundleModelParams,

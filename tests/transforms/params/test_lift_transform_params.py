@@ -7,7 +7,7 @@ import tirax.tvm_api as tvm
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.interpreter import interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
-from tirax.ir.functions import functions, relax_functions
+from tirax.ir.functions.lookup import functions, relax_functions
 from tirax.transforms.params.weights import num_input
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import LiftTransformParams

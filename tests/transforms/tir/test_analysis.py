@@ -80,7 +80,7 @@ def test_what_is_not_well_formed(mod):
 
 def test_equal_expressions(mod):
     loads = [op for op in mod.op.walk() if isinstance(op, tir.LoadOp)]
-    from tirax.ir.prim_expr import PrimExpr
+    from tirax.handles.tir.prim_expr import PrimExpr
 
     a, b = (PrimExpr(op.result) for op in loads if op.buffer.type.rank == 2)
     assert analysis.expr_deep_equal(a, b)

@@ -7,7 +7,7 @@ from tir_kernels import Kernel, function, parse
 from tirax.diagnostics import UnsupportedError
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.transform import Sequential
+from tirax.ir.passes.transform import Sequential
 from tirax.lowering.build import build
 from tirax.lowering.pipeline_tir import lower_tir
 from tirax.schedule import Schedule

@@ -6,7 +6,7 @@ import pytest
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.transform import PassContext, Sequential
+from tirax.ir.passes.transform import PassContext, Sequential
 from tirax.lowering.build import build
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T

@@ -11,7 +11,7 @@ import pytest
 import tirax.runtime
 from tirax.diagnostics import DTypeError, NameLookupError, TiraxError, UnsupportedError
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api import relax, te
 from tirax.tvm_api.relax.training.utils import register_te_gradient
 from tirax.tvm_api.relax.transform import Gradient

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tirax.interpreter import assert_same_meaning, interpret
-from tirax.ir.verify import verify_module
+from tirax.ir.verification.verify import verify_module
 from tirax.tvm_api.relax.transform import FoldConstant, Gradient, LegalizeOps
 from tirax.tvm_api.script import from_source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir.relax_ops import (
+from ....handles.relax.calls import (
     call_dps_packed,
     call_inplace_packed,
     call_pure_packed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir.relax_ops import operator_attribute, operators_in
+from ....handles.relax.calls import operator_attribute, operators_in
 
 
 def __getattr__(name: str) -> Any:

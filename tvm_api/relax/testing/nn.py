@@ -17,10 +17,10 @@ import numpy as np
 
 from ....diagnostics import ShapeError, TiraxError
 from ....frontend.block_builder import BlockBuilder
-from ....ir.expr import Expr, Var
-from ....ir.module import IRModule
-from ....ir.relax_ops import call_operator
-from ....ir.struct_info import TensorStructInfo
+from ....handles.module import IRModule
+from ....handles.relax.calls import call_operator
+from ....handles.relax.expr import Expr, Var
+from ....handles.relax.struct_info import TensorStructInfo
 from ....runtime import NDArray, array
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir.functor import PyExprMutator
-from ....ir.relax_function import Function
-from ....ir.transform import module_pass
+from ....handles.relax.function import Function
+from ....handles.relax.functor import PyExprMutator
+from ....ir.passes.transform import module_pass
 
 
 @module_pass(opt_level=0, name="ApplyEmptyMutator")

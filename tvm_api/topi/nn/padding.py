@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....ir.prim_expr import PrimExpr
+from ....handles.tir.prim_expr import PrimExpr
 from ....te.tensor import Tensor, dim
 from ....topi import spatial as _spatial
 from ....topi import windows as _windows

@@ -1,0 +1,192 @@
+"""Operators that move elements: transposing, reshaping, joining, splitting, broadcasting, taking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
+
+from ..sym.expr import Const, SymExpr, add, floordiv, maximum, minimum, product
+from .operator import AXES, AXIS, Attr, Operator, operator
+from .reduction import normalize_axes, normalize_axis
+from .types import PrimType, TensorType, tuple_type
+
+
+@operator("relax.permute_dims", "x", axes=AXES)
+class PermuteDims(Operator):
+    """Transpose: dimension i of the result is dimension axes[i] of x; all reversed where axes is None."""
+
+    def infer(self) -> Attribute:
+        x, axes = self.tensor("x"), self.attr("axes")
+        if x.rank is None:
+            return TensorType.of(None, x.element, None if axes is None else len(axes))
+        order = list(range(x.rank))[::-1] if axes is None else normalize_axes(self, axes, x.rank, "axes")
+        if len(order) != x.rank:
+            self.fail_shape("attribute axes must be a permutation of the dimensions", f"{x.rank} axes", axes)
+        return TensorType.of(None if x.dims is None else [x.dims[a] for a in order], x.element, x.rank)
+
+
+@operator("relax.reshape", "x shape")
+class Reshape(Operator):
+    """The elements of x in row major order, in another shape. (-1 is replaced before the operator is built.)"""
+
+    def infer(self) -> Attribute:
+        x, shape = self.tensor("x"), self.shape_arg("shape")
+        if x.dims is not None and shape.dims is not None:
+            before, after = product(x.dims), product(shape.dims)
+            self.require_equal(
+                before, after, "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
+            )
+        return TensorType.of(shape.dims, x.element, shape.rank)
+
+
+def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> list[Any]:
+    """The target of a reshape as Python gives it, 0 replaced by the extent of the source at its place.
+
+    It stays where the source may not have that dimension, and where it has no elements, for then 0 is meant.
+    """
+    if source is None or product(source).constant == 0:
+        return list(extents)
+    return [source[i] if e == 0 and i < len(source) else e for i, e in enumerate(extents)]
+
+
+@operator("relax.flatten", "x")
+class Flatten(Operator):
+    """All elements in one dimension."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        return TensorType.of(None if x.dims is None else [product(x.dims)], x.element, 1)
+
+
+@operator("relax.broadcast_to", "x shape")
+class BroadcastTo(Operator):
+    """x repeated along dimensions of extent 1, and along new leading ones, to fill `shape`."""
+
+    def infer(self) -> Attribute:
+        x, shape = self.tensor("x"), self.shape_arg("shape")
+        if x.rank is not None and shape.rank is not None and x.rank > shape.rank:
+            self.fail_shape("argument shape has fewer dimensions than x", f"at least {x.rank}", shape.rank)
+        if x.dims is not None and shape.dims is not None:
+            for have, want in zip(reversed(x.dims), reversed(shape.dims), strict=False):
+                if have.constant not in (None, 1) and want.constant not in (None, have.constant):
+                    self.fail_shape("x does not broadcast to the shape", f"1 or {want}", have)
+        return TensorType.of(shape.dims, x.element, shape.rank)
+
+
+@operator("relax.expand_dims", "x", axis=AXES)
+class ExpandDims(Operator):
+    """New dimensions of extent 1 at the positions `axis` of the result."""
+
+    def infer(self) -> Attribute:
+        x = self.tensor("x")
+        axis = self.attr("axis")
+        axes: list[int] = [axis] if isinstance(axis, int) else list(axis or ())
+        if x.rank is None:
+            return TensorType.of(None, x.element)
+        rank = x.rank + len(axes)
+        places = normalize_axes(self, axes, rank)
+        if x.dims is None:
+            return TensorType.of(None, x.element, rank)
+        old = iter(x.dims)
+        return TensorType.of([Const(1) if i in places else next(old) for i in range(rank)], x.element)
+
+
+@operator("relax.squeeze", "x", axis=AXES)
+class Squeeze(Operator):
+    """x without the dimensions `axis`, which have extent 1; without all such where None."""
+
+    def infer(self) -> Attribute:
+        x, axis = self.tensor("x"), self.attr("axis")
+        if x.rank is None or (x.dims is None and axis is None):
+            return TensorType.of(None, x.element)
+        if axis is None:
+            return TensorType.of([d for d in x.dims or () if d.constant != 1], x.element)
+        axes = normalize_axes(self, axis, x.rank)
+        if x.dims is None:
+            return TensorType.of(None, x.element, x.rank - len(axes))
+        for a in axes:
+            self.require_equal(x.dims[a], Const(1), f"dimension {a} of x cannot be squeezed", 1, x.dims[a])
+        return TensorType.of([d for i, d in enumerate(x.dims) if i not in axes], x.element)
+
+
+@operator("relax.concat", "xs*", axis=Attr(default=0, types=(int, type(None))))
+class Concat(Operator):
+    """Tensors joined along `axis`; the other extents agree."""
+
+    def infer(self) -> Attribute:
+        xs, axis = self.tensors("xs"), self.attr("axis") or 0
+        if not xs:
+            self.fail_shape("argument xs is empty", "one tensor or more")
+        dtypes = {x.element for x in xs}
+        if len(dtypes - {None}) > 1:
+            self.fail_dtype("all tensors must have one dtype", xs[0].element, ", ".join(map(str, dtypes)))
+        dtype = None if None in dtypes else xs[0].element
+        ranks = {x.rank for x in xs} - {None}
+        if len(ranks) > 1:
+            self.fail_shape("all tensors must have one rank", found=[x.rank for x in xs])
+        rank = next(iter(ranks), None)
+        if rank is None or any(x.dims is None for x in xs):
+            return TensorType.of(None, dtype, rank)
+        return TensorType.of(self._joined([x.dims or () for x in xs], normalize_axis(self, axis, rank)), dtype)
+
+    def _joined(self, shapes: list[tuple[SymExpr, ...]], axis: int) -> list[SymExpr]:
+        out = list(shapes[0])
+        for n, shape in enumerate(shapes[1:], 1):
+            for i, (a, b) in enumerate(zip(out, shape, strict=True)):
+                if i != axis:
+                    self.require_equal(a, b, f"xs[{n}] has another extent in dimension {i}", a, b)
+            out[axis] = add(out[axis], shape[axis])
+        return out
+
+
+@operator("relax.split", "x", indices_or_sections=Attr(default=1, types=(int, list)), axis=0)
+class Split(Operator):
+    """x cut along `axis`: at the positions of a list, or into so many sections (of equal, rounded up extent)."""
+
+    def infer(self) -> Attribute:
+        x, where = self.tensor("x"), self.attr("indices_or_sections")
+        count = where if isinstance(where, int) else len(where) + 1
+        if count < 1:
+            self.fail_shape("attribute indices_or_sections must be positive", "1 or more", where)
+        if x.rank is not None:
+            normalize_axis(self, self.attr("axis"), x.rank)
+        if x.dims is None:
+            return tuple_type([TensorType.of(None, x.element, x.rank)] * count)
+        axis = normalize_axis(self, self.attr("axis"), len(x.dims))
+        extents = self._sections(x.dims[axis], where)
+        return tuple_type(TensorType.of([*x.dims[:axis], e, *x.dims[axis + 1 :]], x.element) for e in extents)
+
+    @staticmethod
+    def _sections(extent: SymExpr, where: int | list[int]) -> list[SymExpr]:
+        if isinstance(where, int):
+            each = floordiv(extent + (where - 1), where)
+            return [each] * (where - 1) + [extent - each * (where - 1)]
+        edges = [Const(0), *(minimum(Const(w), extent) if extent.constant else Const(w) for w in where), extent]
+        return [maximum(b - a, 0) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+@operator("relax.take", "x indices", axis=AXIS, mode="fast")
+class Take(Operator):
+    """The slices of x along `axis` at `indices`, which may be a tensor of any rank or a prim value."""
+
+    def infer(self) -> Attribute:
+        x, axis = self.tensor("x"), self.attr("axis")
+        index = self.operands[1].type
+        if isinstance(index, PrimType):
+            middle, rank = (), 0
+        else:
+            t = self.tensor("indices")
+            if t.element is not None and not isinstance(t.element, IntegerType):
+                self.fail_dtype("argument indices must be of an integer type", "int32 or int64", t.element)
+            middle, rank = t.dims, t.rank
+        if axis is None and x.rank not in (None, 1):
+            self.fail_shape("attribute axis must be given where x has several dimensions", found=x)
+        if x.rank is None or rank is None:
+            return TensorType.of(None, x.element)
+        place = normalize_axis(self, axis or 0, x.rank)
+        if x.dims is None or middle is None:
+            return TensorType.of(None, x.element, x.rank + rank - 1)
+        return TensorType.of([*x.dims[:place], *middle, *x.dims[place + 1 :]], x.element)

@@ -1,0 +1,1 @@
+"""What users of the Python API hold: small views on xDSL operations and values, by TVM's names."""

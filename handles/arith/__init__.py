@@ -1,0 +1,1 @@
+"""tvm.arith by TVM's names: views on dialects.sym and ir.affine."""

@@ -1,0 +1,408 @@
+"""`tvm.arith.Analyzer` and sets of integers: views on `dialects.sym` for scalar expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from math import inf
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import bit_width, is_unsigned
+from ...dialects.sym import analyzer as _sym
+from ...dialects.sym import int_set as _sets
+from ...dialects.sym.expr import SymExpr, Var, i1
+from ...dialects.sym.linear import linear_in
+from ...dialects.sym.rules import normal_condition
+from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ..tir import prim_expr
+from ..tir.domains import Range
+from ..tir.prim_expr import ExprLike, PrimExpr
+from .ranges import ends_of, to_sym, to_view, variable
+
+_LIMIT = (1 << 63) - 1
+
+
+class ProofStrength(IntEnum):
+    """How much effort a proof may take; the analyzer has one effort, which is bounded."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
+
+
+@dataclass(frozen=True)
+class ConstIntBound:
+    """The integers from `min_value` to `max_value`, both included; `NEG_INF` and `POS_INF` are no ends."""
+
+    min_value: int
+    max_value: int
+
+    POS_INF: ClassVar[int] = _LIMIT
+    NEG_INF: ClassVar[int] = -_LIMIT
+
+
+@dataclass(frozen=True)
+class ModularSet:
+    """The integers `coeff * k + base`; a `coeff` of 0 is the one integer `base`."""
+
+    coeff: int
+    base: int
+
+
+class IntSet:
+    """A set of integers."""
+
+    __slots__ = ("found",)
+    found: _sets.IntervalSet
+
+    @staticmethod
+    def of(found: _sets.IntervalSet) -> IntervalSet:
+        """The view on a set."""
+        out = IntervalSet.__new__(IntervalSet)
+        out.found = found
+        return out
+
+    @staticmethod
+    def single_point(point: ExprLike) -> IntervalSet:
+        """The set of one value."""
+        return IntSet.of(_sets.IntervalSet.point(to_sym(point)))
+
+    @staticmethod
+    def vector(vec: ExprLike) -> IntervalSet:
+        """The lanes of a vector: of a ramp the integers between the first and the last."""
+        e = prim_expr.convert(vec)
+        op = e.ssa.owner
+        if isinstance(op, tir.BroadcastOp):
+            return IntSet.single_point(PrimExpr(op.value))
+        if not isinstance(op, tir.RampOp) or not isinstance(op.result.type, VectorType):
+            return IntSet.single_point(e)
+        base, step = to_sym(PrimExpr(op.base)), to_sym(PrimExpr(op.stride))
+        last = base + step * (op.result.type.get_shape()[0] - 1)
+        return IntSet.of(_sets.IntervalSet.point(base).union(_sets.IntervalSet.point(last)))
+
+    def is_nothing(self) -> bool:
+        """Whether there is certainly no integer in it."""
+        return self.found.is_empty
+
+    def is_everything(self) -> bool:
+        """Whether all integers are in it."""
+        return self.found.is_everything
+
+    def is_single_point(self) -> bool:
+        """Whether there is certainly one integer in it."""
+        return self.found.is_point
+
+    def union(self, other: IntSet) -> IntervalSet:
+        """The least interval around both."""
+        return IntSet.of(self.found.union(other.found, _sym.Analyzer()))
+
+    def intersect(self, other: IntSet) -> IntervalSet:
+        """What is in both."""
+        return IntSet.of(self.found.intersect(other.found, _sym.Analyzer()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntSet) and self.found == other.found
+
+    def __hash__(self) -> int:
+        return hash(self.found)
+
+    def __repr__(self) -> str:
+        if self.is_nothing():
+            return "IntervalSet(nothing)"
+        low, high = (None if e is None else to_view(e) for e in (self.found.low, self.found.high))
+        return f"IntervalSet({'neg_inf' if low is None else low}, {'pos_inf' if high is None else high})"
+
+
+_POS_INF, _NEG_INF = (prim_expr.Var(name, "int64") for name in ("pos_inf", "neg_inf"))
+
+
+def pos_inf() -> PrimExpr:
+    """What stands for an upper end that there is not."""
+    return _POS_INF
+
+
+def neg_inf() -> PrimExpr:
+    """What stands for a lower end that there is not."""
+    return _NEG_INF
+
+
+class IntervalSet(IntSet):
+    """The integers from `min_value` to `max_value`, both included."""
+
+    __slots__ = ()
+
+    def __init__(self, min_value: ExprLike, max_value: ExprLike) -> None:
+        self.found = _sets.IntervalSet(_end(min_value, _NEG_INF), _end(max_value, _POS_INF))
+
+    @property
+    def min_value(self) -> PrimExpr:
+        """The lower end, `neg_inf()` where there is none; `pos_inf()` in the empty set."""
+        low = self.found.low
+        return to_view(low) if low is not None else _POS_INF if self.found.is_empty else _NEG_INF
+
+    @property
+    def max_value(self) -> PrimExpr:
+        """The upper end, `pos_inf()` where there is none; `neg_inf()` in the empty set."""
+        high = self.found.high
+        return to_view(high) if high is not None else _NEG_INF if self.found.is_empty else _POS_INF
+
+
+def _end(value: ExprLike, infinite: PrimExpr) -> SymExpr | None:
+    return None if isinstance(value, PrimExpr) and value.same_as(infinite) else to_sym(value)
+
+
+def set_of(value: Any) -> _sets.IntervalSet:
+    """What a domain is: a set, a range, or a value. Raises `TiraxError` for anything else."""
+    if isinstance(value, IntSet):
+        return value.found
+    if isinstance(value, Range):
+        first, extent = ends_of(value)
+        return _sets.IntervalSet(first, first + extent - 1)
+    return _sets.IntervalSet.point(to_sym(value))
+
+
+def domain_of(given: Mapping[Any, Any] | None) -> dict[Var, _sets.IntervalSet]:
+    """Sets by variables."""
+    return {variable(v): set_of(s) for v, s in (given or {}).items()}
+
+
+class ConstraintScope:
+    """A condition that holds inside of a `with` statement."""
+
+    def __init__(self, enter: Callable[[], Any]) -> None:
+        self._enter = enter
+        self._inside: Any = None
+
+    def __enter__(self) -> None:
+        self._inside = self._enter()
+        self._inside.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._inside.__exit__(*error)
+
+
+class Analyzer:
+    """What is known of variables, and what follows for expressions of them.
+
+    Arithmetic is that of integers: nothing overflows. `known` is the analyzer of symbolic expressions.
+    """
+
+    def __init__(self) -> None:
+        self.known = _sym.Analyzer()
+        self._told: dict[Var, object] = {}
+        self._typed: set[Var] = set()
+
+    # What is said
+
+    def bind(self, var: PrimExpr, expr: ExprLike | Range, allow_override: bool = False) -> None:
+        """The variable is `expr`, or of a range. Raises `TiraxError` where something else was said before."""
+        v = variable(var)
+        if isinstance(expr, Range):
+            self._tell(v, ends_of(expr), allow_override)
+            self.known.bind_range(v, *ends_of(expr))
+            return
+        value = to_sym(expr)
+        self._tell(v, value, allow_override)
+        self.known.bind_value(v, value)
+
+    def update(self, var: PrimExpr, info: ConstIntBound | ModularSet | IntSet, override: bool = False) -> None:
+        """The variable has bounds, a residue, or is of a set. Raises `TiraxError` where others were given before."""
+        v = variable(var)
+        if isinstance(info, ModularSet):
+            self.known.bind_residue(v, _sym.Residue.of(info.coeff, info.base))
+            return
+        self._tell(v, info, override)
+        if isinstance(info, ConstIntBound):
+            low, high = (
+                inf * (-1 if e < 0 else 1) if abs(e) == _LIMIT else e for e in (info.min_value, info.max_value)
+            )
+            self.known.bind(v, low, high)
+        elif info.found.low is not None and info.found.high is not None:
+            self.known.bind_range(v, info.found.low, info.found.high - info.found.low + 1)
+
+    def _tell(self, var: Var, info: object, override: bool) -> None:
+        before = self._told.get(var)
+        if before is not None and before != info and not override:
+            raise TiraxError(
+                f"something else is known of '{to_view(var)}'", expected=before, found=info, hint="allow overriding"
+            )
+        self._told[var] = info
+        self._typed.add(var)
+
+    def constraint_scope(self, constraint: ExprLike) -> ConstraintScope:
+        """`with analyzer.constraint_scope(n > 4): ...`"""
+        return ConstraintScope(lambda: self._assuming(constraint))
+
+    @contextmanager
+    def _assuming(self, constraint: ExprLike) -> Iterator[None]:
+        condition = self._read(constraint)
+        with self.known.constraint_scope(condition):
+            yield
+
+    def clone(self) -> Analyzer:
+        """Another analyzer that knows the same."""
+        out = Analyzer()
+        out.known, out._told, out._typed = self.known.copy(), dict(self._told), set(self._typed)
+        return out
+
+    def _read(self, e: ExprLike) -> SymExpr:
+        """An expression; its variables that nothing is known of are of their dtypes."""
+        expr = to_sym(e)
+        for v in expr.free_vars():
+            if v not in self._typed and v.value is not None:
+                self._typed.add(v)
+                limits = _type_limits(v.dtype)
+                if limits is not None and self.known.bounds(v) == _sym.EVERYTHING:
+                    self.known.bind(v, *limits)
+        return expr
+
+    # What follows
+
+    def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
+        """Constant bounds of an expression."""
+        found = self.known.bounds(self._read(expr))
+        low = max(found.low, ConstIntBound.NEG_INF)
+        return ConstIntBound(int(low), int(min(found.high, ConstIntBound.POS_INF)))
+
+    def const_int_bound_is_bound(self, var: PrimExpr) -> bool:
+        """Whether something was said of a variable."""
+        return variable(var) in self._told
+
+    def modular_set(self, expr: ExprLike) -> ModularSet:
+        """What an expression is modulo a constant."""
+        found = self.known.residue(self._read(expr))
+        return ModularSet(found.step, found.base)
+
+    def int_set(self, expr: ExprLike, dom_map: Mapping[Any, Any] | None = None) -> IntervalSet:
+        """The values of an expression while the variables in `dom_map` take theirs."""
+        return IntSet.of(_sets.values_of(self._read(expr), domain_of(dom_map), self.known))
+
+    def simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
+        """An equal expression, as short as what is known allows; what is no integer stays as it is."""
+        given = prim_expr.convert(expr)
+        if not isinstance(given.type, IntegerType) or (is_unsigned(given.type) and given.type != i1):
+            return given  # unsigned arithmetic wraps around
+        return to_view(normal_condition(self.known.simplify(self._read(given))))
+
+    rewrite_simplify = simplify
+    canonical_simplify = simplify
+
+    def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
+        """Whether a condition holds for certain."""
+        return self.known.can_prove(self._read(expr))
+
+    def can_prove_equal(self, lhs: ExprLike, rhs: ExprLike) -> bool:
+        """Whether two expressions are equal for certain."""
+        return self.known.can_prove_equal(self._read(lhs), self._read(rhs))
+
+    def can_prove_less(self, expr: ExprLike, bound: int) -> bool:
+        """Whether an expression is below a constant for certain."""
+        return self.known.bounds(self._read(expr)).high < bound
+
+    def can_prove_greater_equal(self, expr: ExprLike, bound: int) -> bool:
+        """Whether an expression is at least a constant for certain."""
+        return self.known.bounds(self._read(expr)).low >= bound
+
+
+def _described(info: Any) -> str:
+    """What was said of a variable: a value, a range, or something that describes itself."""
+    if isinstance(info, tuple):
+        return f"{to_view(info[0])} to below {to_view(info[0] + info[1])}"
+    return str(to_view(info) if isinstance(info, SymExpr) else info)
+
+
+def _type_limits(dtype: IntegerType) -> tuple[int, int] | None:
+    """The least and the greatest integer of a narrow dtype; None for 64 bits, which stand for all integers."""
+    bits = bit_width(dtype)
+    if bits >= 64:
+        return (0, (1 << bits) - 1) if is_unsigned(dtype) else None
+    if is_unsigned(dtype) or dtype == i1:
+        return 0, (1 << bits) - 1
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+# Regions
+
+Region = Sequence[Range]
+
+
+def estimate_region_strict_bound(
+    region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike = True
+) -> list[IntervalSet] | None:
+    """Exactly what is in the region over the domains of variables, a box; None where it is none, or not known to be."""
+    found = _exact_box(region, var_dom, predicate)
+    return None if found is None else [IntSet.of(s) for s in found]
+
+
+estimate_region_lower_bound = estimate_region_strict_bound
+
+
+def estimate_region_upper_bound(
+    region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike = True
+) -> list[IntervalSet]:
+    """A box around what is in the region over the domains of variables, where a condition holds."""
+    exact = _exact_box(region, var_dom, predicate)
+    if exact is None:
+        domain, known = domain_of(var_dom), _sym.Analyzer()
+        for v, given in var_dom.items():
+            known.bind_range(variable(v), *ends_of(given))
+        known.assume(to_sym(predicate))
+        exact = []
+        for first, extent in map(ends_of, region):
+            low, high = _sets.values_of(first, domain, known), _sets.values_of(first + extent - 1, domain, known)
+            exact.append(_sets.IntervalSet(low.low, high.high))
+    return [IntSet.of(s) for s in exact]
+
+
+def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike) -> list[_sets.IntervalSet] | None:
+    ranges = {variable(v): ends_of(r) for v, r in var_dom.items()}
+    condition = to_sym(predicate)
+    firsts, extents = zip(*map(ends_of, region), strict=True)
+    if condition.constant == 1 and not _share_variables(firsts, ranges):
+        alone = [_without_gaps(f, e, ranges) for f, e in zip(firsts, extents, strict=True)]
+        if all(s is not None for s in alone):
+            return [s for s in alone if s is not None]
+    try:
+        found = detect_iter_map(firsts, ranges, [condition], IterMapLevel.SURJECTIVE)
+    except NotAffineError:
+        return None
+    out: list[_sets.IntervalSet] = []
+    for index, extent in zip(found.indices, extents, strict=True):
+        size = extent
+        for split in index.splits:
+            step, many = split.scale.constant, extent.constant
+            if step is None or step <= 0 or (step != 1 and (many is None or many < step)):
+                return None
+            size = size + (split.extent - 1) * step
+        out.append(_sets.IntervalSet(index.base, index.base + size - 1))
+    return out
+
+
+def _share_variables(exprs: Sequence[SymExpr], ranges: Mapping[Var, object]) -> bool:
+    used = [v for e in exprs for v in e.free_vars() if v in ranges]
+    return len(used) != len(set(used))
+
+
+def _without_gaps(
+    first: SymExpr, extent: SymExpr, ranges: Mapping[Var, tuple[SymExpr, SymExpr]]
+) -> _sets.IntervalSet | None:
+    """All integers between the ends, where the steps of no variable are longer than what is filled already."""
+    variables = [v for v in first.free_vars() if v in ranges]
+    found = linear_in(first, variables)
+    filled = extent.constant
+    if found is None or filled is None:
+        return None
+    slopes, low = found
+    for slope, v in sorted(zip(slopes, variables, strict=True), key=lambda pair: abs(pair[0].constant or 0)):
+        least, count = ranges[v]
+        step, size = slope.constant, count.constant
+        if step is None or size is None or size <= 0 or abs(step) > filled:
+            return None
+        low = low + least * step + min(step * (size - 1), 0)
+        filled += abs(step) * (size - 1)
+    return _sets.IntervalSet(low, low + filled - 1)

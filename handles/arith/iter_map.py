@@ -1,0 +1,242 @@
+"""`tvm.arith`'s names for quasi-affine maps: views on `ir.iter_map` and `ir.subspace` for scalar expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from ...diagnostics import TiraxError
+from ...dialects.sym.expr import Const, SymExpr, Var, i1, logical_and
+from ...dialects.sym.linear import conjuncts
+from ...ir.affine import iter_map as maps
+from ...ir.affine.iter_map import IterMapLevel, NotAffineError
+from ...ir.affine.subspace import Half, divide
+from ..tir.domains import Range
+from ..tir.prim_expr import ExprLike, PrimExpr, const
+from .ranges import ends_of, index_type, to_sym, to_view, variable
+
+_Part = maps.IterSum | maps.IterSplit | maps.IterMark
+
+
+class IterMapExpr:
+    """A part of a map; `part` is what the analysis works on."""
+
+    __slots__ = ("part",)
+    part: Any
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the expression that it stands for."""
+        return normalize_iter_map_to_expr(self).dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IterMapExpr) and self.part == other.part
+
+    def __hash__(self) -> int:
+        return hash(self.part)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({normalize_iter_map_to_expr(self)})"
+
+
+class IterMark(IterMapExpr):
+    """An iterator: a variable or a fusion, which counts from 0 to below `extent`."""
+
+    __slots__ = ()
+    part: maps.IterMark
+
+    def __init__(self, source: PrimExpr | IterMapExpr, extent: ExprLike) -> None:
+        given = source.part if isinstance(source, IterSumExpr) else variable(source)
+        self.part = maps.IterMark(given, to_sym(extent))
+
+    @property
+    def source(self) -> PrimExpr | IterSumExpr:
+        """A variable, or a sum of splits."""
+        source = self.part.source
+        return to_view(source) if isinstance(source, Var) else _view(IterSumExpr, source)
+
+    @property
+    def extent(self) -> PrimExpr:
+        return to_view(self.part.extent)
+
+
+class IterSplitExpr(IterMapExpr):
+    """`source // lower_factor % extent * scale`"""
+
+    __slots__ = ()
+    part: maps.IterSplit
+
+    def __init__(self, source: IterMark, lower_factor: ExprLike, extent: ExprLike, scale: ExprLike) -> None:
+        self.part = maps.IterSplit(source.part, to_sym(lower_factor), to_sym(extent), to_sym(scale))
+
+    @property
+    def source(self) -> IterMark:
+        return _view(IterMark, self.part.mark)
+
+    @property
+    def lower_factor(self) -> PrimExpr:
+        return to_view(self.part.lower)
+
+    @property
+    def extent(self) -> PrimExpr:
+        return to_view(self.part.extent)
+
+    @property
+    def scale(self) -> PrimExpr:
+        return to_view(self.part.scale)
+
+
+class IterSumExpr(IterMapExpr):
+    """A sum of splits and a base."""
+
+    __slots__ = ()
+    part: maps.IterSum
+
+    def __init__(self, args: Sequence[IterSplitExpr], base: ExprLike) -> None:
+        self.part = maps.IterSum(tuple(a.part for a in args), to_sym(base))
+
+    @property
+    def args(self) -> list[IterSplitExpr]:
+        return [_view(IterSplitExpr, s) for s in self.part.splits]
+
+    @property
+    def base(self) -> PrimExpr:
+        return to_view(self.part.base)
+
+
+_Expr = TypeVar("_Expr", bound=IterMapExpr)
+
+
+def _view(cls: type[_Expr], part: _Part) -> _Expr:
+    out = cls.__new__(cls)
+    out.part = part
+    return out
+
+
+@dataclass(frozen=True)
+class IterMapResult:
+    """What `detect_iter_map` found: no indices where there are errors."""
+
+    indices: list[IterSumExpr]
+    errors: list[str]
+    padding_predicate: PrimExpr
+    """Where the indices count padding, that is where no iterator has a value."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The arguments of the functions below, as the analysis takes them."""
+
+    indices: list[SymExpr]
+    ranges: dict[Var, tuple[SymExpr, SymExpr]]
+    conditions: list[SymExpr]
+    level: IterMapLevel
+
+    LEVELS: ClassVar[dict[str, IterMapLevel]] = {
+        "bijective": IterMapLevel.BIJECTIVE,
+        "surjective": IterMapLevel.SURJECTIVE,
+        "nocheck": IterMapLevel.NO_CHECK,
+    }
+
+    @staticmethod
+    def of(indices: Sequence[ExprLike], iters: Mapping[Any, Range], predicate: ExprLike, level: Any) -> _Question:
+        """Raises `TiraxError` for a level that there is not."""
+        wanted = _Question.LEVELS.get(level.lower()) if isinstance(level, str) else IterMapLevel(level)
+        if wanted is None:
+            raise TiraxError("no level of a map", expected=", ".join(_Question.LEVELS), found=level)
+        ranges = {variable(v): ends_of(r) for v, r in iters.items()}
+        condition = to_sym(predicate)
+        conditions = [] if condition.constant == 1 else [condition]
+        return _Question([to_sym(e) for e in indices], ranges, conditions, wanted)
+
+
+def detect_iter_map(
+    indices: Sequence[ExprLike],
+    input_iters: Mapping[Any, Range],
+    predicate: ExprLike = True,
+    check_level: Any = IterMapLevel.SURJECTIVE,
+    simplify_trivial_iterators: bool = True,
+) -> IterMapResult:
+    """The quasi-affine map that indices are of iterators, with padding where divisors do not divide; else why not."""
+    asked = _Question.of(indices, input_iters, predicate, check_level)
+    keep = not simplify_trivial_iterators
+    try:
+        found = maps.detect_iter_map(asked.indices, asked.ranges, asked.conditions, asked.level, keep_units=keep)
+    except NotAffineError:
+        try:
+            found = maps.detect_padded_map(asked.indices, asked.ranges, asked.conditions, asked.level)
+        except NotAffineError as error:
+            return IterMapResult([], [str(error)], const(False, i1))
+    return IterMapResult([_view(IterSumExpr, s) for s in found.indices], [], to_view(found.padding_predicate))
+
+
+def normalize_to_iter_sum(index: ExprLike, input_iters: Mapping[Any, Range]) -> IterSumExpr:
+    """An index as a sum of splits. Raises `NotAffineError` where it is none."""
+    asked = _Question.of([index], input_iters, True, IterMapLevel.NO_CHECK)
+    (found,) = maps.detect_iter_map(asked.indices, asked.ranges, (), asked.level).indices
+    return _view(IterSumExpr, found)
+
+
+def normalize_iter_map_to_expr(expr: IterMapExpr) -> PrimExpr:
+    """The scalar expression that a part of a map stands for."""
+    return to_view(maps.to_expr(expr.part))
+
+
+def iter_map_simplify(
+    indices: Sequence[ExprLike],
+    input_iters: Mapping[Any, Range],
+    predicate: ExprLike = True,
+    check_level: Any = IterMapLevel.SURJECTIVE,
+    simplify_trivial_iterators: bool = True,
+) -> list[PrimExpr]:
+    """The indices in their simplest form where they are a quasi-affine map, else as they are."""
+    asked = _Question.of(indices, input_iters, predicate, check_level)
+    found = maps.iter_map_simplify(
+        asked.indices, asked.ranges, asked.conditions, asked.level, keep_units=not simplify_trivial_iterators
+    )
+    return [to_view(e) for e in found]
+
+
+def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[ExprLike]) -> dict[PrimExpr, PrimExpr]:
+    """The iterators of a bijective map in terms of the values of its indices."""
+    found = maps.IterMap(tuple(s.part for s in iter_map)).inverse([to_sym(o) for o in outputs])
+    return {to_view(v): to_view(e) for v, e in found.items()}
+
+
+def subspace_divide(
+    bindings: Sequence[ExprLike],
+    input_iters: Mapping[Any, Range],
+    sub_iters: Sequence[PrimExpr],
+    predicate: ExprLike = True,
+    check_level: Any = IterMapLevel.SURJECTIVE,
+    simplify_trivial_iterators: bool = True,
+) -> list[tuple[IterMark, IterMark]]:
+    """Each binding as an outer part and one of the iterators in `sub_iters`; an empty list where it cannot be told.
+
+    The last pair has, as extents, the conditions on outer and on inner iterators that the predicate is made of.
+    """
+    asked = _Question.of(bindings, input_iters, predicate, check_level)
+    inner = {variable(v) for v in sub_iters}
+    outside: SymExpr = Const(1, i1)
+    inside = outside
+    for condition in (part for c in asked.conditions for part in conjuncts(c)):
+        used = [v for v in condition.free_vars() if v in asked.ranges]
+        if all(v in inner for v in used):
+            inside = logical_and(inside, condition)
+        elif any(v in inner for v in used):
+            return []
+        else:
+            outside = logical_and(outside, condition)
+    try:
+        found = divide(asked.indices, asked.ranges, inner, asked.conditions)
+        pairs = [(_half(d.outer, asked.ranges), _half(d.inner, asked.ranges, d.base)) for d in found]
+    except NotAffineError:
+        return []
+    nothing = maps.IterSum((), Const(0, index_type(*asked.indices)))
+    return [*pairs, (_view(IterMark, maps.IterMark(nothing, outside)), _view(IterMark, maps.IterMark(nothing, inside)))]
+
+
+def _half(half: Half, ranges: Mapping[Var, tuple[SymExpr, SymExpr]], base: SymExpr = maps.ZERO) -> IterMark:
+    (source,) = maps.detect_iter_map([half.binding], ranges, (), IterMapLevel.NO_CHECK).indices
+    return _view(IterMark, maps.IterMark(maps.IterSum(source.splits, source.base + base), half.extent))

@@ -1,0 +1,92 @@
+"""`tvm.arith`'s names for linear equations and inequalities: views on `dialects.sym.linear` for scalar expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...diagnostics import TiraxError
+from ...dialects.sym import linear
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import SymExpr, Var, ge, lt
+from ..tir.domains import Range
+from ..tir.prim_expr import ExprLike, PrimExpr
+from ..tir.prim_expr import Var as VarView
+from .analyzer import IntervalSet, IntSet, domain_of
+from .ranges import ends_of, to_sym, to_view, variable
+
+
+def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The factors of the variables and, last, the rest; an empty list where the expression is not linear in them."""
+    found = linear.linear_in(to_sym(expr), [variable(v) for v in var_list])
+    return [] if found is None else [to_view(e) for e in (*found[0], found[1])]
+
+
+def detect_clip_bound(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr | None]:
+    """The least and the greatest value of each variable that inequalities leave; None for an end that there is not.
+
+    An empty list where one of the inequalities is not about a single one of the variables.
+    """
+    found = linear.clip_bounds(to_sym(expr), [variable(v) for v in var_list])
+    return [None if e is None else to_view(e) for limits in found or () for e in limits]
+
+
+def deduce_bound(
+    var: PrimExpr, cond: ExprLike, hint_map: Mapping[Any, Any], relax_map: Mapping[Any, Any]
+) -> IntervalSet:
+    """The values of a variable for which a condition holds, whatever the variables in `relax_map` are in their sets."""
+    return IntSet.of(linear.deduced_set(variable(var), to_sym(cond), domain_of(hint_map), domain_of(relax_map)))
+
+
+@dataclass(frozen=True)
+class IntConstraints:
+    """Variables, their ranges, and relations between them."""
+
+    variables: list[PrimExpr]
+    ranges: dict[PrimExpr, Range] = field(default_factory=dict[PrimExpr, Range])
+    relations: list[PrimExpr] = field(default_factory=list[PrimExpr])
+
+
+@dataclass(frozen=True)
+class IntConstraintsTransform:
+    """Constraints on other variables that say the same."""
+
+    src: IntConstraints
+    dst: IntConstraints
+    src_to_dst: dict[PrimExpr, PrimExpr]
+    """Each old variable in terms of the new ones."""
+    dst_to_src: dict[PrimExpr, PrimExpr]
+    """Each new variable in terms of the old ones."""
+
+
+def solve_linear_equations(
+    equations: Any, variables: Sequence[PrimExpr] | None = None, ranges: Mapping[Any, Range] | None = None
+) -> IntConstraintsTransform:
+    """The integer solutions of linear equations, by as many new variables as are free.
+
+    What the ranges say of the old variables is among the relations of the new ones. Raises `TiraxError` where an
+    equation is not linear in the variables with constant factors.
+    """
+    given = list(equations) if isinstance(equations, Sequence) else [equations]
+    exprs = [to_sym(e) for e in given]
+    asked = (
+        [variable(v) for v in variables] if variables else list(dict.fromkeys(v for e in exprs for v in e.free_vars()))
+    )
+    found = linear.solved(exprs, asked)
+    if found is None:
+        raise TiraxError("not linear equations with constant factors", expected="e.g. x * 2 + y == n", found=given)
+    fresh: dict[Var, SymExpr] = {v: to_sym(VarView(str(v), v.dtype)) for v in found.free}
+    values = {v: e.substitute(fresh) for v, e in found.values.items()}
+    limits: list[SymExpr] = list(found.conditions)
+    for v, (first, extent) in ((variable(v), ends_of(r)) for v, r in (ranges or {}).items()):
+        limits += [ge(values[v] - first, 0), lt(values[v] - first, extent)]
+    known = Analyzer()
+    relations = [to_view(e) for e in map(known.simplify, limits) if e.constant != 1]
+    new = [to_view(fresh[v]) for v in found.free]
+    return IntConstraintsTransform(
+        IntConstraints([to_view(v) for v in asked], dict(ranges or {}), [to_view(e) for e in exprs]),
+        IntConstraints(new, {}, relations),
+        {to_view(v): to_view(e) for v, e in values.items()},
+        {to_view(fresh[v]): to_view(e) for v, e in found.free_values.items()},
+    )

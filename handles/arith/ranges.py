@@ -1,0 +1,57 @@
+"""Integer expressions and ranges of them, between the views and symbolic expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType
+
+from ...diagnostics import DTypeError
+from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, i32, i64, product, sum_of
+from ..tir.domains import Range
+from ..tir.prim_expr import PrimExpr, as_sym, convert, from_sym
+
+
+def ends_of(given: Range) -> tuple[SymExpr, SymExpr]:
+    """The first value and the extent of a range."""
+    return to_sym(given.min), to_sym(given.extent)
+
+
+def to_sym(value: Any) -> SymExpr:
+    """An integer expression in canonical form. Raises `TiraxError` for what is none."""
+    e = convert(value)
+    if not isinstance(e.type, IntegerType):
+        raise DTypeError("integer expressions are analysed", expected="an integer dtype", found=e.dtype)
+    return as_sym(e)
+
+
+def to_view(expr: SymExpr) -> PrimExpr:
+    """A symbolic expression as a scalar expression; constants are of the type of its variables."""
+    if isinstance(expr, Var) and expr.value is not None:
+        return PrimExpr(expr.value)
+    types = {v.dtype for v in expr.free_vars()}
+    return from_sym(_retyped(expr, index_type(*expr.free_vars())) if types and i64 not in types else expr)
+
+
+def _retyped(e: SymExpr, dtype: IntegerType) -> SymExpr:
+    """An expression with constants of a dtype, but for conditions."""
+    if isinstance(e, Const):
+        return e if e.dtype == i1 else Const(e.value, dtype)
+    if isinstance(e, Sum):
+        return sum_of([(_retyped(t, dtype), c) for t, c in e.terms], e.offset, dtype)
+    if isinstance(e, Product):
+        return product([_retyped(a, dtype) for a in e.atoms], dtype)
+    return OPS[e.kind](*(_retyped(a, dtype) for a in e.args)) if isinstance(e, Op) else e
+
+
+def variable(value: Any) -> Var:
+    """The variable that a view is. Raises `DTypeError` for anything else."""
+    found = to_sym(value)
+    if not isinstance(found, Var):
+        raise DTypeError("a variable is needed", expected="tir.Var", found=value)
+    return found
+
+
+def index_type(*exprs: SymExpr) -> IntegerType:
+    """The wider of the types of expressions, int32 where there are none."""
+    return i64 if any(e.dtype == i64 for e in exprs) else i32

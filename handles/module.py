@@ -1,0 +1,215 @@
+"""`IRModule`: a handle on an xDSL module that holds Relax and tensor functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region
+
+from ..diagnostics import TiraxError, unknown_name
+from ..dialects import relax, tir
+from ..dialects.relax.operator import from_attr
+from .relax.expr import GlobalVar
+from .relax.function import BaseFunc, DictAttrs, Function, attr_of
+from .tir.prim_func import PrimFunc
+
+
+def func_of(op: Operation) -> BaseFunc:
+    """The handle on a function of a module. Raises `TiraxError` for another op."""
+    if isinstance(op, relax.FuncOp):
+        return Function.on(op)
+    if isinstance(op, tir.FuncOp):
+        return PrimFunc.on(op)
+    raise TiraxError("not a function of tirax", expected="relax.func or tir.func", found=op.name)
+
+
+def symbol_of(op: Operation) -> str | None:
+    """The name of a function of a module, None for an op that has none."""
+    name = op.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def callable_type(op: Operation) -> relax.CallableType:
+    """The type of a function as a value."""
+    if isinstance(op, relax.FuncOp):
+        return op.callable_type
+    return relax.CallableType.of(None, relax.OBJECT)
+
+
+class IRModule:
+    """Functions by name: `mod["main"]`, `mod[gv]`.
+
+    `IRModule({"main": func})` makes one of functions (copies of those that belong to a module already); `IRModule(op)`
+    is a handle on an xDSL module.
+    """
+
+    __slots__ = ("op",)
+    op: ModuleOp
+
+    def __init__(
+        self,
+        functions: Mapping[Any, BaseFunc] | ModuleOp | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        global_infos: Any = None,
+    ):
+        if isinstance(functions, ModuleOp):
+            self.op = functions
+        else:
+            self.op = ModuleOp(Region(Block()))
+            for name, func in (functions or {}).items():
+                self[name] = func
+        for key, value in (attrs or {}).items():
+            self._set_attr(key, value)
+
+    def _ops(self) -> Iterator[Operation]:
+        return (op for op in self.op.body.block.ops if symbol_of(op) is not None)
+
+    def _find(self, name: str) -> Operation | None:
+        return next((op for op in self._ops() if symbol_of(op) == name), None)
+
+    def __getitem__(self, var: str | GlobalVar) -> Any:
+        """The function called `var`. Raises `NameLookupError` with a suggestion."""
+        name = _name(var)
+        op = self._find(name)
+        if op is None:
+            raise unknown_name("function", name, self.names)
+        return func_of(op)
+
+    def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
+        self.update_func(var, func)
+
+    def __delitem__(self, var: str | GlobalVar) -> None:
+        self[var].op.detach()
+
+    def __contains__(self, var: object) -> bool:
+        return isinstance(var, str | GlobalVar) and self._find(_name(var)) is not None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all functions, in order."""
+        return [cast(str, symbol_of(op)) for op in self._ops()]
+
+    @property
+    def functions(self) -> dict[GlobalVar, Any]:
+        """The functions by their `GlobalVar`s, in the order of the module."""
+        return {_global_var(op): func_of(op) for op in self._ops()}
+
+    def functions_items(self) -> list[tuple[GlobalVar, Any]]:
+        """The functions, sorted by name."""
+        return sorted(self.functions.items(), key=lambda item: item[0].name_hint)
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        return list(self.functions)
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The `GlobalVar` of a function. Raises `NameLookupError` with a suggestion."""
+        return _global_var(self[name].op)
+
+    def update_func(self, var: str | GlobalVar, func: BaseFunc) -> None:
+        """Put `func` under the name `var`, in place of the function that was there. Handles on that one stay good."""
+        if not isinstance(func, BaseFunc) or func.is_local:
+            raise TiraxError("a module holds functions", expected="a Function or PrimFunc", found=type(func).__name__)
+        name = _name(var)
+        old = self._find(name)
+        op = func.op
+        if op is old:
+            return
+        if op.parent is not None:
+            op = op.clone()
+        op.properties["sym_name"] = StringAttr(name)
+        block = self.op.body.block
+        if old is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, old)
+            old.detach()
+
+    def update(self, other: IRModule | Mapping[Any, BaseFunc]) -> None:
+        """Put the functions of `other` in, in place of those of the same name."""
+        for var, func in (other.functions if isinstance(other, IRModule) else other).items():
+            self.update_func(var, func)
+
+    def remove(self, var: str | GlobalVar) -> None:
+        """Take a function out."""
+        del self[var]
+
+    @property
+    def attrs(self) -> DictAttrs:
+        """The attributes of the module."""
+        return DictAttrs({k: from_attr(v) for k, v in self.op.attributes.items()})
+
+    def get_attr(self, key: str) -> Any:
+        return self.attrs.get(key)
+
+    def _set_attr(self, key: str, value: Any) -> None:
+        attr = attr_of(value)
+        if attr is None:
+            self.op.attributes.pop(key, None)
+        else:
+            self.op.attributes[key] = attr
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        """A copy with an attribute set."""
+        new = self.clone()
+        new._set_attr(key, value)
+        return new
+
+    def with_attrs(self, attrs: Mapping[str, Any]) -> IRModule:
+        """A copy with attributes set."""
+        new = self.clone()
+        for key, value in attrs.items():
+            new._set_attr(key, value)
+        return new
+
+    def without_attr(self, key: str) -> IRModule:
+        """A copy without an attribute."""
+        return self.with_attr(key, None)
+
+    def clone(self) -> IRModule:
+        """A copy that shares nothing with this one."""
+        return IRModule(self.op.clone())
+
+    @staticmethod
+    def from_expr(expr: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
+        """A module of one function, called by its `global_symbol`, or `main` where it has none."""
+        mod = IRModule(functions)
+        mod["main" if expr.private else expr.name] = expr
+        return mod
+
+    def script(self, **options: Any) -> str:
+        """The module as TVMScript; options as those of the printer (`show_meta=True` keeps constants)."""
+        from ..script.printer import print_script
+
+        return print_script(self.op, **options)
+
+    def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
+        """Print the module as TVMScript, highlighted on a terminal."""
+        from ..script.printer import show
+
+        show(self.op, style=style, black_format=black_format, **options)
+
+    def __str__(self) -> str:
+        return self.script()
+
+    def __repr__(self) -> str:
+        return f"IRModule({', '.join(self.names)})"
+
+
+def _name(var: Any) -> str:
+    if isinstance(var, GlobalVar):
+        return var.name_hint
+    if not isinstance(var, str):
+        raise TiraxError("functions are found by name", expected="a string or GlobalVar", found=type(var).__name__)
+    return var
+
+
+def _global_var(op: Operation) -> GlobalVar:
+    return GlobalVar(cast(str, symbol_of(op)), callable_type(op))

@@ -1,0 +1,81 @@
+"""Passes about passes: printing what is between two of them, running one on some functions alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+from ..diagnostics import NameLookupError
+from ..dialects import relax, tir
+from ..ir.functions.lookup import FunctionOp, functions
+from ..ir.passes.transform import Pass, run_pass
+from .module import IRModule
+
+
+@dataclass(frozen=True)
+class PrintIR(Pass):
+    """Prints the module, with `header` above it, and leaves it as it is."""
+
+    name = "print-ir"
+    header: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        print(f"PrintIR({self.header}):\n{IRModule(op).script()}")
+
+
+@dataclass(frozen=True)
+class ApplyPassToFunction(Pass):
+    """Runs a pass on the functions whose whole name matches a regular expression; it sees of others the signatures.
+
+    Raises `NameLookupError` where no name matches, if `error_if_no_function_matches_regex`.
+    """
+
+    name = "apply-pass-to-function"
+    transform: Any = None
+    func_name_regex: str = ""
+    error_if_no_function_matches_regex: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        matches = re.compile(self.func_name_regex).fullmatch
+        table = functions(op)
+        if self.error_if_no_function_matches_regex and not any(map(matches, table)):
+            raise NameLookupError(f"no function is called like '{self.func_name_regex}'", found=", ".join(table))
+        others = {name: func for name, func in table.items() if not matches(name)}
+        for func in others.values():
+            op.body.block.insert_op_before(_stub(func), func)
+            func.detach()
+        try:
+            run_pass(self.transform, ctx, op)
+        finally:
+            self._restore(op, others)
+
+    @staticmethod
+    def _restore(op: ModuleOp, others: dict[str, FunctionOp]) -> None:
+        for name, stub in functions(op).items():
+            func = others.pop(name, None)
+            if func is not None:
+                op.body.block.insert_op_before(func, stub)
+                stub.detach()
+                stub.erase()
+        op.body.block.add_ops(others.values())
+
+
+def _stub(func: Operation) -> Operation:
+    """A function of the same signature whose body calls what nobody knows."""
+    if isinstance(func, tir.FuncOp):
+        stub = func.clone_without_regions()
+        stub.add_region(Region(Block(arg_types=[p.type for p in func.params])))
+        return stub
+    assert isinstance(func, relax.FuncOp)
+    block = Block(arg_types=[p.type for p in func.params])
+    call = relax.CallPurePackedOp(func.sym_name.data, list(block.args), func.ret_type)
+    block.add_ops([call, relax.ReturnOp(call.result)])
+    attrs = func.func_attrs
+    return relax.FuncOp(
+        func.sym_name.data, Region(block), func.ret_type, private=func.private, attrs=attrs, pure=func.pure
+    )

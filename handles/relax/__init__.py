@@ -1,0 +1,1 @@
+"""Handles on Relax: expressions, functions, struct info, builders, functors."""

@@ -1,0 +1,314 @@
+"""Questions about Relax programs, by TVM's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import relax
+from ...dialects.sym.expr import Var as SymVar
+from ...ir.functions import symbolic_vars
+from ...ir.functions.lookup import callee_names
+from ...ir.functions.purity import first_impure_call, is_impure_call
+from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
+from ..module import IRModule
+from .expr import Call, Expr, GlobalVar, Var, is_inline
+from .function import Binding, DataflowBlock, Function, binding_of
+from .functor import post_order_visit
+from .struct_info_analysis import (
+    BaseCheckResult,
+    can_prove_shape_equal,
+    collect_non_negative_expressions,
+    definable_tir_vars_in_struct_info,
+    derive_call_ret_struct_info,
+    erase_to_well_defined,
+    get_static_type,
+    struct_info_base_check,
+    struct_info_lca,
+    tir_vars_in_struct_info,
+)
+
+_T = TypeVar("_T")
+
+
+def _bindings(root: Operation) -> Iterator[Binding]:
+    """The bindings inside of `root`, each once."""
+    for op in root.walk():
+        if isinstance(op, relax.DataflowOp):
+            yield from (b for b in DataflowBlock(op).bindings if b.var.ssa.owner is op)
+        elif op is not root and len(op.results) == 1 and not is_inline(op):
+            yield binding_of(op)
+
+
+def get_var2val(func: Function) -> dict[Var, Expr]:
+    """What each variable of a function is bound to."""
+    return {b.var: b.value for b in _bindings(func.op)}
+
+
+def name_to_binding(func: Function) -> dict[str, list[Binding]]:
+    """The bindings by the names of their variables."""
+    found: dict[str, list[Binding]] = {}
+    for b in _bindings(func.op):
+        found.setdefault(b.var.name_hint, []).append(b)
+    return found
+
+
+def bound_vars(func: Function) -> list[Var]:
+    """The parameters and variables that a function binds."""
+    blocks = (block for op in func.op.walk() for region in op.regions for block in region.blocks)
+    return [*(Var.on(a) for block in blocks for a in block.args), *(b.var for b in _bindings(func.op))]
+
+
+def _collect(expr: Any, kind: type[_T]) -> list[_T]:
+    """The expressions of a class inside of `expr`, in order, each once."""
+    found: dict[_T, None] = {}
+
+    def visit(e: object) -> None:
+        if isinstance(e, kind):
+            found[e] = None
+
+    post_order_visit(expr, visit)
+    return list(found)
+
+
+def all_vars(expr: Any) -> list[Var]:
+    """The variables in an expression, in order, each once: those that it binds, and those that it uses."""
+    if not isinstance(expr, Function):
+        return used_vars(expr)
+    return list(dict.fromkeys([*bound_vars(expr), *free_vars(expr)]))
+
+
+def used_vars(expr: Any) -> list[Var]:
+    """The variables that an expression uses, in order, each once."""
+    return _collect(expr, Var)
+
+
+def all_global_vars(expr: Any) -> list[GlobalVar]:
+    """The functions that an expression names, each once."""
+    return _collect(expr, GlobalVar)
+
+
+def free_vars(expr: Any) -> list[Var]:
+    """The variables that an expression uses and does not bind."""
+    if not isinstance(expr, Function):
+        return all_vars(expr)
+    inside = set(expr.op.walk())
+    used = dict.fromkeys(v for op in inside for v in op.operands)
+    return [Var.on(v) for v in used if _owner(v) not in inside]
+
+
+def _owner(value: SSAValue) -> Operation | None:
+    owner = value.owner
+    return owner.parent_op() if isinstance(owner, Block) else owner
+
+
+def udchain(block: DataflowBlock | Function) -> dict[Var, list[Var]]:
+    """The variables that use each variable of a dataflow block or function, in order."""
+    found: dict[Var, list[Var]] = {}
+    for binding in _bindings(block.op):
+        found.setdefault(binding.var, [])
+        for used in used_vars(binding.value):
+            found.setdefault(used, []).append(binding.var)
+    return found
+
+
+def contains_impure_call(expr: Function, own_name: Var | GlobalVar | None = None) -> bool:
+    """Whether a function calls what may have effects; calls of `own_name`, the function itself, are left out.
+
+    A call in a local function counts where that is called, not where it is defined.
+    """
+
+    def is_own(op: Operation) -> bool:
+        if isinstance(op, relax.CallOp):
+            return isinstance(own_name, GlobalVar) and op.callee_name == own_name.name_hint
+        return isinstance(op, relax.CallValueOp) and isinstance(own_name, Var) and Var.on(op.func) == own_name
+
+    return first_impure_call(expr.op, is_own) is not None
+
+
+# Symbolic variables.
+
+
+def free_symbolic_vars(func: Function) -> list[SymVar]:
+    """The symbolic variables that a function mentions and does not determine, in order, each once."""
+    return symbolic_vars.free_vars(func.op)
+
+
+def defined_symbolic_vars(func: Function) -> list[SymVar]:
+    """The symbolic variables that the parameters and match_casts of a function determine, in order, each once."""
+    return symbolic_vars.defined_vars(func.op)
+
+
+# Modules.
+
+
+def called_global_vars(expr: Any) -> list[GlobalVar]:
+    """The functions that an expression calls (`all_global_vars` has those besides that it mentions), each once."""
+    found: dict[GlobalVar, None] = {}
+
+    def visit(e: object) -> None:
+        if isinstance(e, Call):
+            tir = e.args[0] if isinstance(e.op_handle, relax.CallTIROp | relax.CallTIRInplaceOp) else e.op
+            found.update({tir: None} if isinstance(tir, GlobalVar) else {})
+
+    post_order_visit(expr, visit)
+    return list(found)
+
+
+def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
+    """The sets of functions that refer to themselves or to each other in a cycle, each sorted by name.
+
+    A reference counts also where it is no call. Linear: the strongly connected components of the references.
+    """
+    edges = {gv.name_hint: list(_references(f.op)) for gv, f in mod.functions.items()}
+    recursive = [group for group in components(edges) if len(group) > 1 or group[0] in edges[group[0]]]
+    return [[mod.get_global_var(name) for name in sorted(group)] for group in sorted(recursive, key=min)]
+
+
+def _references(func: Operation) -> Iterator[str]:
+    return (name for op in func.walk() for name in callee_names(op))
+
+
+def components(edges: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """The strongly connected components of a graph given by its edges."""
+    search = _Components(edges)
+    for root in edges:
+        search.run(root)
+    return search.found
+
+
+class _Components:
+    """Tarjan's algorithm (1972), without recursion."""
+
+    def __init__(self, edges: Mapping[str, Sequence[str]]):
+        self.found: list[list[str]] = []
+        self._edges = edges
+        self._index: dict[str, int] = {}
+        self._low: dict[str, int] = {}
+        self._open: dict[str, None] = {}
+
+    def run(self, root: str) -> None:
+        """Visit what can be reached from `root` and was not visited yet."""
+        if root in self._index:
+            return
+        stack = [self._enter(root)]
+        while stack:
+            node, rest = stack[-1]
+            following = next((n for n in rest if n in self._edges and (n not in self._index or n in self._open)), None)
+            if following is None:
+                stack.pop()
+                self._leave(node, stack[-1][0] if stack else None)
+            elif following in self._index:
+                self._low[node] = min(self._low[node], self._index[following])
+            else:
+                stack.append(self._enter(following))
+
+    def _enter(self, node: str) -> tuple[str, Iterator[str]]:
+        self._index[node] = self._low[node] = len(self._index)
+        self._open[node] = None
+        return node, iter(self._edges[node])
+
+    def _leave(self, node: str, parent: str | None) -> None:
+        if parent is not None:
+            self._low[parent] = min(self._low[parent], self._low[node])
+        if self._low[node] != self._index[node]:
+            return
+        group: list[str] = []
+        while node in self._open:
+            group.append(self._open.popitem()[0])
+        self.found.append(group)
+
+
+# Functions.
+
+
+def computable_at_compile_time(func: Function) -> list[Var]:
+    """The parameters and variables that are known without the first `num_input` parameters, in order of occurrence.
+
+    Without the attribute `num_input` nothing is known.
+    """
+    count = func.attrs.get("num_input")
+    if count is None:
+        return []
+    variables = func.params[int(count) :]
+    known = {v.ssa for v in variables}
+    symbols = set(symbolic_vars.definable_vars(v.type for v in known))
+    for op in _straight_line(func.op.body.block):
+        if isinstance(op, relax.DataflowOp):
+            pairs = zip(op.output_op.values_, op.outputs, strict=True)
+            known.update(outer for inner, outer in pairs if inner in known)
+        elif known.issuperset(_outer_operands(op)) and symbols.issuperset(_outer_symbols(op)) and not _may_act(op):
+            known.update(op.results)
+            variables += [] if is_inline(op) else [Var.on(r) for r in op.results]
+            symbols.update(symbolic_vars.defined_in(op) if isinstance(op, relax.MatchCastOp) else ())
+    return variables
+
+
+def _straight_line(block: Block) -> Iterator[Operation]:
+    """The bindings of a block in order; a dataflow block comes after its own."""
+    for op in block.ops:
+        if isinstance(op, relax.DataflowOp):
+            yield from _straight_line(op.body.block)
+        if op.results:
+            yield op
+
+
+def _outer_operands(op: Operation) -> set[SSAValue]:
+    """What an op, or the ops in its regions, use from outside of it."""
+    inside = set(op.walk())
+    return {v for inner in inside for v in inner.operands if _owner(v) not in inside}
+
+
+def _outer_symbols(op: Operation) -> set[SymVar]:
+    if isinstance(op, relax.MatchCastOp):
+        return set()
+    return set(symbolic_vars.free_vars(op))
+
+
+def _may_act(op: Operation) -> bool:
+    return any(is_impure_call(inner, {}) for inner in op.walk())
+
+
+def remove_all_unused(func: Function) -> Function:
+    """A copy of the function without unused bindings of pure values, and without dataflow blocks that nothing needs."""
+    from ...transforms.bindings.dead_code_elimination import remove_dead_bindings
+
+    new = func.copy()
+    remove_dead_bindings(new.op)
+    return new
+
+
+__all__ = [
+    "BaseCheckResult",
+    "all_global_vars",
+    "all_vars",
+    "bound_vars",
+    "called_global_vars",
+    "can_prove_shape_equal",
+    "check_well_formed",
+    "collect_non_negative_expressions",
+    "components",
+    "computable_at_compile_time",
+    "contains_impure_call",
+    "definable_tir_vars_in_struct_info",
+    "defined_symbolic_vars",
+    "derive_call_ret_struct_info",
+    "detect_recursion",
+    "erase_to_well_defined",
+    "free_symbolic_vars",
+    "free_vars",
+    "get_static_type",
+    "get_var2val",
+    "name_to_binding",
+    "post_order_visit",
+    "remove_all_unused",
+    "struct_info_base_check",
+    "struct_info_lca",
+    "tir_vars_in_struct_info",
+    "udchain",
+    "used_vars",
+    "well_formed",
+    "well_formed_problems",
+]

@@ -1,0 +1,663 @@
+"""Building Relax functions binding by binding: the core of `BlockBuilder`, and of what mutators build with.
+
+The builder places detached ops (and copies ops that stand elsewhere). An operand is looked up among what was replaced
+(`remap`); one that is a detached op itself gets a binding of its own first, so that what is built is in normal form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import PyValue
+from ...ir.equality import structural_equal, structural_hash
+from ...ir.rewriting.substitute import set_type
+from ...ir.verification.verify import check_dominance
+from ..module import IRModule
+from .calls import to_expr
+from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of, is_inline
+from .function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
+from .struct_info import ShapeStructInfo, tuple_type, type_of
+
+
+class NameSupply:
+    """Names that are new: `lv`, `lv1`, `lv2`; one supply for variables and functions, as in TVM."""
+
+    def __init__(self, taken: Sequence[str] = ()):
+        self._next: dict[str, int] = dict.fromkeys(taken, 0)
+
+    def reserve(self, name: str) -> None:
+        self._next.setdefault(name, 0)
+
+    def fresh(self, name: str) -> str:
+        """`name`, or with the first number behind it that makes it new; what no variable may hold becomes `_`."""
+        name = "".join(c if c.isalnum() else "_" for c in name)
+        if name not in self._next:
+            self._next[name] = 0
+            return name
+        number = self._next[name] + 1
+        while f"{name}{number}" in self._next:
+            number += 1
+        self._next[name] = number
+        self._next[f"{name}{number}"] = 0
+        return f"{name}{number}"
+
+
+@dataclass
+class Scope:
+    """Where bindings go: a block, in or outside of a dataflow block, with the outputs named so far."""
+
+    block: Block
+    dataflow: relax.DataflowOp | None = None
+    outputs: list[tuple[SSAValue, Var]] = field(default_factory=list[tuple[SSAValue, Var]])
+    first: Operation | None = None
+    """The op before the binding block that was begun; None at the start of the block."""
+
+
+class OpenScope:
+    """A scope that `Builder.begin_scope` began; as a context it gives its block, and ends."""
+
+    def __init__(self, scopes: list[Scope], block: Block):
+        self._scopes = scopes
+        self._depth = len(scopes)
+        self.block = block
+        self.is_open = True
+        scopes.append(Scope(block))
+
+    def close(self) -> None:
+        """End the scope, and those that were begun in it."""
+        self.is_open = False
+        del self._scopes[self._depth :]
+
+    def __enter__(self) -> Block:
+        return self.block
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass
+class _Frame:
+    """A function that is being built."""
+
+    name: str
+    attrs: dict[str, Any]
+    pure: bool
+    private: bool
+    has_params: bool
+    func: Function | None = None
+
+
+class Builder:
+    """Builds Relax functions into a module. `BlockBuilder` adds tensor expressions."""
+
+    def __init__(self, mod: IRModule | None = None):
+        self._mod = IRModule() if mod is None else mod
+        self._shared = mod is not None
+        self._names = NameSupply(self._mod.names)
+        self._scopes: list[Scope] = []
+        self._open: list[OpenScope] = []
+        self._frames: list[_Frame] = []
+        self._remap: dict[SSAValue, Expr] = {}
+        self._exported: dict[SSAValue, SSAValue] = {}
+        self._by_hash: dict[int, list[GlobalVar]] | None = None
+
+    # The module.
+
+    def get(self) -> IRModule:
+        """The module as it is now; what is built later does not change it."""
+        self._shared = True
+        return self._mod
+
+    def finalize(self) -> IRModule:
+        """As `get`."""
+        return self.get()
+
+    def _own_module(self) -> IRModule:
+        if self._shared:
+            self._mod = self._mod.clone()
+            self._shared = False
+        return self._mod
+
+    def update_func(self, gv: GlobalVar, func: BaseFunc) -> None:
+        """Put a function in, in place of the one called `gv`."""
+        self._own_module().update_func(gv, func)
+        self._by_hash = None
+
+    def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
+        """Add a function under a new name like `func_name`; a private one that is there already is shared."""
+        if func.private:
+            shared = self._same_function(func)
+            if shared is not None:
+                return shared
+        gv = self._declare(func_name)
+        self._own_module().update_func(gv, func)
+        gv = self._mod.get_global_var(gv.name_hint)
+        if self._by_hash is not None and func.private:
+            self._by_hash.setdefault(structural_hash(self._mod[gv].op), []).append(gv)
+        return gv
+
+    def _declare(self, name: str) -> GlobalVar:
+        return GlobalVar(self._names.fresh(name))
+
+    def _same_function(self, func: BaseFunc) -> GlobalVar | None:
+        if self._by_hash is None:
+            self._by_hash = {}
+            for gv, known in self._mod.functions.items():
+                if known.private:
+                    self._by_hash.setdefault(structural_hash(known.op), []).append(gv)
+        for gv in self._by_hash.get(structural_hash(func.op), ()):
+            if structural_equal(self._mod[gv].op, func.op):
+                return gv
+        return None
+
+    # Functions.
+
+    @contextmanager
+    def function(
+        self,
+        name: str,
+        params: Sequence[Var] | Var | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        pure: bool = True,
+        private: bool = False,
+    ) -> Iterator[None]:
+        """Build a function; `emit_func_output` ends it. Raises `TiraxError` where that is missing."""
+        given = None if params is None else _params(params)
+        frame = _Frame(name, dict(attrs or {}), pure, private, given is not None)
+        self._frames.append(frame)
+        depth = len(self._scopes)
+        self._scopes.append(Scope(Block()))
+        if given is not None:
+            self._take_params(given)
+        try:
+            yield
+            if frame.func is None:
+                raise TiraxError(f"the function {name} has no result", hint="emit_func_output must be called in it")
+        finally:
+            self._frames.pop()
+            del self._scopes[depth:]
+
+    def _take_params(self, params: Sequence[Var]) -> None:
+        """Make the variables arguments of the function: the handles stand for these from now on."""
+        for old, new in take_params(self._scopes[-1].block, params).items():
+            self._remap[old] = Var.on(new)
+
+    def emit_func_output(self, output: Any, params: Sequence[Var] | Var | None = None) -> GlobalVar:
+        """End the function with its result; here the parameters are given if they were not before.
+
+        The function joins the module; what names it there is returned. Raises `TiraxError` where the parameters are
+        missing or given twice, in a dataflow block and for a second result; `VerifyError` where a variable is used that
+        is not visible at its place.
+        """
+        if not self._frames:
+            raise TiraxError("emit_func_output stands in a function", hint="with bb.function(…):")
+        frame, scope = self._frames[-1], self._scopes[-1]
+        if scope.dataflow is not None:
+            raise TiraxError("emit_func_output stands outside of the dataflow block")
+        if frame.func is not None:
+            raise TiraxError(f"the function {frame.name} has a result already")
+        if params is not None and frame.has_params:
+            raise TiraxError("the parameters of the function were given already")
+        if params is None and not frame.has_params:
+            raise TiraxError("the parameters of the function were never given", hint="emit_func_output(…, params=[…])")
+        value = self.place(to_expr(output))
+        if params is not None:
+            self._take_params(_params(params))
+            value = self._resolve(value)
+        op = finish_function(frame.name, scope.block, value, None, frame.pure, frame.attrs, frame.private)
+        check_dominance(op)
+        frame.func = Function.on(op)
+        gv = self._declare(frame.name)
+        self._own_module().update_func(gv, frame.func)
+        self._by_hash = None
+        return self._mod.get_global_var(gv.name_hint)
+
+    # Scopes.
+
+    @property
+    def scope(self) -> Scope:
+        """The innermost scope. Raises `TiraxError` outside of functions."""
+        if not self._scopes:
+            raise TiraxError("there is no function to build in", hint="with bb.function(…):")
+        return self._scopes[-1]
+
+    def begin_scope(self, params: Sequence[Var] | None = None) -> OpenScope:
+        """Build into a block of its own, with `params` as its arguments, until `end_scope`.
+
+        `with bb.begin_scope() as block:` ends it by itself.
+        """
+        opened = OpenScope(self._scopes, Block())
+        try:
+            self._take_params(params or ())
+        except TiraxError:
+            opened.close()
+            raise
+        self._open.append(opened)
+        return opened
+
+    def end_scope(self) -> None:
+        """End the scope that `begin_scope` began last. Raises `TiraxError` where there is none."""
+        while self._open:
+            opened = self._open.pop()
+            if opened.is_open:
+                opened.close()
+                return
+        raise TiraxError("end_scope ends no scope", hint="begin_scope begins one")
+
+    @contextmanager
+    def testing_scope(self, def_vars: Sequence[Any]) -> Iterator[None]:
+        """Build outside of a function, to try things out; the symbolic variables `def_vars` are determined."""
+        with self.begin_scope([Var("shape_var", ShapeStructInfo(def_vars))]):
+            yield
+
+    def current_block_is_dataflow(self) -> bool:
+        """Whether bindings go into a dataflow block now."""
+        return bool(self._scopes) and self._scopes[-1].dataflow is not None
+
+    @contextmanager
+    def dataflow(self) -> Iterator[None]:
+        """Build a dataflow block; what `emit_output` gives is visible after it."""
+        self._begin_dataflow_block()
+        yield
+        self._end_block()
+
+    def _begin_dataflow_block(self) -> None:
+        scope = self.scope
+        if scope.dataflow is not None:
+            raise TiraxError("dataflow blocks do not nest")
+        op = relax.DataflowOp(Region(Block()))
+        scope.block.add_op(op)
+        self._scopes.append(Scope(op.body.block, op))
+
+    def _begin_binding_block(self) -> None:
+        outer = self.scope
+        self._scopes.append(Scope(outer.block, None, first=outer.block.last_op))
+
+    def _end_block(self) -> BindingBlock:
+        """End the block that was begun last; its handle."""
+        scope = self._scopes.pop()
+        if scope.dataflow is None:
+            after = scope.block.first_op if scope.first is None else scope.first.next_op
+            return BindingBlock(_ops_from(after))
+        return self._close_dataflow(scope, scope.dataflow)
+
+    def _close_dataflow(self, scope: Scope, old: relax.DataflowOp) -> DataflowBlock:
+        scope.block.add_op(relax.OutputOp([inner for inner, _ in scope.outputs]))
+        new = relax.DataflowOp(old.detach_region(0))
+        outer = cast(Block, old.parent)
+        outer.insert_op_before(new, old)
+        old.detach()
+        for result, (inner, handle) in zip(new.outputs, scope.outputs, strict=True):
+            set_name(result, handle.name_hint if isinstance(handle, _Output) else name_of(inner))
+            handle.point_at(result)
+            self._exported.setdefault(inner, result)
+        return DataflowBlock(new)
+
+    # Bindings.
+
+    def emit(self, expr: Any, name_hint: str = "") -> Var:
+        """Bind an expression to a new variable (`lv` in a dataflow block, `gv` outside), which is returned."""
+        return cast(Var, expr_of(self._bind(to_expr(expr), lambda: self._fresh(name_hint))))
+
+    def emit_output(self, output: Any, name_hint: str = "") -> Var:
+        """Bind an expression to a variable that is visible after the dataflow block."""
+        scope = self.scope
+        if scope.dataflow is None:
+            raise TiraxError("emit_output stands in a dataflow block", hint="with bb.dataflow():")
+        return self._output(to_expr(output), lambda: self._names.fresh(name_hint or "gv"))
+
+    def _output(self, expr: Expr, name: Callable[[], str]) -> Var:
+        if isinstance(expr, Var):
+            inner, given = self._resolve(expr.ssa), name()
+        else:
+            inner = self._bind(expr, name)
+            given = name_of(inner) or ""
+        handle = _Output(inner, given)
+        self.scope.outputs.append((inner, handle))
+        return handle
+
+    def order_outputs(self, wanted: Sequence[Expr | None]) -> None:
+        """Put the outputs of the dataflow block that is being built into an order; others stay behind them."""
+        position = {id(handle): i for i, handle in enumerate(wanted)}
+        self.scope.outputs.sort(key=lambda output: position.get(id(output[1]), len(position)))
+
+    def match_cast(self, value: Any, struct_info: Any, name_hint: str = "") -> Var:
+        """Check at run time that a value is of `struct_info`, which may bind new symbolic variables."""
+        op = relax.MatchCastOp(self.place(to_expr(value)), type_of(struct_info))
+        return cast(Var, expr_of(self._insert(op, self._fresh(name_hint))))
+
+    def emit_normalized(self, binding: VarBinding | MatchCast) -> Var:
+        """Emit a binding whose variable the caller has made; the variable's handle stands for what was emitted."""
+        var = binding.var
+        made = self.emit_binding(binding, binding.value)
+        self._remap[var.ssa] = made
+        return made
+
+    def emit_block(self, block: BindingBlock) -> BindingBlock:
+        """Emit the bindings of a block, with its variables standing for what was emitted."""
+        if isinstance(block, DataflowBlock):
+            self._begin_dataflow_block()
+        else:
+            self._begin_binding_block()
+        for binding in block.bindings:
+            self.emit_normalized(cast("VarBinding | MatchCast", binding))
+        return self._end_block()
+
+    def emit_binding(self, binding: VarBinding | MatchCast, value: Expr) -> Var:
+        """Emit a binding like `binding` with `value`, under the same name."""
+        name, in_dataflow = binding.var.name_hint, self.scope.dataflow is not None
+        self._names.reserve(name)
+        if isinstance(binding, MatchCast):
+            op = relax.MatchCastOp(self.place(value), binding.struct_info.type)
+            made = cast(Var, expr_of(self._insert(op, name)))
+            return (
+                self._output(made, lambda: name) if in_dataflow and not isinstance(binding.var, DataflowVar) else made
+            )
+        if in_dataflow and not isinstance(binding.var, DataflowVar):
+            if isinstance(binding.var.ssa.owner, relax.BindOp) and isinstance(value, Var):
+                value = Var.on(self._bind(value, lambda: name))
+            return self._output(value, lambda: name)
+        named = name_of(binding.var.ssa) is not None
+        return cast(Var, expr_of(self._bind(value, lambda: name if named else None)))
+
+    def normalize(self, expr: Any) -> Expr:
+        """The expression with its operands bound; itself it is not bound."""
+        given = to_expr(expr)
+        if isinstance(given, Function | SeqExpr):
+            return given
+        value = given.ssa
+        if isinstance(value, OpResult) and value.op.parent is None and not is_inline(value.op):
+            self._place_operands(value.op)
+        return given
+
+    def lookup_binding(self, var: Var) -> Expr | None:
+        """What a variable is bound to, None for a parameter."""
+        value = canonical(self._resolve(var.ssa))
+        if not isinstance(value, OpResult):
+            return None
+        if isinstance(value.op, relax.DataflowOp):
+            return expr_of(value.op.output_op.values_[value.index])
+        return bound_expr(value.op)
+
+    def get_unique_name(self, name_prefix: str) -> str:
+        """A new name like `name_prefix`."""
+        return self._names.fresh(name_prefix)
+
+    def set_remap(self, old: SSAValue, new: Expr) -> None:
+        """Let `new` stand for `old` in what is placed from now on."""
+        self._remap[old] = new
+
+    def get_remap(self, old: SSAValue) -> Expr | None:
+        """What stands for `old`, if anything does."""
+        found = self._remap.get(old)
+        return self._remap.get(canonical(old)) if found is None else found
+
+    def _fresh(self, hint: str) -> str:
+        return self._names.fresh(hint or ("gv" if self.scope.dataflow is None else "lv"))
+
+    # Placing.
+
+    def _resolve(self, value: SSAValue) -> SSAValue:
+        new = self.get_remap(value)
+        value = value if new is None else new.ssa
+        return self._exported.get(value, value)
+
+    def resolve(self, expr: Expr) -> SSAValue:
+        """The value that stands for `expr` here; nothing is placed."""
+        return self._resolve(expr.ssa)
+
+    def place(self, expr: Expr) -> SSAValue:
+        """The value of `expr` here: leaves are copied in, what is not bound yet is bound to a new variable."""
+        value = self._resolve(expr.ssa)
+        if not isinstance(value, OpResult):
+            return value
+        if is_inline(value.op):
+            return self._insert_inline(value.op)
+        return self._bind(expr, lambda: self._fresh("")) if value.op.parent is None else value
+
+    def _bind(self, expr: Expr, name: Callable[[], str | None]) -> SSAValue:
+        """Bind `expr` to a variable; its name is asked for when the operands have theirs."""
+        if isinstance(expr, Var):
+            return self._insert(relax.BindOp(self.place(expr)), name())
+        if isinstance(expr, Function):
+            return self._insert(self._local_function(expr), name())
+        op = cast(OpResult, expr.ssa).op
+        if op.parent is not None:
+            op = self._copy(op)
+        elif op.regions:
+            self._resolve_inside(op)
+        self._place_operands(op)
+        return self._insert(op, name())
+
+    def _copy(self, op: Operation) -> Operation:
+        """A copy of an op; what its regions use from outside is what stands for it here."""
+        inside = (v for inner in op.walk() if inner is not op for v in inner.operands)
+        return op.clone({v: new for v in inside if (new := self._resolve(v)) is not v})
+
+    def _resolve_inside(self, op: Operation) -> None:
+        """Let the ops in the regions of a detached op use what stands for their operands here."""
+        for inner in op.walk():
+            if inner is not op:
+                for i, v in enumerate(inner.operands):
+                    new = self._resolve(v)
+                    if new is not v:
+                        inner.operands[i] = new
+
+    def _local_function(self, func: Function) -> relax.ClosureOp:
+        op = func.op if func.op.parent is None and func.is_local else self._copy(func.op)
+        if isinstance(op, relax.ClosureOp):
+            return op
+        assert isinstance(op, relax.FuncOp)
+        return relax.ClosureOp(op.detach_region(0), op.ret_type, attrs=op.func_attrs, pure=op.impure is None)
+
+    def _insert(self, op: Operation, name: str | None) -> SSAValue:
+        self.scope.block.add_op(op)
+        set_name(op.results[0], name)
+        return op.results[0]
+
+    def _insert_inline(self, op: Operation) -> SSAValue:
+        if op.parent is not None:
+            op = op.clone()
+        self._place_operands(op)
+        return self._insert(op, None)
+
+    def _place_operands(self, op: Operation) -> None:
+        """Place the operands of a detached op, those that are detached themselves first, and infer its result anew."""
+        stack: list[Operation] = [op]
+        while stack:
+            last = stack[-1]
+            pending = [d for v in last.operands if (d := self._detached(v)) is not None]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            stack.pop()
+            if last.parent is None:
+                _set_operands(last, [self._operand(v) for v in last.operands])
+                if last is not op:
+                    self._insert(last, self._fresh(""))
+
+    def _detached(self, value: SSAValue) -> Operation | None:
+        value = self._resolve(value)
+        if not isinstance(value, OpResult) or value.op.parent is not None or is_inline(value.op):
+            return None
+        return value.op
+
+    def _operand(self, value: SSAValue) -> SSAValue:
+        value = self._resolve(value)
+        return self._insert_inline(value.op) if isinstance(value, OpResult) and is_inline(value.op) else value
+
+
+class _Output(Var):
+    """An output of a dataflow block that is being built: the inner value until the block ends."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, inner: SSAValue, name: str):
+        self._name = name
+        self.point_at(inner)
+
+    @property
+    def name_hint(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+def _params(params: Any) -> Sequence[Var]:
+    """Parameters given as one variable, as a sequence or as a `Tuple` of them."""
+    if isinstance(params, Var):
+        return [params]
+    return cast("Sequence[Var]", params.fields if isinstance(params, Tuple) else params)
+
+
+def take_params(block: Block, params: Sequence[Var]) -> dict[SSAValue, SSAValue]:
+    """Make variables arguments of a block, for which their handles stand from now on: what was -> what is.
+
+    Raises `TiraxError` for what is no variable and for one that is given twice.
+    """
+    olds: dict[SSAValue, SSAValue] = {}
+    for var in params:
+        if not isinstance(var, Var):
+            raise TiraxError("a parameter is a variable", expected="relax.Var", found=type(var).__name__)
+        old = var.ssa
+        if old in olds:
+            raise TiraxError(f"the parameter {var.name_hint} is given twice")
+        new = block.insert_arg(old.type, len(block.args))
+        set_name(new, name_of(old))
+        olds[old] = new
+    for op in block.walk():
+        for i, operand in enumerate(op.operands):
+            if operand in olds:
+                op.operands[i] = olds[operand]
+    for var in params:
+        var.point_at(olds[var.ssa])
+    return olds
+
+
+def _ops_from(op: Operation | None) -> Iterator[Operation]:
+    while op is not None:
+        yield op
+        op = op.next_op
+
+
+def _set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
+    retyped = any(new.type != old.type for new, old in zip(operands, op.operands, strict=True))
+    op.operands = operands
+    if retyped:
+        infer_again(op)
+
+
+def infer_again(op: Operation) -> None:
+    """Infer the result of an op whose operands have changed their types."""
+    if isinstance(op, relax.Operator):
+        set_type(op.results[0], op.infer())
+    elif isinstance(op, relax.TupleOp):
+        set_type(op.result, tuple_type(v.type for v in op.operands))
+    elif isinstance(op, relax.TupleGetItemOp):
+        set_type(op.result, relax.TupleGetItemOp(op.tuple_, op.index.data).result.type)
+    elif isinstance(op, relax.BindOp):
+        set_type(op.result, op.value.type)
+
+
+def finish_function(
+    name: str,
+    block: Block,
+    value: SSAValue,
+    ret: Attribute | None,
+    pure: bool,
+    attrs: Mapping[str, Any],
+    private: bool,
+) -> relax.FuncOp:
+    """End `block` with a return and make it the body of a function."""
+    block.add_op(relax.ReturnOp(value))
+    if ret is None:
+        bound = set(relax.free_symbolic_vars(a.type for a in block.args))
+        ret = relax.erase_unbound(value.type, bound)
+    given: dict[str, PyValue] = {
+        k: a for k, v in attrs.items() if k != "global_symbol" and (a := attr_of(v)) is not None
+    }
+    return relax.FuncOp(name, Region(block), ret, private=private, attrs=given, pure=pure)
+
+
+def build_function(
+    name: str,
+    params: Sequence[Var],
+    body: Expr,
+    ret: Attribute | None,
+    pure: bool,
+    attrs: Mapping[str, Any],
+    private: bool,
+) -> relax.FuncOp:
+    """A function that belongs to no module, of `params` and a body: an expression, or a block that has been built."""
+    if isinstance(body, SeqExpr) and body.block.parent is None:
+        if not body.block.args:
+            take_params(body.block, params)
+        last = body.block.last_op
+        value = body.ssa
+        if isinstance(last, relax.YieldOp | relax.ReturnOp):
+            last.detach()
+            last.drop_all_references()
+        return finish_function(name, body.block, value, ret, pure, attrs, private)
+    if isinstance(body, SeqExpr):
+        block, value = _copy_sequence(body, params)
+        return finish_function(name, block, value, ret, pure, attrs, private)
+    builder = Builder()
+    with builder.begin_scope(params) as block:
+        value = builder.place(body)
+    return finish_function(name, block, value, ret, pure, attrs, private)
+
+
+def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue]:
+    """A copy of the bindings of a body, in a block whose arguments stand for `params`; and of its value."""
+    block = Block(arg_types=[p.ssa.type for p in params])
+    copies: dict[SSAValue, SSAValue] = {}
+    for var, arg in zip(params, block.args, strict=True):
+        set_name(arg, name_of(var.ssa))
+        copies[var.ssa] = arg
+    for op in seq.block.ops:
+        if op is not seq.block.last_op:
+            block.add_op(op.clone(copies))
+    return block, copies.get(seq.ssa, seq.ssa)
+
+
+def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
+    """A block of bindings that belongs to no function yet, with the value of `body` at its end."""
+    builder = Builder()
+    with builder.begin_scope() as block:
+        for each in blocks:
+            builder.emit_block(each)
+        block.add_op(relax.YieldOp(builder.place(to_expr(body))))
+    for var in (b.var for each in blocks if each.detached for b in each.bindings):
+        made = builder.get_remap(var.ssa)
+        if made is not None:
+            var.point_at(made.ssa)
+    return block
+
+
+def build_branch(body: Expr) -> Block:
+    """The block of a branch: one that has been built, or of one expression."""
+    if isinstance(body, SeqExpr):
+        if body.block.parent is None:
+            return body.block
+        block, value = _copy_sequence(body, ())
+        block.add_op(relax.YieldOp(value))
+        return block
+    builder = Builder()
+    with builder.begin_scope() as block:
+        block.add_op(relax.YieldOp(builder.place(body)))
+    return block
+
+
+def module_of(mod: IRModule | ModuleOp | None) -> IRModule | None:
+    """A module given as a handle or as an op."""
+    return IRModule(mod) if isinstance(mod, ModuleOp) else mod

@@ -1,0 +1,429 @@
+"""Building calls outside of a function: `call_operator("relax.add", x, y)` is a detached op, its struct info inferred.
+
+Arguments are handles or what stands for one: numbers, arrays, tuples of extents, names of dtypes. Attributes come by
+keyword, or by position after the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.ir import Attribute, SSAValue
+
+from ...diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
+from ...dialects import relax
+from ...dialects.names import name_of
+from ...dialects.relax.composite import COMPOSITES, composite_parameters, expand
+from ...dialects.relax.manipulation import kept_extents
+from ...dialects.relax.operator import NOTHING, Arg, Kind, as_dtype
+from ...dialects.sym import IndexMapAttr
+from ...dialects.sym.expr import Const, SymExpr, product
+from ..tir.index_map import index_mapping
+from ..tir.prim_expr import PrimExpr
+from .expr import (
+    Call,
+    DataTypeImm,
+    Expr,
+    ExternFunc,
+    GlobalVar,
+    Op,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    TupleGetItem,
+    const,
+)
+from .struct_info import dim_of, tuple_type, type_of
+from .struct_info_analysis import derive_result
+
+_SHAPE_ARGS = frozenset({"shape", "size"})
+_PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
+
+
+def to_expr(value: Any) -> Expr:
+    """What stands for an expression as a handle: numbers are prim values, arrays constants, sequences tuples.
+
+    Raises `TiraxError` for anything else.
+    """
+    if isinstance(value, Expr):
+        return value
+    inner = getattr(value, "expr_handle", None)
+    if isinstance(inner, Expr):
+        return inner
+    if isinstance(value, SSAValue):
+        from .expr import expr_of
+
+        return expr_of(value)
+    if isinstance(value, str):
+        return StringImm(value)
+    if isinstance(value, tuple | list):
+        return Tuple(cast(Iterable[Any], value))
+    if hasattr(value, "__array__"):
+        return const(value)
+    if isinstance(value, int | float | SymExpr) or hasattr(value, "dtype"):
+        return PrimValue(value)
+    raise TiraxError("not an expression", expected="a Relax expression, number or array", found=type(value).__name__)
+
+
+def binary(name: str, lhs: Any, rhs: Any) -> Call:
+    """The binary operator `name`; a Python number becomes a constant of the other side's dtype."""
+    return call_operator(f"relax.{name}", _like(lhs, rhs), _like(rhs, lhs))
+
+
+def _like(value: Any, other: Any) -> Any:
+    if not isinstance(value, int | float):
+        return value
+    t = other.ssa.type if isinstance(other, Expr) else None
+    return const(value, t.element if isinstance(t, relax.TensorType) else None)
+
+
+def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
+    """A call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
+
+    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature, and what
+    the inference of its struct info raises.
+    """
+    if name in COMPOSITES:
+        return expand(name, call_operator, args, kwargs)
+    cls = relax.OPERATORS.get(name)
+    if cls is None:
+        raise unknown_name("operator", name, [*relax.OPERATORS, *COMPOSITES])
+    given = cls.completed(_bind(cls, args, kwargs))
+    operands = [_operand(cls, n, given.get(n.rstrip("*?"))) for n in cls.ARG_NAMES]
+    if cls.name == "relax.reshape":
+        operands[1] = _reshape_target(cast(SSAValue, operands[0]), given["shape"])
+    attrs = {n: _attr(cls, n, given[n]) for n in cls.ATTR_SPECS if n in given}
+    return Call.on(cls.make(*operands, **attrs).results[0])
+
+
+def signature_names(cls: type[relax.Operator]) -> list[str]:
+    """The parameters of an operator in order."""
+    return list(cls.parameters())
+
+
+def _bind(cls: type[relax.Operator], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    names = signature_names(cls)
+    if len(args) > len(names) and not cls.SPREAD:
+        raise TiraxError(f"{cls.name} takes {len(names)} arguments: {', '.join(names)}", found=len(args))
+    fields = cls.parameters()
+    given = {fields[n]: a for n, a in zip(names, cls.gathered(args), strict=False)}
+    for name, value in kwargs.items():
+        if name not in fields:
+            raise unknown_name(f"argument of {cls.name}", name, names)
+        if fields[name] in given:
+            raise TiraxError(f"{cls.name}: argument {name} is given twice")
+        given[fields[name]] = value
+    return given
+
+
+def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
+    plain = name.rstrip("*?")
+    if value is None:
+        return None
+    if value is NOTHING:
+        return Tuple(()).ssa
+    if "*" in name:
+        return _variadic(value)
+    if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
+        return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
+    if (plain in cls.PRIM_ARGS or plain in _PRIM_ARGS.get(cls.name, ())) and not isinstance(value, Expr):
+        return PrimValue(value).ssa
+    if plain == "dtype" and isinstance(value, str):
+        return DataTypeImm(value).ssa
+    if isinstance(value, int | float):
+        return const(value).ssa
+    return to_expr(value).ssa
+
+
+def _variadic(value: Any) -> Sequence[SSAValue]:
+    expr = to_expr(value)
+    if isinstance(expr, Tuple):
+        return [f.ssa for f in expr.fields]
+    return [expr.ssa]
+
+
+def _attr(cls: type[relax.Operator], name: str, value: Any) -> Any:
+    if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
+        return as_dtype(_dtype_text(value))
+    if cls.ATTR_SPECS[name].types == (IndexMapAttr,) and value is not None:
+        return IndexMapAttr(index_mapping(value))
+    if cls.ATTR_SPECS[name].kind is Kind.DEVICE:
+        return str(value)
+    return _plain(value)
+
+
+def _dtype_text(value: Any) -> Attribute | str | None:
+    """A data type given as a type, by name, or as numpy has it."""
+    if value is None or isinstance(value, Attribute):
+        return value
+    if isinstance(value, type) or type(value).__module__.startswith("numpy"):
+        import numpy as np
+
+        return np.dtype(value).name
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """An attribute's value as Python's own: numpy scalars, prim values and extents become numbers."""
+    if isinstance(value, tuple | list | ShapeExpr):
+        return [_plain(v) for v in cast(Iterable[Any], value)]
+    if isinstance(value, PrimValue | StringImm):
+        return value.value
+    if isinstance(value, PrimExpr):
+        return value if value.constant is None else value.constant
+    if isinstance(value, Const):
+        return value.value
+    return value.item() if hasattr(value, "item") else value
+
+
+def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
+    """The shape of a reshape; one extent may be -1 (what is left), and 0 keeps the extent of x there."""
+    if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
+        return shape.ssa
+    source = x.type.dims if isinstance(x.type, relax.TensorType) else None
+    dims = [dim_of(d) for d in (shape if isinstance(shape, ShapeExpr) else kept_extents(source, shape))]
+    wild = [i for i, d in enumerate(dims) if d.constant == -1]
+    if len(wild) > 1:
+        raise ShapeError("relax.reshape: at most one extent may be -1", found=[str(d) for d in dims])
+    if wild:
+        if source is None:
+            raise ShapeError("relax.reshape: an extent of -1 needs an input of known shape")
+        rest = product(d for d in dims if d.constant != -1)
+        dims[wild[0]] = Const(0) if rest.constant == 0 else product(source) // rest
+    return ShapeExpr(dims).ssa
+
+
+def make_call(op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = ()) -> Call:
+    """TVM's `Call(op, args, attrs, sinfo_args)`: `op` is an `Op`, `GlobalVar`, `ExternFunc` or a callable value."""
+    if isinstance(op, str):
+        op = Op.get(op)
+    if isinstance(op, Op):
+        return _call_op(op, args, attrs, sinfo_args)
+    if isinstance(op, ExternFunc):
+        return call_packed(op.global_symbol, *args, sinfo_args=sinfo_args, **_as_dict(attrs))
+    if isinstance(op, Call):
+        raise TiraxError("a call cannot be called", hint="bind it to a variable first")
+    return call_value(op, args, sinfo_args)
+
+
+def _as_dict(attrs: Any) -> dict[str, Any]:
+    return {} if attrs is None else {k: attrs[k] for k in attrs.keys()}  # noqa: SIM118 (Attrs has keys and items)
+
+
+def _call_op(op: Op, args: Sequence[Any], attrs: Any, sinfo_args: Sequence[Any]) -> Call:
+    build = _SPECIAL_CALLS.get(op.name)
+    if build is not None:
+        return build(args, _as_dict(attrs), sinfo_args)
+    return call_operator(op.name, *args, **_as_dict(attrs))
+
+
+def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -> Call:
+    """A call of a Relax function of the module (`GlobalVar`) or of a callable value.
+
+    The result's struct info is `sinfo_args[0]`, else what the callee's says of these arguments, else object. Raises
+    `ShapeError` and `DTypeError` for arguments that cannot fit.
+    """
+    values = [to_expr(a).ssa for a in args]
+    if isinstance(func, GlobalVar):
+        result = type_of(sinfo_args[0]) if sinfo_args else _derived_result(func.name_hint, func.ssa.type, values)
+        return Call.on(relax.CallOp(func.name_hint, values, result).result)
+    if not isinstance(func, Expr):
+        raise TiraxError(
+            "not callable", expected="a GlobalVar, ExternFunc or callable value", found=type(func).__name__
+        )
+    name = name_of(func.ssa) or "a function"
+    result = type_of(sinfo_args[0]) if sinfo_args else _derived_result(name, func.ssa.type, values)
+    return Call.on(relax.CallValueOp(func.ssa, values, result).result)
+
+
+def _derived_result(name: str, t: Attribute, args: Sequence[SSAValue]) -> Attribute:
+    if isinstance(t, relax.CallableType):
+        return derive_result(f"the call of {name}", t, [a.type for a in args])
+    if t == relax.OBJECT:
+        return relax.OBJECT
+    raise DTypeError("only functions can be called", expected="a callable", found=t)
+
+
+def _arguments(args: Any) -> list[SSAValue]:
+    """The inputs of a destination-passing call: a tuple of them, or one."""
+    if isinstance(args, Tuple | tuple | list):
+        return [to_expr(a).ssa for a in cast(Iterable[Any], args)]
+    return [to_expr(args).ssa]
+
+
+def _output(out_sinfo: Any) -> Attribute:
+    if isinstance(out_sinfo, tuple | list):
+        types = [type_of(s) for s in cast(Iterable[Any], out_sinfo)]
+        return types[0] if len(types) == 1 else tuple_type(types)
+    return type_of(out_sinfo)
+
+
+def _callee_name(gvar: Any) -> str:
+    if isinstance(gvar, str):
+        return gvar
+    if not isinstance(gvar, GlobalVar):
+        raise TiraxError("not a function of the module", expected="a GlobalVar", found=type(gvar).__name__)
+    return gvar.name_hint
+
+
+def _tir_vars(tir_vars: Any) -> list[SymExpr] | None:
+    return None if tir_vars is None else [dim_of(v) for v in tir_vars]
+
+
+def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
+    """A call of a tensor function: inputs (one or a tuple), the outputs' struct info (one or a list), scalars."""
+    op = relax.CallTIROp(_callee_name(gvar), _arguments(args), _output(out_sinfo), _tir_vars(tir_vars))
+    return Call.on(op.result)
+
+
+def call_tir_with_grad(
+    gvar: Any, args: Any, out_sinfo: Any, te_grad_name: str, te_grad_kwargs: Any = None, tir_vars: Any = None
+) -> Call:
+    """A `call_tir` whose gradient the tensor function `te_grad_name` gives, called with `te_grad_kwargs` besides."""
+    kwargs = None if te_grad_kwargs is None else dict(te_grad_kwargs)
+    operands, dims = _arguments(args), _tir_vars(tir_vars)
+    return Call.on(relax.CallTIROp(_callee_name(gvar), operands, _output(out_sinfo), dims, te_grad_name, kwargs).result)
+
+
+def invoke_closure(closure: Any, args: Any, sinfo_args: Any = ()) -> Call:
+    """A call of a closure with a tuple of arguments; as pure as the closure's type says."""
+    return call_value(closure, list(args), sinfo_args if isinstance(sinfo_args, list | tuple) else (sinfo_args,))
+
+
+invoke_pure_closure = invoke_closure
+
+
+def call_tir_inplace(gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
+    """A `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
+    indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    op = relax.CallTIRInplaceOp(_callee_name(gvar), _arguments(args), indices, _output(out_sinfo), _tir_vars(tir_vars))
+    return Call.on(op.result)
+
+
+def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> Call:
+    """A call of a packed function that writes into outputs made for it."""
+    name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
+    return Call.on(relax.CallDPSPackedOp(name, _arguments(args), _output(out_sinfo)).result)
+
+
+def call_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
+    """A call of a packed function, which may have effects."""
+    return _packed(relax.CallPackedOp, func, args, sinfo_args, attrs)
+
+
+def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
+    """A call of a packed function that is trusted to be pure."""
+    return _packed(relax.CallPurePackedOp, func, args, sinfo_args, attrs)
+
+
+def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
+    """A call of a packed function that changes the arguments `inplace_indices` and returns them."""
+    indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    return _packed(relax.CallInplacePackedOp, func, args, sinfo_args, {"inplace_indices": indices, **attrs})
+
+
+def _packed(
+    cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp] | type[relax.CallInplacePackedOp],
+    func: Any,
+    args: Sequence[Any],
+    sinfo_args: Any,
+    attrs: Mapping[str, Any],
+) -> Call:
+    name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
+    declared = list(sinfo_args) if isinstance(sinfo_args, tuple | list) else [sinfo_args]
+    result = type_of(declared[0]) if declared else relax.OBJECT
+    values = [to_expr(a).ssa for a in args]
+    return Call.on(cls(name, values, result, {k: _plain(v) for k, v in attrs.items()} or None).result)
+
+
+def _one_output(sinfo_args: Sequence[Any]) -> Any:
+    if len(sinfo_args) != 1:
+        raise TiraxError(
+            "the struct info of the result must be given", expected="sinfo_args=[…]", found=len(sinfo_args)
+        )
+    return sinfo_args[0]
+
+
+_SPECIAL_CALLS: dict[str, Callable[[Sequence[Any], dict[str, Any], Sequence[Any]], Call]] = {
+    "relax.call_tir": lambda a, _, s: call_tir(a[0], a[1], _one_output(s), *a[2:]),
+    "relax.call_tir_inplace": lambda a, k, s: call_tir_inplace(
+        a[0], a[1], k["inplace_indices"], _one_output(s), *a[2:]
+    ),
+    "relax.call_dps_packed": lambda a, _, s: call_dps_packed(a[0], a[1], _one_output(s)),
+    "relax.call_packed": lambda a, k, s: call_packed(a[0], *a[1:], sinfo_args=s, **k),
+    "relax.call_pure_packed": lambda a, k, s: call_pure_packed(a[0], *a[1:], sinfo_args=s, **k),
+    "relax.call_inplace_packed": lambda a, k, s: call_inplace_packed(a[0], *a[1:], sinfo_args=s, **k),
+}
+
+
+def operator_function(name: str) -> Callable[..., Call]:
+    """A function that builds calls of an operator, for `relax.op.add` and `R.add`. Raises `NameLookupError`."""
+    cls = relax.OPERATORS.get(name)
+    described = cls or COMPOSITES.get(name)
+    if described is None:
+        raise unknown_name("operator", name, [*relax.OPERATORS, *COMPOSITES])
+    names = composite_parameters(name) if cls is None else signature_names(cls)
+
+    def build(*args: Any, **kwargs: Any) -> Call:
+        return call_operator(name, *args, **kwargs)
+
+    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    build.__doc__ = f"{described.__doc__}\n\nArguments: {', '.join(names) or 'none'}."
+    return build
+
+
+def operators_in(prefix: str) -> list[str]:
+    """The names of the operators directly in a namespace such as `relax.nn.`, without it."""
+    known = [*relax.OPERATORS, *COMPOSITES]
+    return sorted(n.removeprefix(prefix) for n in known if n.startswith(prefix) and "." not in n[len(prefix) :])
+
+
+@dataclass(frozen=True)
+class OperatorNamespace:
+    """The operators below a prefix such as `relax.acme.`: what plug-ins add, where no module of this package stands."""
+
+    prefix: str
+
+    def __getattr__(self, name: str) -> Any:
+        return operator_attribute(self.prefix.rstrip("."), self.prefix, name)
+
+    def __dir__(self) -> list[str]:
+        return operators_in(self.prefix)
+
+
+def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Call] | OperatorNamespace:
+    """What a module of operators gives for an attribute: a function, or a namespace of operators.
+
+    Raises `AttributeError` with a suggestion.
+    """
+    if any(n.startswith(f"{prefix}{name}.") for n in relax.OPERATORS):
+        return OperatorNamespace(f"{prefix}{name}.")
+    try:
+        return operator_function(prefix + name)
+    except NameLookupError as error:
+        raise AttributeError(f"module '{module}' has no operator '{name}'. {error.hint or ''}".strip()) from error
+
+
+__all__ = [
+    "TupleGetItem",
+    "binary",
+    "call_dps_packed",
+    "call_inplace_packed",
+    "call_operator",
+    "call_packed",
+    "call_pure_packed",
+    "call_tir",
+    "call_tir_inplace",
+    "call_tir_with_grad",
+    "call_value",
+    "invoke_closure",
+    "invoke_pure_closure",
+    "make_call",
+    "operator_attribute",
+    "operator_function",
+    "operators_in",
+    "to_expr",
+]

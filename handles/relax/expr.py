@@ -1,0 +1,727 @@
+"""Relax expressions by TVM's names: small handles on SSA values and operations. There is no second IR.
+
+A value that an op of a function gives is a `Var` where it is used and a `Call` (or `Tuple`, `If`, …) where it is bound;
+leaves without a name are `Constant`, `ShapeExpr` and so on. `expr_of(value)` is the first, `bound_expr(op)` the second.
+
+What is built outside of a function (`Var("x", …)`, `R.add(x, y)`) is a detached op, which a `BlockBuilder` places. A
+handle on something that a rewrite has removed raises `StaleHandleError` when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from xdsl.dialects.builtin import FloatAttr, TupleType, i1
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+
+from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
+from ...dialects import relax
+from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import Kind
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import Const
+from ...dialects.tir import ConstOp
+from ..tir.prim_expr import PrimExpr
+from .operators import Operators
+from .struct_info import (
+    Dim,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    dim_of,
+    dim_value,
+    dims_of,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from ...runtime import NDArray
+
+
+class StaleHandleError(TiraxError, RuntimeError):
+    """A handle that no longer points at anything: what it stood for was removed by a rewrite."""
+
+
+class Op:
+    """An operator by name, `Op.get("relax.add")`; two of the same name are equal."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @staticmethod
+    def get(name: str) -> Op:
+        """The operator called `name`. Raises `NameLookupError` with a suggestion for an unknown one."""
+        if name not in relax.OPERATORS and name not in CALLS_BY_NAME:
+            raise unknown_name("operator", name, [*relax.OPERATORS, *CALLS_BY_NAME])
+        return Op(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Op) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def __repr__(self) -> str:
+        return f'Op("{self.name}")'
+
+
+class Attrs:
+    """The attributes of a call: `call.attrs.axes`, `call.attrs["axes"]`, `call.attrs.keys()`."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: dict[str, Any]):
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self._values:
+            raise AttributeError(str(unknown_name("attribute", name, self._values)))
+        return self._values[name]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            raise unknown_name("attribute", name, self._values)
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def keys(self) -> list[str]:
+        return list(self._values)
+
+    def __repr__(self) -> str:
+        return f"Attrs({self._values})"
+
+
+class Expr(Operators):
+    """The base of handles. `ssa` is the SSA value (made where the handle was not yet placed in any IR)."""
+
+    __slots__ = ("_placed", "_value")
+    _value: SSAValue | None
+    _placed: bool
+
+    @classmethod
+    def on(cls, value: SSAValue) -> Self:
+        """The handle of this class on an SSA value."""
+        view = cls.__new__(cls)
+        view.point_at(value)
+        return view
+
+    def point_at(self, value: SSAValue) -> None:
+        """Make the handle stand for another SSA value: a builder does so when it places what was detached."""
+        self._value = value
+        self._placed = False
+
+    def _make(self) -> SSAValue:
+        raise TiraxError(f"a {type(self).__name__} is not a value")
+
+    @property
+    def ssa(self) -> SSAValue:
+        """The SSA value. Raises `StaleHandleError` where a rewrite has removed it."""
+        value = self._value
+        if value is None:
+            value = self._value = self._make()
+        if isinstance(value, OpResult):
+            if value.op.parent is not None:
+                self._placed = True
+            elif self._placed:
+                raise _stale(value)
+        elif isinstance(value, BlockArgument) and not _is_argument(value):
+            raise _stale(value)
+        return value
+
+    @property
+    def op_handle(self) -> Operation:
+        """The xDSL operation that gives the value. Raises `TiraxError` for a parameter, which no operation gives."""
+        value = self.ssa
+        if not isinstance(value, OpResult):
+            raise TiraxError(f"no operation gives the parameter {name_of(value)}")
+        return value.op
+
+    @property
+    def struct_info(self) -> StructInfo:
+        """What is known of the value."""
+        return StructInfo.of(self.ssa.type)
+
+    @property
+    def struct_info_(self) -> StructInfo:
+        return self.struct_info
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is a handle on the same thing."""
+        return self == other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expr) or _kind(self) is not _kind(other):
+            return False
+        return self is other or canonical(self.ssa) is canonical(other.ssa)
+
+    def __hash__(self) -> int:
+        return hash((_kind(self), canonical(self.ssa)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({name_of(self.ssa) or self.ssa.type})"
+
+    def __len__(self) -> int:
+        return len(self._field_types())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int) -> Expr:
+        count = len(self._field_types())
+        if not -count <= index < count:
+            raise IndexError(f"index {index} of a tuple of {count} fields")
+        return TupleGetItem(self, index % count)
+
+    def __iter__(self) -> Iterator[Expr]:
+        return (self[i] for i in range(len(self)))
+
+    def _field_types(self) -> Sequence[Attribute]:
+        t = self.ssa.type
+        if not isinstance(t, TupleType):
+            raise DTypeError("only a tuple has fields", expected="a tuple", found=t)
+        return t.types.data
+
+
+def _stale(value: SSAValue) -> StaleHandleError:
+    name = name_of(value)
+    what = f"'{name}'" if name else f"a value of {value.type}"
+    return StaleHandleError(
+        f"the handle on {what} no longer points at anything",
+        hint="a rewrite removed it: get the handle again from the function that the rewrite gave",
+    )
+
+
+def _is_argument(value: BlockArgument) -> bool:
+    args = value.block.args
+    return value.index < len(args) and args[value.index] is value
+
+
+def canonical(value: SSAValue) -> SSAValue:
+    """The value that stands for a variable: an output of a dataflow block and the inner value of its name are one."""
+    if isinstance(value, OpResult) and isinstance(value.op, relax.DataflowOp):
+        inner = value.op.output_op.values_[value.index]
+        if _is_bound_in(inner, value.op) and name_of(inner) == name_of(value):
+            return inner
+    return value
+
+
+def _is_bound_in(value: SSAValue, dataflow: relax.DataflowOp) -> bool:
+    return isinstance(value, OpResult) and value.op.parent is dataflow.body.first_block
+
+
+class Id:
+    """The identity of a variable, TVM's `var.vid`."""
+
+    __slots__ = ("key", "name_hint")
+
+    def __init__(self, key: SSAValue, name_hint: str):
+        self.key = key
+        self.name_hint = name_hint
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Id) and self.key is other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class Var(Expr):
+    """A variable: `Var("x", TensorStructInfo((4,), "float32"))` makes a parameter that has no function yet."""
+
+    __slots__ = ()
+
+    def __init__(self, name_hint: str | Id, struct_info: Any = None, span: object = None):
+        t = relax.OBJECT if struct_info is None else type_of(struct_info)
+        self.point_at(Block(arg_types=[t]).args[0])
+        set_name(self.ssa, name_hint.name_hint if isinstance(name_hint, Id) else name_hint)
+
+    @property
+    def name_hint(self) -> str:
+        return name_of(self.ssa) or "_"
+
+    @property
+    def vid(self) -> Id:
+        return Id(canonical(self.ssa), self.name_hint)
+
+    def __repr__(self) -> str:
+        return self.name_hint
+
+
+class DataflowVar(Var):
+    """A variable that is local to its dataflow block."""
+
+    __slots__ = ()
+
+
+class GlobalVar(Expr):
+    """A function of a module by its name; as a value, a reference to it."""
+
+    __slots__ = ("_callable", "name_hint")
+
+    def __init__(self, name_hint: str, callable_type: relax.CallableType | None = None):
+        self.name_hint = name_hint
+        self._callable = callable_type
+        self._value = None
+        self._placed = False
+
+    @classmethod
+    def on(cls, value: SSAValue) -> Self:
+        ref = cast(relax.FunctionRefOp, cast(OpResult, value).op)
+        return cls(ref.callee.root_reference.data, cast(relax.CallableType, value.type))
+
+    def _make(self) -> SSAValue:
+        t = self._callable or relax.CallableType.of(None, relax.OBJECT, pure=False)
+        return relax.FunctionRefOp(self.name_hint, t).result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobalVar) and other.name_hint == self.name_hint
+
+    def __hash__(self) -> int:
+        return hash(self.name_hint)
+
+    def __repr__(self) -> str:
+        return f'I.GlobalVar("{self.name_hint}")'
+
+
+class Constant(Expr):
+    """A constant tensor; `.data.numpy()` are its contents."""
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, struct_info: Any = None, span: object = None):
+        self.point_at(const(data, struct_info).ssa)
+
+    @property
+    def data(self) -> NDArray:
+        """The contents as an array of the runtime (a copy)."""
+        from ...runtime import array
+
+        return array(cast(relax.ConstantOp, self.op_handle).value.numpy())
+
+
+class ShapeExpr(Expr):
+    """A shape value: `ShapeExpr([1, "n"])`; a sequence of ints and symbolic expressions."""
+
+    __slots__ = ("_dims",)
+
+    def __init__(self, values: Iterable[Any], span: object = None):
+        self._dims = tuple(dims_of(values))
+        self._value = None
+        self._placed = False
+
+    @classmethod
+    def on(cls, value: SSAValue) -> Self:
+        view = super().on(value)
+        view._dims = tuple(d.data for d in cast(relax.ShapeOp, cast(OpResult, value).op).values_)
+        return view
+
+    def _make(self) -> SSAValue:
+        return relax.ShapeOp(self._dims).result
+
+    @property
+    def struct_info(self) -> StructInfo:
+        return ShapeStructInfo(self._dims)
+
+    @property
+    def values(self) -> list[Dim]:
+        return [dim_value(d) for d in self._dims]
+
+    def __len__(self) -> int:
+        return len(self._dims)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.values[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        values = getattr(other, "values", other)
+        return isinstance(values, list | tuple) and self.values == list(cast("Sequence[object]", values))
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"R.shape({self.values})"
+
+
+class PrimValue(Expr):
+    """A scalar that is known when the program is compiled, symbolically perhaps: `PrimValue("n + 1")`."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, span: object = None):
+        constant = value.ssa.owner if isinstance(value, PrimExpr) else None
+        if isinstance(constant, ConstOp) and isinstance(constant.value, FloatAttr):
+            self.point_at(relax.PrimValueOp(constant.value).result)
+            return
+        kind = getattr(getattr(value, "dtype", None), "kind", "f" if type(value) is float else "")
+        if kind == "f":  # a float, or numpy's of any precision
+            dtype = "float64" if isinstance(value, float) else str(cast(Any, value).dtype.name)
+            self.point_at(relax.PrimValueOp(FloatAttr(float(value), cast(Any, dtype_of(dtype)))).result)
+        elif kind == "b" or isinstance(value, bool):
+            self.point_at(relax.PrimValueOp(Const(int(value), i1)).result)
+        else:
+            self.point_at(relax.PrimValueOp(dim_of(value)).result)
+
+    @property
+    def value(self) -> Dim | float:
+        """The scalar: an int, a float or a symbolic expression."""
+        attr = cast(relax.PrimValueOp, self.op_handle).value
+        return dim_value(attr.data) if isinstance(attr, SymAttr) else attr.value.data
+
+
+class StringImm(Expr):
+    """A string."""
+
+    __slots__ = ()
+
+    def __init__(self, value: str, span: object = None):
+        self.point_at(relax.StringOp(value).result)
+
+    @property
+    def value(self) -> str:
+        return cast(relax.StringOp, self.op_handle).value.data
+
+
+class DataTypeImm(Expr):
+    """A data type as a value."""
+
+    __slots__ = ()
+
+    def __init__(self, value: str, span: object = None):
+        self.point_at(relax.DataTypeOp(dtype_of(value)).result)
+
+    @property
+    def value(self) -> str:
+        """The data type by TVM's name."""
+        return dtype_name(cast(relax.DataTypeOp, self.op_handle).value)
+
+
+class NullValue(Expr):
+    """An object that stands for nothing."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.point_at(relax.NullValueOp().result)
+
+
+class ExternFunc(Expr):
+    """A packed function by its name."""
+
+    __slots__ = ()
+
+    def __init__(self, global_symbol: str, struct_info: Any = None, span: object = None):
+        t = None if struct_info is None else type_of(struct_info)
+        self.point_at(relax.ExternFuncOp(global_symbol, cast("relax.CallableType | None", t)).result)
+
+    @property
+    def global_symbol(self) -> str:
+        return cast(relax.ExternFuncOp, self.op_handle).global_symbol.data
+
+
+class Tuple(Expr):
+    """A tuple: `Tuple([a, b])`; `fields` are its parts."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Iterable[Any], span: object = None):
+        from .calls import to_expr
+
+        self.fields: list[Expr] = [to_expr(f) for f in fields]
+        self._value = None
+        self._placed = False
+
+    @classmethod
+    def on(cls, value: SSAValue) -> Self:
+        view = super().on(value)
+        view.fields = [expr_of(v) for v in cast(OpResult, value).op.operands]
+        return view
+
+    def _make(self) -> SSAValue:
+        return relax.TupleOp([f.ssa for f in self.fields]).result
+
+    @property
+    def struct_info(self) -> StructInfo:
+        return TupleStructInfo([f.struct_info for f in self.fields])
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __getitem__(self, index: int) -> Expr:
+        return self.fields[index]
+
+    def __iter__(self) -> Iterator[Expr]:
+        return iter(self.fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tuple) and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.fields))
+
+
+class TupleGetItem(Expr):
+    """A field of a tuple that is a variable."""
+
+    __slots__ = ()
+
+    def __init__(self, tuple_value: Expr, index: int, span: object = None):
+        self.point_at(relax.TupleGetItemOp(tuple_value.ssa, index).result)
+
+    @property
+    def tuple_value(self) -> Expr:
+        return expr_of(cast(relax.TupleGetItemOp, self.op_handle).tuple_)
+
+    @property
+    def index(self) -> int:
+        return cast(relax.TupleGetItemOp, self.op_handle).index.data
+
+
+class Call(Expr):
+    """A call: of an operator, a tensor function (`relax.call_tir`), a packed function, a function or a closure.
+
+    `Call(Op.get("relax.add"), [x, y])` builds one, inferring its struct info.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = (), span: object = None
+    ):
+        from .calls import make_call
+
+        self.point_at(make_call(op, args, attrs, sinfo_args).ssa)
+
+    @property
+    def op(self) -> Any:
+        """What is called: an `Op`, `GlobalVar`, `ExternFunc` or `Var`."""
+        return _callee(self.op_handle)
+
+    @property
+    def args(self) -> list[Expr]:
+        """The arguments as TVM has them: those of `relax.call_tir` are the function, a tuple and perhaps `tir_vars`."""
+        op = self.op_handle
+        return _CALL_ARGS.get(type(op), _operator_args)(op)
+
+    @property
+    def attrs(self) -> Attrs | None:
+        """The attributes, None where there are none."""
+        return _call_attrs(self.op_handle)
+
+    @property
+    def sinfo_args(self) -> list[StructInfo]:
+        """The declared struct info of the result, for calls that declare it."""
+        op = self.op_handle
+        return [] if isinstance(op, relax.Operator | relax.CallOp | relax.CallValueOp) else [self.struct_info]
+
+
+def _callee(op: Operation) -> Any:
+    if isinstance(op, relax.CallOp):
+        return GlobalVar(op.callee_name)
+    if isinstance(op, relax.CallValueOp):
+        return expr_of(op.func)
+    if isinstance(op, relax.CallPackedOp):
+        return ExternFunc(op.func.data)
+    return Op(op.name)
+
+
+def _operator_args(op: Operation) -> list[Expr]:
+    found: list[Expr] = []
+    for arg in cast(relax.Operator, op).args:
+        if isinstance(arg, SSAValue):
+            found.append(expr_of(arg))
+        elif arg is not None:
+            single = len(arg) == 1 and isinstance(arg[0].type, TupleType)
+            found.append(expr_of(arg[0]) if single else Tuple(map(expr_of, arg)))
+    return found
+
+
+def _tir_args(op: Operation) -> list[Expr]:
+    call = cast("relax.CallTIROp", op)
+    args: list[Expr] = [GlobalVar(call.callee_name), Tuple(map(expr_of, call.call_args))]
+    return args if call.tir_vars is None else [*args, ShapeExpr(d.data for d in call.tir_vars)]
+
+
+def _dps_args(op: Operation) -> list[Expr]:
+    call = cast(relax.CallDPSPackedOp, op)
+    return [ExternFunc(call.func.data), Tuple(map(expr_of, call.call_args))]
+
+
+def _plain_args(op: Operation) -> list[Expr]:
+    return [expr_of(a) for a in cast(relax.CallBase, op).call_args]
+
+
+_CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
+    relax.CallTIROp: _tir_args,
+    relax.CallTIRInplaceOp: _tir_args,
+    relax.CallDPSPackedOp: _dps_args,
+    relax.CallPurePackedOp: lambda op: [ExternFunc(cast(relax.CallPurePackedOp, op).func.data), *_plain_args(op)],
+    relax.CallInplacePackedOp: lambda op: [ExternFunc(cast(relax.CallInplacePackedOp, op).func.data), *_plain_args(op)],
+    relax.CallPackedOp: _plain_args,
+    relax.CallOp: _plain_args,
+    relax.CallValueOp: _plain_args,
+}
+
+CALLS_BY_NAME: dict[str, type[Operation]] = {cls.name: cls for cls in _CALL_ARGS}
+
+
+_PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
+
+
+def _call_attrs(op: Operation) -> Attrs | None:
+    if isinstance(op, relax.Operator):
+        return Attrs({n: _attr_value(op, n) for n in op.ATTR_SPECS}) if op.ATTR_SPECS else None
+    if isinstance(op, relax.CallTIRInplaceOp):
+        return Attrs({"inplace_indices": op.indices})
+    if isinstance(op, _PACKED) and op.call_attrs is not None:
+        return Attrs({k: relax.from_attr(v) for k, v in op.call_attrs.data.items()})
+    return None
+
+
+def _attr_value(op: relax.Operator, name: str) -> Any:
+    value = op.attr(name)
+    if op.ATTR_SPECS[name].kind is not Kind.DTYPE:
+        return value
+    return "void" if value is None else dtype_name(value) if isinstance(value, Attribute) else value
+
+
+_VIEWS: dict[type[Operation], type[Expr]] = {
+    relax.ConstantOp: Constant,
+    relax.ShapeOp: ShapeExpr,
+    relax.PrimValueOp: PrimValue,
+    relax.StringOp: StringImm,
+    relax.DataTypeOp: DataTypeImm,
+    relax.NullValueOp: NullValue,
+    relax.ExternFuncOp: ExternFunc,
+    relax.TupleOp: Tuple,
+    relax.TupleGetItemOp: TupleGetItem,
+    relax.FunctionRefOp: GlobalVar,
+}
+INLINE_OPS: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp)
+"""Ops that are operands where they have no name, and bindings where they have one."""
+_INLINE = frozenset(INLINE_OPS)
+
+
+def is_inline(op: Operation) -> bool:
+    """Whether an op stands for an operand: a leaf or tuple without a name."""
+    return type(op) in _INLINE and op.results[0].name_hint is None
+
+
+def expr_of(value: SSAValue) -> Expr:
+    """The handle on a value where it is used: a variable, or a leaf or tuple that has no name."""
+    if type(value) is not OpResult:  # isinstance takes long for xDSL's classes, and this is asked very often
+        return Var.on(value)
+    op = value.op
+    if op.parent is None or is_inline(op):
+        return bound_expr(op)
+    around = op.parent_op()
+    if not isinstance(around, relax.DataflowOp):
+        return Var.on(value)
+    return (Var if _is_output(value, around) else DataflowVar).on(value)
+
+
+def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
+    """Whether an output of the dataflow block has the name of this inner value."""
+    last = cast(Block, value.op.parent).last_op
+    if type(last) is not relax.OutputOp:
+        return False
+    # A block has few outputs, a value may have thousands of uses.
+    return any(
+        inner is value and name_of(dataflow.results[i]) == name_of(value) for i, inner in enumerate(last.operands)
+    )
+
+
+@cache
+def _view_of(kind: type[Operation]) -> type[Expr] | None:
+    """The kind of handle on ops of a class, None where that depends on more."""
+    return Call if issubclass(kind, relax.Operator | relax.CallBase) else _VIEWS.get(kind)
+
+
+def bound_expr(op: Operation) -> Expr:
+    """The handle on an op where it is bound to a variable: a `Call`, `Tuple`, `If`, `Function`, …"""
+    view = _view_of(type(op))
+    if view is not None:
+        return view.on(op.results[0])
+    if isinstance(op, relax.BindOp | relax.MatchCastOp):
+        return expr_of(op.value)
+    from .function import Function, If
+
+    if isinstance(op, relax.ClosureOp):
+        return Function.on(op)
+    if isinstance(op, relax.IfOp):
+        return If.on(op.results[0])
+    raise TiraxError(f"{op.name} is no Relax expression")
+
+
+def _kind(expr: Expr) -> type[Expr]:
+    return Var if isinstance(expr, Var) else type(expr)
+
+
+_DEFAULT_DTYPES = {"int64": "int32", "float64": "float32"}
+
+
+def const(value: Any, dtype: Any = None) -> Constant:
+    """A constant tensor from a number, an array or anything numpy reads.
+
+    Without a dtype floats of 64 bits become float32 and integers of 64 bits int32, as in TVM; `dtype` may be struct
+    info, which must fit. Raises `ShapeError` or `DTypeError`.
+    """
+    import numpy as np
+
+    array = np.asarray(value)
+    if isinstance(dtype, TensorStructInfo):
+        _check_shape(array.shape, dtype)
+        dtype = dtype.dtype or None
+    if dtype is None:
+        name = str(array.dtype)
+        dtype = _DEFAULT_DTYPES.get(name, name)
+    element = dtype if isinstance(dtype, Attribute) else dtype_of(str(dtype))
+    return Constant.on(relax.ConstantOp.of(array, element).result)
+
+
+def _check_shape(shape: tuple[int, ...], wanted: TensorStructInfo) -> None:
+    if wanted.shape is not None and wanted.shape.values != list(shape):
+        raise ShapeError("the contents of a constant do not fit", expected=wanted.shape.values, found=list(shape))
+
+
+__all__ = [
+    "CALLS_BY_NAME",
+    "INLINE_OPS",
+    "Attrs",
+    "Call",
+    "Constant",
+    "DataTypeImm",
+    "DataflowVar",
+    "Expr",
+    "ExternFunc",
+    "GlobalVar",
+    "Id",
+    "NullValue",
+    "Op",
+    "PrimValue",
+    "ShapeExpr",
+    "StaleHandleError",
+    "StringImm",
+    "Tuple",
+    "TupleGetItem",
+    "Var",
+    "bound_expr",
+    "canonical",
+    "const",
+    "expr_of",
+    "is_inline",
+]

@@ -1,0 +1,52 @@
+"""All handles on Relax: expressions (`expr`), functions and bindings (`relax_function`) and `struct_info`."""
+
+from __future__ import annotations
+
+from .expr import *  # noqa: F403
+from .expr import Expr, Var
+from .function import (
+    BaseFunc,
+    Binding,
+    BindingBlock,
+    DataflowBlock,
+    DictAttrs,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    VarBinding,
+)
+from .struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+
+RelaxExpr = Expr
+
+__all__ = [
+    "BaseFunc",
+    "Binding",
+    "BindingBlock",
+    "DataflowBlock",
+    "DictAttrs",
+    "Expr",
+    "FuncStructInfo",
+    "Function",
+    "If",
+    "MatchCast",
+    "ObjectStructInfo",
+    "PrimStructInfo",
+    "RelaxExpr",
+    "SeqExpr",
+    "ShapeStructInfo",
+    "StructInfo",
+    "TensorStructInfo",
+    "TupleStructInfo",
+    "Var",
+    "VarBinding",
+]

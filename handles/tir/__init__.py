@@ -1,0 +1,1 @@
+"""Handles on TIR: scalar expressions, buffers, statements, functions, index maps."""

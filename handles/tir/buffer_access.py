@@ -1,0 +1,101 @@
+"""Accesses of buffers by handles: `A[i, j]`, `A.vload`, `A.access_ptr`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from ...diagnostics import ShapeError, TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_of, lanes_of, scalar_of
+from ...dialects.names import set_name
+from ...dialects.sym.expr import product
+from . import prim_expr as tx
+from .domains import BufferRegion, Range
+from .expr_kinds import CLASSES, dim_node
+from .prim_expr import PrimExpr
+from .prim_func import Buffer
+from .statements import BufferStore
+
+
+def _listed(buffer: Buffer, indices: Any) -> list[Any]:
+    given = list(cast("Sequence[Any]", indices)) if isinstance(indices, tuple | list) else [indices]
+    if len(given) != len(buffer.type.dims):
+        raise ShapeError("wrong number of indices", expected=len(buffer.type.dims), found=len(given))
+    return given
+
+
+def element_or_region(buffer: Buffer, indices: Any) -> Any:
+    """`A[i, j]` is an element, `A[i, 0:4]` a vector, `A[0:n, 0:4]` a part of the buffer."""
+    given = _listed(buffer, indices)
+    if not any(isinstance(i, slice) for i in given):
+        return CLASSES["BufferLoad"](buffer, given)
+    ranges = [_range(i, dim_node(d)) for i, d in zip(given, buffer.type.dims, strict=True)]
+    if any(isinstance(i, slice) for i in given[:-1]):
+        return BufferRegion(buffer, ranges)
+    step = given[-1].step or 1
+    count = ranges[-1].extent.constant
+    if not isinstance(count, int):
+        return BufferRegion(buffer, ranges)
+    return CLASSES["BufferLoad"](buffer, [*given[:-1], CLASSES["Ramp"](ranges[-1].min, step, -(-count // step))])
+
+
+def _range(index: Any, extent: PrimExpr) -> Range:
+    if not isinstance(index, slice):
+        return Range.from_min_extent(index, tx.const(1, extent.type))
+    return Range(0 if index.start is None else index.start, extent if index.stop is None else index.stop)
+
+
+def _place(buffer: Buffer, begin: Any, lanes: int) -> list[Any]:
+    """The indices of `lanes` elements from `begin` on."""
+    given = _listed(buffer, begin)
+    return given if lanes == 1 else [*given[:-1], CLASSES["Ramp"](given[-1], 1, lanes)]
+
+
+def vector_load(buffer: Buffer, begin: Any, dtype: str | None) -> PrimExpr:
+    """`A.vload([i, 0], "float32x4")`"""
+    wanted = buffer.type.dtype if dtype is None else dtype_of(dtype)
+    if scalar_of(wanted) != buffer.type.dtype:
+        raise TiraxError("the buffer is of another dtype", expected=buffer.dtype, found=dtype)
+    return CLASSES["BufferLoad"](buffer, _place(buffer, begin, lanes_of(wanted)))
+
+
+def vector_store(buffer: Buffer, begin: Any, value: Any) -> BufferStore:
+    """`A.vstore([i, 0], v)`"""
+    given = value if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
+    return BufferStore(buffer, given, _place(buffer, begin, lanes_of(given.type)))
+
+
+def access_ptr(buffer: Buffer, mask: str | int, lanes: int, offset: Any, extent: Any) -> PrimExpr:
+    """`A.access_ptr("rw", offset=8)`"""
+    if lanes != 1:
+        raise TiraxError("an address is of elements", expected="content_lanes=1", found=lanes)
+    bits = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mask) if isinstance(mask, str) else mask
+    start = tx.convert(offset)
+    count = tx.simplified(tx.from_sym(product(buffer.type.dims)) - start) if extent is None else tx.convert(extent)
+    if buffer.type.elem_offset is not None:
+        start = tx.from_sym(buffer.type.elem_offset) + start
+    annotation = tir.CallIntrinOp("type_annotation", [], buffer.type.dtype).result
+    values: list[SSAValue] = [annotation, buffer.data.ssa, start.ssa, count.ssa, tx.const(bits).ssa]
+    return PrimExpr(tir.CallIntrinOp("tvm_access_ptr", values, tir.HANDLE).result)
+
+
+def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
+    """The sum of indices times strides, and the offset of the buffer."""
+    t = buffer.type
+    out = tx.const(0, t.dims[0].dtype if t.dims else "int32") if t.elem_offset is None else tx.from_sym(t.elem_offset)
+    for index, stride in zip(_listed(buffer, indices), t.layout_strides(), strict=True):
+        out = out + tx.convert(index) * tx.from_sym(stride)
+    return tx.simplified(out)
+
+
+def flattened(buffer: Buffer) -> Buffer:
+    """One dimension of as many elements. Raises `TiraxError` for a buffer with strides."""
+    t = buffer.type
+    if t.explicit_strides is not None:
+        raise TiraxError("a buffer with strides has gaps", found=str(t))
+    value = tx.placeholder_value(t.with_shape([product(t.dims)]))
+    set_name(value, buffer.name)
+    return Buffer(value)

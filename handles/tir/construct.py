@@ -1,0 +1,178 @@
+"""Making tensor functions of handles: `PrimFunc(…)`, `with_body`, `specialize`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...diagnostics import ShapeError, TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_of
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.rewriting.copy import copied
+from ...ir.rewriting.substitute import substitute_symbols
+from ..relax.function import attr_of
+from . import prim_expr as tx
+from .prim_expr import PrimExpr, SizeVar, as_sym
+from .prim_func import Buffer, Param, PrimFunc, Stmt
+from .statements import add_to, operations_of
+
+
+def made_function(
+    params: Sequence[Any],
+    body: Stmt,
+    ret_type: str | None,
+    buffer_map: Mapping[Any, Buffer],
+    attrs: Mapping[str, Any],
+) -> tir.FuncOp:
+    """The operation behind `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
+    given = dict(attrs)
+    symbol = given.pop("global_symbol", None)
+    buffers = {key.ssa: buffer for key, buffer in buffer_map.items()}
+    block, mapping, handles = Block(), dict[SSAValue, SSAValue](), list[str]()
+    for param in params:
+        ssa = cast(SSAValue, param.ssa)
+        buffer = param if isinstance(param, Buffer) else buffers.get(ssa)
+        inner = ssa if buffer is None else buffer.ssa
+        arg = block.insert_arg(inner.type, len(block.args))
+        own = param.name if isinstance(param, SizeVar) else name_of(ssa)
+        set_name(arg, own if buffer is None else buffer.name)
+        handles.append(own or "")
+        mapping[inner] = arg
+    _fill(block, body, mapping)
+    attributes = {k: attr_of(v) for k, v in given.items()}
+    return tir.FuncOp(
+        "main" if symbol is None else str(symbol),
+        Region(block),
+        private=symbol is None,
+        attrs=DictionaryAttr({k: v for k, v in attributes.items() if v is not None}) if attributes else None,
+        handle_names=handles if buffers else None,
+        ret_type=None if ret_type in (None, "", "void") else dtype_of(ret_type),
+    )
+
+
+def _fill(block: Block, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
+    """A copy of the body; of a block that says no more than that it is the root what it holds."""
+    ops = operations_of(body)
+    root = ops[0] if len(ops) == 1 else None
+    if isinstance(root, tir.BlockOp) and _is_plain_root(root):
+        copied(root.body.block.ops, block, mapping)
+    else:
+        add_to(block, body, mapping)
+
+
+def _is_plain_root(op: tir.BlockOp) -> bool:
+    plain = not (op.iter_vars or op.annotations or op.reads or op.writes or op.predicate)
+    return plain and op.block_name.data == "root"
+
+
+def with_body(func: PrimFunc, body: Stmt) -> PrimFunc:
+    """A function with the parameters of `func`."""
+    old = cast(tir.FuncOp, func.op)
+    block = Block(arg_types=[p.type for p in old.params])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(old.params, block.args, strict=True))
+    for param, arg in zip(old.params, block.args, strict=True):
+        set_name(arg, name_of(param))
+    _fill(block, body, mapping)
+    return PrimFunc.on(_with_region(old, block, old.handle_names))
+
+
+def _with_region(old: tir.FuncOp, block: Block, handle_names: Any) -> tir.FuncOp:
+    return tir.FuncOp(
+        old.sym_name.data,
+        Region(block),
+        private=old.private,
+        attrs=old.func_attrs,
+        handle_names=handle_names,
+        ret_type=old.ret_type,
+    )
+
+
+def specialized(func: PrimFunc, param_map: Mapping[Any, Any]) -> PrimFunc:
+    """A copy of `func` in which what `param_map` names is known."""
+    old = cast(tir.FuncOp, func.op)
+    symbols: dict[Var, SymExpr] = {}
+    dropped: dict[SSAValue, PrimExpr] = {}
+    for key, value in param_map.items():
+        param = _parameter(old, key)
+        if isinstance(param.type, tir.BufferType):
+            _match(param, value, symbols)
+        else:
+            expr = tx.convert(value, key if isinstance(key, PrimExpr) else None).astype(param.type)
+            dropped[param] = expr
+            if isinstance(param.type, IntegerType):
+                symbols[Var(name_of(param) or "", param.type)] = as_sym(expr)
+    new = old.clone()
+    places = [i for i, p in enumerate(old.params) if p in dropped]
+    for i in reversed(places):
+        _drop(new, i, dropped[old.params[i]])
+    if new.handle_names is not None:
+        kept = [n.data for i, n in enumerate(new.handle_names.data) if i not in places]
+        new.handle_names = type(new.handle_names)(type(new.handle_names.data[0])(n) for n in kept)
+    substitute_symbols(new, symbols)
+    return PrimFunc.on(new)
+
+
+def _parameter(func: tir.FuncOp, key: Any) -> SSAValue:
+    """The parameter that a handle on it, or on its buffer, or its name stands for."""
+    for param in func.params:
+        same = isinstance(key, Param | Buffer) and key.ssa is param
+        if same or (isinstance(key, str | SizeVar) and name_of(param) == (key if isinstance(key, str) else key.name)):
+            return param
+    raise TiraxError(f"@{func.sym_name.data} has no such parameter", found=repr(key), hint="take it from func.params")
+
+
+def _match(param: SSAValue, value: Any, symbols: dict[Var, SymExpr]) -> None:
+    """The symbolic variables of a buffer from those of another one."""
+    declared = cast(tir.BufferType, param.type)
+    if not isinstance(value, Buffer) or len(value.type.dims) != len(declared.dims):
+        raise ShapeError("a buffer of as many dimensions is expected", expected=declared, found=repr(value))
+    if value.type.dtype != declared.dtype:
+        raise ShapeError("the buffer is of another dtype", expected=declared.dtype, found=value.type.dtype)
+    pairs = zip(declared.exprs(), value.type.exprs(), strict=False)
+    for wanted, given in pairs:
+        if isinstance(wanted, Var):
+            constant = given.constant
+            known = symbols.setdefault(wanted, given if constant is None else _typed(constant, wanted))
+            if known.constant != constant:
+                raise ShapeError(f"the variable {wanted} would be two numbers", expected=known, found=given)
+        elif wanted.constant != given.constant:
+            raise ShapeError("an extent of the buffer is another one", expected=wanted, found=given)
+
+
+def _typed(value: int, like: Var) -> SymExpr:
+    return as_sym(tx.const(value, like.dtype))
+
+
+def _drop(func: tir.FuncOp, position: int, value: PrimExpr) -> None:
+    """Take a parameter out; the value is computed first thing in the body."""
+    block = func.body.block
+    param = block.args[position]
+    if param.uses:
+        ops: list[Operation] = []
+        copied_value = _detached(value, ops)
+        first = block.first_op
+        if first is None:
+            block.add_ops(ops)
+        else:
+            block.insert_ops_before(ops, first)
+        param.replace_all_uses_with(copied_value)
+    block.erase_arg(param)
+
+
+def _detached(value: PrimExpr, ops: list[Operation]) -> SSAValue:
+    inside = Block()
+    from ...ir.rewriting.copy import plant
+
+    result = plant(value.ssa, inside, {})
+    for op in list(inside.ops):
+        op.detach()
+        ops.append(op)
+    return result
+
+
+__all__ = ["made_function", "specialized", "with_body"]

@@ -1,0 +1,117 @@
+"""`tir.layout` and `tir.bijective_layout`: layouts by letters, and how indices and shapes go from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...diagnostics import ShapeError
+from ...dialects.dtypes import dtype_of
+from ...dialects.sym.data_layout import DataLayout
+from ...dialects.sym.expr import i64
+from ..relax.struct_info import dim_of
+from .prim_expr import PrimExpr, as_sym, from_sym
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout such as `NCHW16c`; `layout` makes them."""
+
+    data: DataLayout
+    dtype: str = "int32"
+
+    @property
+    def name(self) -> str:
+        return str(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __contains__(self, axis: str) -> bool:
+        return axis in self.name
+
+    def __getitem__(self, index: int) -> str:
+        """The letter of an axis, with the length of a block before it. Raises `IndexError` where there is none."""
+        if not 0 <= index < len(self):
+            raise IndexError("Layout index out of range")
+        return str(self.data.axes[index])
+
+    def index_of(self, axis: str) -> int:
+        """Where an axis stands, -1 where it does not."""
+        return self.data.index(axis)
+
+    def factor_of(self, axis: str) -> int:
+        """How long the blocks of a dimension are; -1 where it is not cut, or no axis is called so."""
+        return self.data.block(axis.upper()) or -1
+
+    def __str__(self) -> str:
+        return f"Layout({self.name})"
+
+    __repr__ = __str__
+
+
+def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
+    """The layout that is written so; `dtype` is that of indices. Raises `ShapeError` for text that is none."""
+    if isinstance(layout_str, Layout):
+        return layout_str
+    dtype_of(dtype)
+    return Layout(DataLayout.parse(layout_str), dtype)
+
+
+@dataclass(frozen=True)
+class BijectiveLayout:
+    """How tensors of one layout become those of another; `bijective_layout` makes them."""
+
+    src_layout: Layout
+    dst_layout: Layout
+
+    def forward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
+        """The indices in dst_layout. Raises `ShapeError` where there are not as many as src_layout has axes."""
+        return _indices(self.src_layout, self.dst_layout, index)
+
+    def backward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
+        """The indices in src_layout. Raises `ShapeError` where there are not as many as dst_layout has axes."""
+        return _indices(self.dst_layout, self.src_layout, index)
+
+    def forward_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
+        """The shape in dst_layout; the last block of a dimension may be filled in part."""
+        return _shape(self.src_layout, self.dst_layout, shape)
+
+    def backward_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
+        """The shape in src_layout, with all blocks filled."""
+        return _shape(self.dst_layout, self.src_layout, shape)
+
+    def __str__(self) -> str:
+        return f"BijectiveLayout({self.src_layout.name}->{self.dst_layout.name})"
+
+    __repr__ = __str__
+
+
+def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:
+    """The way between two layouts of the same dimensions. Raises `ShapeError` where they have other ones."""
+    source, target = layout(src_layout), layout(dst_layout)
+    source.data.map_to(target.data)
+    return BijectiveLayout(source, target)
+
+
+def _indices(source: Layout, target: Layout, index: Sequence[Any]) -> list[PrimExpr]:
+    given = [as_sym(i) if isinstance(i, PrimExpr) else dim_of(i) for i in index]
+    dtype = max((e.dtype for e in given), key=lambda t: t.width.data, default=i64)
+    mapping = source.data.map_to(target.data, dtype)
+    return [from_sym(e) for e in mapping.apply(given)]
+
+
+def _shape(source: Layout, target: Layout, shape: Sequence[Any]) -> list[PrimExpr]:
+    if len(shape) != len(source):
+        raise ShapeError(f"the shape does not fit {source.name}", expected=f"{len(source)} extents", found=len(shape))
+    dims = [dim_of(d) for d in shape]
+    out: list[PrimExpr] = []
+    for axis in target.data.axes:
+        have, want = source.data.block(axis.primal), target.data.block(axis.primal)
+        whole = dims[source.data.index(axis.primal)] * (have or 1)
+        if axis.factor is not None:
+            out.append(from_sym(whole * 0 + axis.factor))
+        else:
+            out.append(from_sym(whole if want is None else (whole + (want - 1)) // want))
+    return out

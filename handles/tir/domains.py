@@ -1,0 +1,113 @@
+"""Domains of loops and blocks by TVM's names: ranges, iterators, regions of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import Const, SymExpr
+from . import prim_expr as tx
+from .expr_kinds import dim_node, expr_node
+from .prim_expr import ExprLike, PrimExpr, as_sym
+from .prim_func import Buffer
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """`Range(begin, end)`: `extent` values from `min`; `Range(end)` begins at 0."""
+
+    min: PrimExpr
+    extent: PrimExpr
+
+    def __init__(self, begin: ExprLike, end: ExprLike | None = None, span: object = None):
+        first = tx.const(0, tx.convert(begin).type) if end is None else tx.convert(begin, _expr_or_none(end))
+        last = tx.convert(begin if end is None else end, first)
+        object.__setattr__(self, "min", first)
+        object.__setattr__(self, "extent", tx.simplified(last - first))
+
+    @staticmethod
+    def from_min_extent(min_value: ExprLike, extent: ExprLike, span: object = None) -> Range:
+        """`extent` values from `min_value`."""
+        made = Range.__new__(Range)
+        size = tx.convert(extent)
+        object.__setattr__(made, "min", tx.convert(min_value, size))
+        object.__setattr__(made, "extent", size)
+        return made
+
+    def __repr__(self) -> str:
+        return f"Range({self.min}, {tx.simplified(self.min + self.extent)})"
+
+
+def _expr_or_none(value: object) -> PrimExpr | None:
+    return value if isinstance(value, PrimExpr) else None
+
+
+def range_of(least: SymExpr | SSAValue, extent: SymExpr | SSAValue) -> Range:
+    """`extent` values from `least`."""
+    size = dim_node(extent)
+    first = dim_node(least)
+    return Range.from_min_extent(tx.const(int(first), size.type) if first.constant is not None else first, size)
+
+
+@dataclass(frozen=True, eq=False)
+class IterVar:
+    """An iterator of a block: its variable, its domain and its kind (0 spatial, 2 reduction, 3 scan, 4 opaque)."""
+
+    DataPar = 0
+    CommReduce = 2
+    Ordered = 3
+    Opaque = 4
+
+    dom: Range
+    var: PrimExpr
+    iter_type: int = DataPar
+    thread_tag: str = ""
+
+    def __post_init__(self) -> None:
+        dom = self.dom if isinstance(self.dom, Range) else Range(*cast("tuple[Any, ...]", self.dom))
+        object.__setattr__(self, "dom", dom)
+        if isinstance(self.var, str):
+            object.__setattr__(self, "var", tx.Var(self.var, dom.extent.type))
+
+
+ITER_TYPES = {
+    tir.IterKind.SPATIAL: IterVar.DataPar,
+    tir.IterKind.REDUCE: IterVar.CommReduce,
+    tir.IterKind.SCAN: IterVar.Ordered,
+    tir.IterKind.OPAQUE: IterVar.Opaque,
+}
+ITER_KINDS = {number: kind for kind, number in ITER_TYPES.items()}
+"""TVM's number of a kind of iterator -> the kind."""
+
+
+@dataclass(frozen=True, eq=False)
+class BufferRegion:
+    """A part of a buffer: a range of each dimension."""
+
+    buffer: Buffer
+    region: Sequence[Range]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchBufferRegion:
+    """A buffer that is a part of another one."""
+
+    buffer: Buffer
+    source: BufferRegion
+
+
+def domain_of(dom: Range) -> tuple[SymExpr, SymExpr]:
+    """First value and extent."""
+    extent = as_sym(dom.extent)
+    least = as_sym(dom.min)
+    return (Const(least.constant, extent.dtype) if least.constant is not None else least), extent
+
+
+def region_of(buffer: SSAValue, op: tir.RegionOp | tir.MatchBufferOp) -> BufferRegion:
+    """The part of a buffer that an operation names."""
+    ranges = [Range.from_min_extent(expr_node(s), dim_node(e)) for s, e in zip(op.starts, op.extents, strict=True)]
+    return BufferRegion(Buffer(buffer), ranges)

@@ -1,0 +1,433 @@
+"""TVM's classes of scalar expressions: `isinstance(e, Add)`, `e.a`, `Add(a, b)`.
+
+An expression is a `PrimExpr`, a handle on an SSA value; a class here is a kind of operation behind it, with the names
+of its parts. So `a + b` is an `Add`, whoever made it. A class that is called makes an operation that belongs nowhere
+yet, of operands of one type, and folds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+from xdsl.dialects.builtin import FloatAttr, IntegerType, VectorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...diagnostics import DTypeError, TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.expr import Op as SymOp
+from ...dialects.sym.expr import Product as SymProduct
+from ...dialects.sym.expr import Sum as SymSum
+from ...dialects.sym.expr import Var as SymVar
+from . import prim_expr as tx
+from .prim_expr import DTypeLike, ExprLike, PrimExpr, match_types
+from .prim_func import Buffer, Param
+
+Getter = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class CallOp:
+    """What a call calls: `tir.exp`, `tir.call_extern`, or a function of the module."""
+
+    name: str
+
+    @staticmethod
+    def get(name: str) -> CallOp:
+        """The operator of this name."""
+        return CallOp(name)
+
+
+def expr_node(value: SSAValue) -> PrimExpr:
+    """The handle on a value as programs of TVM know it: variables are `Var`s, symbolic extents arithmetic on them."""
+    op = value.owner
+    if not isinstance(op, Operation) or not _is_expression(op):
+        return Param(value)
+    if isinstance(op, ValueOp):
+        return symbolic_node(op.expr.data)
+    return PrimExpr(value)
+
+
+def symbolic_node(expr: SymExpr) -> PrimExpr:
+    """A symbolic expression as arithmetic on variables."""
+    if isinstance(expr, Const):
+        return expr_node(tir.ConstOp(expr.value, expr.dtype).result)
+    if isinstance(expr, SymVar):
+        return expr_node(expr.value) if expr.value is not None else tx.SizeVar(str(expr.name), expr.dtype)
+    if isinstance(expr, SymProduct):
+        parts = [symbolic_node(a) for a in expr.atoms]
+    elif isinstance(expr, SymSum):
+        return _sum_node(expr)
+    else:
+        given = cast(SymOp, expr)
+        return _SYMBOLIC[given.kind](*map(symbolic_node, given.args))
+    out = parts[0]
+    for part in parts[1:]:
+        out = tx.multiply(out, part)
+    return out
+
+
+def _sum_node(expr: SymSum) -> PrimExpr:
+    out: PrimExpr | None = None
+    for term, factor in expr.terms:
+        part = tx.multiply(symbolic_node(term), tx.const(factor, expr.dtype))
+        out = part if out is None else tx.add(out, part)
+    offset = tx.const(expr.offset, expr.dtype)
+    return offset if out is None else tx.add(out, offset)
+
+
+_SYMBOLIC: dict[str, Callable[..., PrimExpr]] = {
+    "floordiv": tx.floordiv,
+    "floormod": tx.floormod,
+    "truncdiv": tx.truncdiv,
+    "truncmod": tx.truncmod,
+    "min": tx.minimum,
+    "max": tx.maximum,
+    "and": tx.logical_and,
+    "or": tx.logical_or,
+    "not": tx.logical_not,
+    "select": tx.select,
+    "eq": tx.equal,
+    "ne": tx.not_equal,
+    "lt": tx.less,
+    "le": tx.less_equal,
+    "gt": tx.greater,
+    "ge": tx.greater_equal,
+}
+
+
+def dim_node(dim: SymExpr | SSAValue) -> PrimExpr:
+    """An extent or a bound as an expression."""
+    return symbolic_node(dim) if isinstance(dim, SymExpr) else expr_node(dim)
+
+
+def _is_expression(op: Operation) -> bool:
+    return isinstance(op, ValueOp) or type(op) in tir.EXPRESSION_OPS
+
+
+class _Kind(type):
+    """The type of the classes: an expression is an instance of the class of its operation."""
+
+    row: _Row
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if not isinstance(instance, PrimExpr):
+            return False
+        op = instance.ssa.owner
+        return isinstance(op, Operation) and _class_of(op) is cls
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A class: its operations, the names of its parts and how they are got, and how one is made."""
+
+    ops: tuple[type[Operation], ...]
+    parts: dict[str, Getter]
+    make: Callable[..., SSAValue]
+    doc: str
+    accepts: Callable[[Any], bool] = lambda op: True
+
+
+def _operand(name: str) -> Getter:
+    return lambda op: expr_node(getattr(op, name))
+
+
+def _yielded(name: str) -> Getter:
+    return lambda op: expr_node(cast(tir.YieldOp, getattr(op, name).block.last_op).value)
+
+
+def _binary(name: str) -> _Row:
+    cls = tir.BINARY[name]
+
+    def make(a: ExprLike, b: ExprLike) -> SSAValue:
+        x, y = match_types(a, b)
+        return cls(x.ssa, y.ssa).result
+
+    return _Row((cls,), {"a": _operand("lhs"), "b": _operand("rhs")}, make, f"{cls.__doc__} (`a`, `b`)")
+
+
+def _ssa(value: ExprLike) -> SSAValue:
+    return tx.convert(value).ssa
+
+
+def _same(a: ExprLike, b: ExprLike) -> tuple[SSAValue, SSAValue]:
+    x, y = match_types(a, b)
+    return x.ssa, y.ssa
+
+
+def _dtype(value: DTypeLike) -> Attribute:
+    if value in ("handle", ""):
+        return tir.VOID if value == "" else tir.types.HANDLE
+    return tir.VOID if value == "void" else dtype_of(value) if isinstance(value, str) else value
+
+
+def _int_imm(dtype: DTypeLike, value: int) -> SSAValue:
+    return tx.const(int(value), dtype).ssa
+
+
+def _float_imm(dtype: DTypeLike, value: float) -> SSAValue:
+    return tx.const(float(value), dtype).ssa
+
+
+def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
+    given = _ssa(value)
+    block = Block(arg_types=[given.type])
+    set_name(block.args[0], name_of(var.ssa))
+    from ...ir.rewriting.copy import plant
+
+    block.add_op(tir.YieldOp(plant(_ssa(body), block, {var.ssa: block.args[0]})))
+    return tir.LetInOp(given, Region(block)).result
+
+
+def argument(value: Any) -> SSAValue:
+    """An argument of a call: a string, a buffer, a number or an expression."""
+    if isinstance(value, str):
+        return tir.StringImmOp(value).result
+    return value.ssa if isinstance(value, Buffer) else _ssa(value)
+
+
+def _call(dtype: DTypeLike, op: CallOp | str, args: Sequence[Any]) -> SSAValue:
+    name = (op if isinstance(op, str) else op.name).removeprefix("tir.")
+    named = _NAMED_CALLS.get(name)
+    values = list(args)
+    result = _dtype(dtype)
+    if named is None:
+        return tir.CallIntrinOp(name, [argument(v) for v in values], result).result
+    callee = values.pop(0) if values else None
+    text = callee.value if isinstance(callee, PrimExpr) else callee
+    if not isinstance(text, str):
+        raise TiraxError(f"the first argument of tir.{name} is the name of a function", found=repr(callee))
+    return named(text, [argument(v) for v in values], result).result
+
+
+_NAMED_CALLS: dict[str, type[tir.CallExpr]] = {
+    "call_extern": tir.CallExternOp,
+    "call_pure_extern": tir.CallPureExternOp,
+    "tvm_call_packed": tir.CallPackedOp,
+    "call_llvm_pure_intrin": tir.CallLLVMIntrinOp,
+    "call_llvm_intrin": tir.CallLLVMEffectOp,
+}
+_CALL_NAMES: dict[type[Operation], str] = {cls: name for name, cls in _NAMED_CALLS.items()}
+
+
+def _call_op(op: tir.CallExpr) -> CallOp:
+    if isinstance(op, tir.CallOp):
+        return CallOp(op.func.data)
+    return CallOp("tir." + _CALL_NAMES.get(type(op), op.func.data if isinstance(op, tir.CallIntrinOp) else op.name))
+
+
+def _call_args(op: tir.CallExpr) -> list[Any]:
+    args: list[Any] = [Buffer(v) if isinstance(v.type, tir.BufferType) else expr_node(v) for v in op.call_args]
+    return [expr_node(tir.StringImmOp(op.func.data).result), *args] if type(op) in _CALL_NAMES else args
+
+
+def _lanes(op: Any) -> int:
+    return cast("VectorType[Attribute]", op.result.type).get_shape()[0]
+
+
+def _load(buffer: Buffer, indices: Sequence[ExprLike]) -> SSAValue:
+    return tir.LoadOp(buffer.ssa, [_ssa(i) for i in indices]).result
+
+
+def _select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> SSAValue:
+    return tir.SelectOp(_ssa(condition), *_same(true_value, false_value)).result
+
+
+def _ramp(base: ExprLike, stride: ExprLike, lanes: ExprLike) -> SSAValue:
+    first, step = _same(base, stride)
+    if not isinstance(first.type, IntegerType):
+        raise DTypeError("base and stride of a ramp are integers", found=dtype_name(first.type))
+    return tir.RampOp(first, step, int(cast(Any, lanes))).result
+
+
+def _shuffle(vectors: Sequence[ExprLike], indices: Sequence[ExprLike]) -> SSAValue:
+    return tir.ShuffleOp([_ssa(v) for v in vectors], [int(cast(Any, i)) for i in indices]).result
+
+
+_BINARY = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "Mod": "truncmod",
+    "FloorDiv": "floordiv",
+    "FloorMod": "floormod",
+    "Min": "min",
+    "Max": "max",
+    "EQ": "eq",
+    "NE": "ne",
+    "LT": "lt",
+    "LE": "le",
+    "GT": "gt",
+    "GE": "ge",
+    "And": "and",
+    "Or": "or",
+}
+_CALLS = (
+    tir.CallIntrinOp,
+    tir.CallExternOp,
+    tir.CallPureExternOp,
+    tir.CallOp,
+    tir.CallPackedOp,
+    tir.CallLLVMIntrinOp,
+    tir.CallLLVMEffectOp,
+    tir.IfThenElseOp,
+    tir.ReinterpretOp,
+    tir.BufferDataOp,
+)
+
+
+def _called(op: Any) -> CallOp:
+    special = {tir.IfThenElseOp: "tir.if_then_else", tir.ReinterpretOp: "tir.reinterpret", tir.BufferDataOp: "tir.data"}
+    return CallOp(special[type(op)]) if type(op) in special else _call_op(op)
+
+
+def _arguments(op: Any) -> list[Any]:
+    if isinstance(op, tir.IfThenElseOp):
+        return [expr_node(op.cond), _yielded("then_region")(op), _yielded("else_region")(op)]
+    if isinstance(op, tir.BufferDataOp):
+        return [Buffer(op.buffer)]
+    return [expr_node(op.value)] if isinstance(op, tir.ReinterpretOp) else _call_args(op)
+
+
+_ROWS: dict[str, _Row] = {
+    **{name: _binary(kind) for name, kind in _BINARY.items()},
+    "IntImm": _Row(
+        (tir.ConstOp,),
+        {"value": lambda op: int(op.py_value)},
+        _int_imm,
+        "An integer constant, `IntImm(dtype, value)`.",
+        lambda op: not isinstance(op.value, FloatAttr),
+    ),
+    "FloatImm": _Row(
+        (tir.ConstOp,),
+        {"value": lambda op: float(op.py_value)},
+        _float_imm,
+        "A floating point constant, `FloatImm(dtype, value)`.",
+        lambda op: isinstance(op.value, FloatAttr),
+    ),
+    "StringImm": _Row(
+        (tir.StringImmOp,),
+        {"value": lambda op: op.value.data},
+        lambda value: tir.StringImmOp(value).result,
+        "A string as an argument of a call.",
+    ),
+    "Not": _Row((tir.NotOp,), {"a": _operand("value")}, lambda a: tir.NotOp(_ssa(a)).result, "not `a`"),
+    "Cast": _Row(
+        (tir.CastOp,),
+        {"value": _operand("value")},
+        lambda dtype, value: tir.CastOp(_ssa(value), _dtype(dtype)).result,
+        "A conversion, `Cast(dtype, value)`.",
+    ),
+    "Select": _Row(
+        (tir.SelectOp,),
+        {n: _operand(p) for n, p in (("condition", "cond"), ("true_value",) * 2, ("false_value",) * 2)},
+        _select,
+        "`true_value` where the `condition` holds, else `false_value`; all three are evaluated.",
+    ),
+    "BufferLoad": _Row(
+        (tir.LoadOp,),
+        {"buffer": lambda op: Buffer(op.buffer), "indices": lambda op: [expr_node(i) for i in op.indices]},
+        _load,
+        "An element of a buffer.",
+    ),
+    "Ramp": _Row(
+        (tir.RampOp,),
+        {"base": _operand("base"), "stride": _operand("stride"), "lanes": _lanes},
+        _ramp,
+        "base, base + stride, …: a vector.",
+    ),
+    "Broadcast": _Row(
+        (tir.BroadcastOp,),
+        {"value": _operand("value"), "lanes": _lanes},
+        lambda value, lanes: tir.BroadcastOp(_ssa(value), int(lanes)).result,
+        "A vector of one value.",
+    ),
+    "Shuffle": _Row(
+        (tir.ShuffleOp,),
+        {
+            "vectors": lambda op: [expr_node(v) for v in op.vectors],
+            "indices": lambda op: [expr_node(tir.ConstOp(i.data, tx.i32).result) for i in op.lanes],
+        },
+        _shuffle,
+        "Lanes of vectors by number.",
+    ),
+    "Let": _Row(
+        (tir.LetInOp,),
+        {"var": lambda op: Param(op.var), "value": _operand("value"), "body": _yielded("body")},
+        _let,
+        "`body`, in which `var` is `value`.",
+    ),
+    "Call": _Row(_CALLS, {"op": _called, "args": _arguments}, _call, "A call, `Call(dtype, op, args)`."),
+}
+
+
+def _make_class(name: str, row: _Row) -> _Kind:
+    def new(cls: _Kind, *args: Any, **kwargs: Any) -> PrimExpr:
+        kwargs.pop("span", None)
+        return expr_node(row.make(*args, **kwargs))
+
+    made = _Kind(name, (), {"__new__": new, "__doc__": row.doc, "__module__": __name__, "row": row})
+    return made
+
+
+CLASSES: dict[str, _Kind] = {name: _make_class(name, row) for name, row in _ROWS.items()}
+"""The classes by name."""
+_BY_OP: dict[type[Operation], list[_Kind]] = {}
+for _kind in CLASSES.values():
+    for _op in _kind.row.ops:
+        _BY_OP.setdefault(_op, []).append(_kind)
+
+
+def _class_of(op: Operation) -> _Kind | None:
+    return next((kind for kind in _BY_OP.get(type(op), ()) if kind.row.accepts(op)), None)
+
+
+def class_name(expr: PrimExpr) -> str:
+    """The name of TVM's class of an expression."""
+    if isinstance(expr, tx.SizeVar):
+        return "SizeVar"
+    op = expr.ssa.owner
+    kind = _class_of(op) if isinstance(op, Operation) else None
+    return "Var" if kind is None else kind.__name__
+
+
+def part_of(expr: PrimExpr, name: str) -> Any:
+    """A part of an expression by TVM's name. Raises `AttributeError`."""
+    op = expr.ssa.owner
+    kind = _class_of(op) if isinstance(op, Operation) else None
+    if kind is None or name not in kind.row.parts:
+        _no_part(expr, name)
+    return kind.row.parts[name](op)
+
+
+def value_part(expr: PrimExpr) -> Any:
+    """The part called `value`, the SSA value of what has none."""
+    op = expr.ssa.owner
+    kind = _class_of(op) if isinstance(op, Operation) else None
+    return expr.ssa if kind is None or "value" not in kind.row.parts else kind.row.parts["value"](op)
+
+
+def _no_part(expr: PrimExpr, name: str) -> NoReturn:
+    raise AttributeError(f"'{type(expr).__name__}' object has no attribute '{name}'")
+
+
+def parts_of(expr: PrimExpr) -> list[PrimExpr | Buffer]:
+    """The expressions and buffers that an expression is made of, in order."""
+    op = expr.ssa.owner
+    kind = _class_of(op) if isinstance(op, Operation) else None
+    found = [] if kind is None else [get(op) for get in kind.row.parts.values()]
+    flat = [v for part in found for v in (cast("list[Any]", part) if isinstance(part, list) else [part])]
+    return [v for v in flat if isinstance(v, PrimExpr | Buffer)]
+
+
+def __getattr__(name: str) -> Any:
+    found = CLASSES.get(name)
+    if found is None:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return found

@@ -1,0 +1,286 @@
+"""`tir.stmt_functor`: walking over tensor functions and rewriting them, by handles on statements and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block as IRBlock
+from xdsl.ir import Operation, Region, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.expr import Var as SymVar
+from ...ir.rewriting.copy import Copier, is_expression
+from ...ir.rewriting.substitute import SymbolSubstitution
+from . import prim_expr as tx
+from .expr_kinds import class_name, expr_node, parts_of
+from .prim_expr import PrimExpr, SizeVar, as_sym
+from .prim_func import Buffer, PrimFunc, Stmt
+from .statements import (
+    BLOCK_HEAD,
+    BlockRealize,
+    BufferRegion,
+    Evaluate,
+    IterVar,
+    MatchBufferRegion,
+    SeqStmt,
+    add_to,
+    opens_scope,
+    operations_of,
+    sequence,
+    statements_in,
+    stmt_of,
+)
+
+Node = Stmt | PrimExpr
+Visit = Callable[[Any], object]
+
+
+def _parts(node: Any) -> list[Node]:
+    """What a node is made of, in the order in which TVM visits it."""
+    if isinstance(node, SeqStmt):
+        return list(node.seq)
+    if isinstance(node, PrimExpr):
+        return [part for part in parts_of(node) if isinstance(part, PrimExpr)]
+    return [n for name in getattr(node, "PARTS", ()) for n in _nodes(getattr(node, name))]
+
+
+def _nodes(part: Any) -> list[Node]:
+    if isinstance(part, list):
+        return [n for p in cast("list[Any]", part) for n in _nodes(p)]
+    if isinstance(part, BufferRegion):
+        return [e for r in part.region for e in (r.min, r.extent)]
+    if isinstance(part, MatchBufferRegion):
+        return _nodes(part.source)
+    return [] if part is None else [part]
+
+
+def _root(node: Any) -> Node:
+    return node.body if isinstance(node, PrimFunc) else node
+
+
+def post_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
+    """Call `fvisit` with each statement and expression of `node`, those that it is made of first."""
+    done = object()
+    stack: list[Any] = [_root(node)]
+    while stack:
+        at = stack.pop()
+        if at is done:
+            fvisit(stack.pop())
+            continue
+        stack += [at, done, *reversed(_parts(at))]
+
+
+def pre_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
+    """Call `fvisit` with each statement and expression, those before what they are made of.
+
+    Where it gives False what the node is made of is left out.
+    """
+    stack: list[Node] = [_root(node)]
+    while stack:
+        at = stack.pop()
+        if fvisit(at) is not False:
+            stack += reversed(_parts(at))
+
+
+class _Transformer(Copier):
+    """Copies, with what the two functions give in the place of a node."""
+
+    def __init__(self, before: Visit | None, after: Visit | None, only: frozenset[str] | None):
+        self.before, self.after, self.only = before, after, only
+
+    def _call(self, function: Visit | None, node: Any) -> Any:
+        if function is None or (self.only is not None and _class_name(node) not in self.only):
+            return None
+        return function(node)
+
+    def value(self, value: SSAValue, block: IRBlock | None, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
+        op = value.owner
+        if value in mapping or not isinstance(op, Operation) or not is_expression(op):
+            return super().value(value, block, mapping)
+        given = self._call(self.before, expr_node(value))
+        if given is not None:
+            mapping[value] = Copier().value(tx.convert(given).ssa, block, dict(mapping))
+            return mapping[value]
+        new = super().value(value, block, mapping)
+        given = self._call(self.after, expr_node(new))
+        if given is not None:
+            new = mapping[value] = _placed(tx.convert(given).ssa, block)
+        return new
+
+    def statements(self, ops: Any, block: IRBlock, mapping: dict[SSAValue, SSAValue]) -> None:
+        """Where a statement whose body is the rest is replaced, the rest is, too."""
+        given_ops = list(ops)
+        head: tuple[type[Operation], ...] = ()
+        if given_ops and isinstance(given_ops[0].parent_op(), tir.BlockOp | tir.FuncOp):
+            head = BLOCK_HEAD
+        for op in given_ops:
+            if is_expression(op) or isinstance(op, tir.YieldOp):
+                continue
+            given = None if isinstance(op, head) else self._call_each(self.before, op, reverse=True)
+            if given is None:
+                self.statement(op, block, mapping)
+                continue
+            add_to(block, _statement(given, op), dict(mapping))
+            if opens_scope(op):
+                break
+        self._after_each(block, head)
+
+    def root(self, stmt: Stmt) -> Stmt:
+        """What a function does, as a block."""
+        given = self._call_each(self.before, stmt.op, reverse=True)
+        if given is not None:
+            return _statement(given, stmt.op)
+        new = _copy(stmt, self)
+        given = self._call_each(self.after, new.op)
+        return new if given is None else _statement(given, new.op)
+
+    def _call_each(self, function: Visit | None, op: Operation, reverse: bool = False) -> Any:
+        """A block is two nodes."""
+        whole = stmt_of(op)
+        nodes = [whole.block, whole] if isinstance(whole, BlockRealize) else [whole]
+        for node in reversed(nodes) if reverse else nodes:
+            given = self._call(function, node)
+            if given is not None:
+                return given
+        return None
+
+    def _after_each(self, block: IRBlock, head: tuple[type[Operation], ...]) -> None:
+        """`after` sees the last statements first where the body of one of them is what follows it."""
+        made = [op for op in statements_in(block) if not isinstance(op, head)]
+        scoped = any(map(opens_scope, made))
+        for op in reversed(made) if scoped else made:
+            if op.parent is not block:
+                continue
+            given = self._call_each(self.after, op)
+            if given is not None and getattr(given, "op", None) is not op:
+                self._exchange(op, given, block)
+
+    @staticmethod
+    def _exchange(op: Operation, given: Any, block: IRBlock) -> None:
+        """Put a statement in the place of one of `block`, and of what follows where that is its body."""
+        new = IRBlock()
+        add_to(new, _statement(given, op))
+        old = operations_of(stmt_of(op))
+        anchor = old[-1].next_op
+        for made in list(new.ops):
+            made.detach()
+            if anchor is None:
+                block.add_op(made)
+            else:
+                block.insert_op_before(made, anchor)
+        for gone in reversed(old):
+            gone.detach()
+            gone.erase(safe_erase=False)
+
+
+def _statement(given: Any, op: Operation) -> Stmt:
+    """What a function gave for a statement. A `Block` keeps the bindings that the old one has."""
+    if isinstance(given, PrimExpr):
+        return Evaluate(given)
+    if not isinstance(given, Stmt):
+        raise TiraxError("a statement is expected", expected="Stmt or None", found=type(given).__name__)
+    name = type(given).__name__
+    if name != "Block" or not isinstance(op, tir.BlockOp) or given.op is op:
+        return given
+    old = cast(BlockRealize, stmt_of(op))
+    return BlockRealize(old.iter_values, old.predicate, cast(Any, given))
+
+
+def _placed(value: SSAValue, block: IRBlock | None) -> SSAValue:
+    """The operations that are new, at the end of `block`; those in it stay."""
+    op = value.owner
+    if block is None or not isinstance(op, Operation) or op.parent is not None:
+        return value
+    op.operands = [_placed(v, block) for v in op.operands]
+    block.add_op(op)
+    return value
+
+
+def _class_name(node: Any) -> str:
+    return class_name(node) if isinstance(node, PrimExpr) else type(node).__name__
+
+
+def ir_transform(
+    stmt: Any,
+    preorder: Visit | None,
+    postorder: Visit | None,
+    only_enable: Sequence[str] | None = None,
+) -> Any:
+    """A copy of a statement in which nodes are replaced.
+
+    `preorder(node)` is called first: what it gives takes the place of the node as it is, None leaves the node to be
+    looked into. `postorder(node)` is then called with the node made anew of its parts, and may replace it. Both are
+    called for the classes that `only_enable` lists (`["tir.For"]`), or for all.
+    """
+    only = None if only_enable is None else frozenset(n.removeprefix("tir.") for n in only_enable)
+    transformer = _Transformer(preorder, postorder, only)
+    if isinstance(stmt, PrimExpr):
+        return expr_node(transformer.value(stmt.ssa, None, {}))
+    return transformer.root(stmt) if isinstance(stmt.op, tir.FuncOp) else _copy(stmt, transformer)
+
+
+def _copy(stmt: Stmt, copier: Copier) -> Stmt:
+    """The copy of a statement, in a block of its own; what a function does becomes a block called `root`."""
+    block = IRBlock()
+    if isinstance(stmt.op, tir.FuncOp):
+        inner = IRBlock()
+        copier.statements(stmt.op.body.block.ops, inner, {})
+        block.add_op(tir.BlockOp("root", [], Region(inner)))
+    else:
+        copier.statements(operations_of(stmt), block, {})
+    return sequence(statements_in(block))
+
+
+class _Substituter(Copier):
+    """Copies with values replaced by expressions, which are taken as they are."""
+
+    def __init__(self, values: Mapping[SSAValue, SSAValue]):
+        self.values = values
+
+    def value(self, value: SSAValue, block: IRBlock | None, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
+        if value in self.values and value not in mapping:
+            mapping[value] = Copier().value(self.values[value], block, {})
+        return super().value(value, block, mapping)
+
+
+def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
+    """A copy of a statement or an expression with variables replaced by expressions, and buffers by buffers.
+
+    Symbolic variables (`SizeVar`) are replaced by expressions of such. Raises `TiraxError` for another one.
+    """
+    values: dict[SSAValue, SSAValue] = {}
+    symbols: dict[SymVar, SymExpr] = {}
+    for key, new in vmap.items():
+        if isinstance(key, Buffer):
+            values[key.ssa] = new.ssa
+        elif isinstance(key, SizeVar):
+            (var,) = as_sym(key).free_vars()
+            symbols[var] = _symbolic(key, tx.convert(new, key))
+        else:
+            values[key.ssa] = tx.convert(new, key).ssa
+    copier = _Substituter(values)
+    if isinstance(node, PrimExpr):
+        found = copier.value(node.ssa, None, {})
+        if symbols and isinstance(found.type, IntegerType):
+            found = tx.from_sym(tx.as_sym(found).substitute(symbols)).ssa
+        return expr_node(found)
+    result = _copy(node, copier)
+    if symbols:
+        replace = SymbolSubstitution(symbols)
+        for op in operations_of(result):
+            replace.operation(op)
+    return result
+
+
+def _symbolic(key: SizeVar, value: PrimExpr) -> SymExpr:
+    expr = as_sym(value)
+    if any(not isinstance(v.name, str) for v in expr.free_vars()):
+        raise TiraxError(f"the symbolic variable '{key.name}' can only become an expression of such", found=str(value))
+    return expr
+
+
+__all__ = ["IterVar", "ir_transform", "post_order_visit", "pre_order_visit", "substitute"]

@@ -1,0 +1,249 @@
+"""Index maps by TVM's names: `IndexMap.from_func(lambda i: (i // 4, i % 4))`, a view on `sym.index_map`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from ...diagnostics import ShapeError, TiraxError
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, i64
+from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
+from ..relax.struct_info import dim_of, named_var
+from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class _AxisSeparator:
+    """The mark between groups of axes, see `IndexMap.from_func_with_separators`."""
+
+    def __repr__(self) -> str:
+        return "IndexMap.AXIS_SEPARATOR"
+
+
+class IndexMap:
+    """A function from indices to indices; `mapping` is what the dialect holds.
+
+    Two maps are equal where they are the same function up to the names of variables.
+    """
+
+    AXIS_SEPARATOR = _AxisSeparator()
+
+    __slots__ = ("mapping",)
+
+    def __init__(
+        self, initial_indices: Sequence[Any], final_indices: Sequence[Any], inverse_index_map: Any = None
+    ) -> None:
+        params = [as_sym(i).free_vars() for i in initial_indices]
+        if any(len(p) != 1 for p in params):
+            raise TiraxError("the initial indices of an index map are variables", found=list(initial_indices))
+        names = tuple(named_var(p[0]) for p in params)
+        inverse = None if inverse_index_map is None else index_mapping(inverse_index_map)
+        self.mapping = IndexMapping(names, tuple(_index(e, names) for e in final_indices), inverse)
+
+    @staticmethod
+    def of(mapping: IndexMapping | IndexMapAttr) -> IndexMap:
+        """The view on what the dialect holds."""
+        out = IndexMap.__new__(IndexMap)
+        out.mapping = mapping.data if isinstance(mapping, IndexMapAttr) else mapping
+        return out
+
+    @staticmethod
+    def from_func(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Any = None,
+        *,
+        index_dtype: str = "int64",
+    ) -> IndexMap:
+        """The map that a function of indices describes; `ndim` is how many there are, where it takes `*args`.
+
+        Raises `TiraxError` where it gives anything but integer expressions, axis separators too.
+        """
+        made, separators = IndexMap.from_func_with_separators(
+            mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
+        )
+        if separators:
+            raise TiraxError(
+                "IndexMap.from_func takes no axis separators",
+                found="IndexMap.AXIS_SEPARATOR",
+                hint="use IndexMap.from_func_with_separators",
+            )
+        return made
+
+    @staticmethod
+    def from_func_with_separators(
+        mapping_function: Callable[..., Any],
+        ndim: int | None = None,
+        inverse_index_map: Any = None,
+        *,
+        index_dtype: str = "int64",
+    ) -> tuple[IndexMap, list[int]]:
+        """The map that a function describes, and before which of its results `IndexMap.AXIS_SEPARATOR` stands."""
+        args, kwargs = _parameters(mapping_function, ndim, index_dtype)
+        given = mapping_function(*args, **kwargs)
+        parts: list[Any] = list(cast("Sequence[Any]", given)) if isinstance(given, tuple | list) else [given]
+        finals = [p for p in parts if p is not IndexMap.AXIS_SEPARATOR]
+        marks = [i for i, p in enumerate(parts) if p is IndexMap.AXIS_SEPARATOR]
+        made = IndexMap([*args, *kwargs.values()], finals, inverse_index_map)
+        return made, [place - n for n, place in enumerate(marks)]
+
+    @property
+    def initial_indices(self) -> list[PrimExpr]:
+        return [from_sym(p) for p in self.mapping.params]
+
+    @property
+    def final_indices(self) -> list[PrimExpr]:
+        return [from_sym(r) for r in self.mapping.results]
+
+    @property
+    def inverse_index_map(self) -> IndexMap | None:
+        """The inverse that was given with the map."""
+        return None if self.mapping.inverse_map is None else IndexMap.of(self.mapping.inverse_map)
+
+    def is_equivalent_to(self, other_map: IndexMap) -> bool:
+        """Whether both certainly are the same function."""
+        return self.mapping.equivalent(other_map.mapping)
+
+    def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """The new indices of old ones. Raises `ShapeError` where there are not as many as the map takes."""
+        return [from_sym(e) for e in self.mapping.apply([_operand(i) for i in indices])]
+
+    def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
+        """The shape that a buffer of `shape` has afterwards. Raises `ShapeError` where nothing bounds new indices."""
+        return [from_sym(e) for e in self.mapping.shape([dim_of(d) for d in shape])]
+
+    def map_ndarray(self, arr_src: Any) -> Any:
+        """The array with its elements moved; padding is zero."""
+        moved = move_elements(self.mapping, np.asarray(arr_src))
+        return moved.view(type(arr_src)) if isinstance(arr_src, np.ndarray) else moved
+
+    def inverse(self, shape: Sequence[Any]) -> IndexMap:
+        """The inverse on indices below `shape`. Raises `ShapeError` where the map is not one to one or pads."""
+        return IndexMap.of(self.mapping.inverse([dim_of(d) for d in shape]))
+
+    def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
+        """The inverse on indices below `shape`, and a condition on new indices: those that are padding.
+
+        Raises `ShapeError` where two indices become one.
+        """
+        found = self.mapping.padded_inverse([dim_of(d) for d in shape])
+        return IndexMap.of(found.map), from_sym(found.padding)
+
+    def script(self) -> str:
+        """`T.index_map(lambda i: (i // 4, i % 4))`"""
+        from ...script.printer.index_map import print_index_map
+
+        return print_index_map(self.mapping)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IndexMap) and self.mapping == other.mapping
+
+    def __hash__(self) -> int:
+        return hash(self.mapping)
+
+    def __str__(self) -> str:
+        return self.script()
+
+    __repr__ = __str__
+
+
+def index_mapping(value: Any) -> IndexMapping:
+    """What stands for an index map: a view, an attribute or a function. Raises `TiraxError` for anything else."""
+    if isinstance(value, IndexMapping):
+        return value
+    if isinstance(value, IndexMapAttr):
+        return value.data
+    if isinstance(value, IndexMap):
+        return value.mapping
+    if callable(value):
+        return IndexMap.from_func(cast("Callable[..., Any]", value)).mapping
+    raise TiraxError("not an index map", expected="an IndexMap or a function of indices", found=type(value).__name__)
+
+
+def _parameters(
+    function: Callable[..., Any], ndim: int | None, dtype: str
+) -> tuple[list[PrimExpr], dict[str, PrimExpr]]:
+    """A variable for each parameter: those by position, and those by name only."""
+    given = inspect.signature(function).parameters
+    args: list[PrimExpr] = [SizeVar(n, dtype) for n, p in given.items() if p.kind in _POSITIONAL]
+    kwargs: dict[str, PrimExpr] = {
+        n: SizeVar(n, dtype) for n, p in given.items() if p.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in given.values()):
+        raise TiraxError("an index map takes no **kwargs", found=str(inspect.signature(function)))
+    rest = next((n for n, p in given.items() if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
+    if rest is not None:
+        if ndim is None:
+            raise TiraxError(f"how many indices *{rest} stands for is not known", hint="give ndim")
+        args += [SizeVar(f"{rest}_{i}", dtype) for i in range(ndim - len(args) - len(kwargs))]
+    return args, kwargs
+
+
+def _operand(value: Any) -> SymExpr:
+    return as_sym(value) if isinstance(value, PrimExpr) else dim_of(value)
+
+
+def _index(value: Any, params: Sequence[Var]) -> SymExpr:
+    """A result of the function; a Python integer takes the type of the indices."""
+    if isinstance(value, bool) or not (isinstance(value, PrimExpr | SymExpr | int) or hasattr(value, "__index__")):
+        raise TiraxError(
+            "an index map gives integer expressions", expected="PrimExprs, or one", found=type(value).__name__
+        )
+    expr = dim_of(value)
+    return expr if expr.constant is None else Const(expr.constant, params[0].dtype if params else i64)
+
+
+# On arrays
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "floordiv": np.floor_divide,
+    "floormod": np.mod,
+    "truncdiv": lambda a, b: np.fix(a / b).astype(np.int64),
+    "truncmod": np.fmod,
+    "min": np.minimum,
+    "max": np.maximum,
+    "select": np.where,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+}
+
+
+def _evaluate(expr: SymExpr, values: Mapping[SymExpr, Any]) -> Any:
+    """An expression over arrays of indices."""
+    if isinstance(expr, Const):
+        return np.int64(expr.value)
+    if isinstance(expr, Product):
+        return np.prod(np.broadcast_arrays(*(_evaluate(a, values) for a in expr.atoms)), axis=0)
+    if isinstance(expr, Sum):
+        return sum((c * _evaluate(t, values) for t, c in expr.terms), np.int64(expr.offset))
+    if isinstance(expr, Op):
+        return _UFUNCS[expr.kind](*(_evaluate(a, values) for a in expr.args))
+    return values[expr]
+
+
+def move_elements(mapping: IndexMapping, array: Any, pad_value: Any = 0) -> Any:
+    """The array with the element at i at `mapping(i)`, and `pad_value` where none is.
+
+    Raises `ShapeError` where the map takes another number of indices, or has variables besides.
+    """
+    unknown = mapping.free_vars()
+    if unknown:
+        raise ShapeError("the index map has variables that are no indices", found=", ".join(map(str, unknown)))
+    dims = [Const(n) for n in array.shape]
+    shape = [cast(int, d.constant) for d in mapping.shape(dims)]
+    out = np.full(shape, pad_value, array.dtype)
+    values: dict[SymExpr, Any] = dict(zip(mapping.params, np.indices(array.shape), strict=True))
+    places = [np.broadcast_to(_evaluate(r, values), array.shape) for r in mapping.results]
+    out[tuple(places)] = array
+    return out

@@ -1,0 +1,249 @@
+"""Functions of `tvm.tir` that build calls: foreign functions, intrinsics of LLVM, and intrinsics beside those of te."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import i1, i32
+
+from ...diagnostics import DTypeError
+from ...dialects import tir
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, lanes_of, scalar_of
+from .expr_kinds import CLASSES, CallOp, argument
+from .prim_expr import (
+    DTypeLike,
+    ExprLike,
+    PrimExpr,
+    add,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    const,
+    convert,
+    floordiv,
+    logical_and,
+    logical_or,
+    match_types,
+    maximum,
+    minimum,
+    multiply,
+    power,
+    shift_left,
+    shift_right,
+    subtract,
+)
+from .prim_func import Buffer
+
+_Call = CLASSES["Call"]
+pow = power
+
+
+def call_packed(*args: Any, span: object = None) -> PrimExpr:
+    """`call_packed("name", a, b)`: a packed function; a buffer is passed as an array."""
+    return _Call("int32", "tvm_call_packed", args)
+
+
+def call_intrin(dtype: DTypeLike, func_name: str | CallOp, *args: Any, span: object = None) -> PrimExpr:
+    """An intrinsic by name, `tir.exp`."""
+    return _Call(dtype, func_name, args)
+
+
+def call_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object = None) -> PrimExpr:
+    """A C function."""
+    return _Call(dtype, "call_extern", (func_name, *args))
+
+
+def call_pure_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object = None) -> PrimExpr:
+    """A C function without effects."""
+    return _Call(dtype, "call_pure_extern", (func_name, *args))
+
+
+def _signature_dropped(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """TVM's count of the arguments that are part of the signature, an uint32, says nothing here."""
+    counted = args and isinstance(args[0], PrimExpr) and args[0].dtype == "uint32" and args[0].constant is not None
+    return args[1:] if counted else args
+
+
+def call_llvm_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
+    """An intrinsic of LLVM, for its effect too."""
+    return _Call(dtype, "call_llvm_intrin", (name, *_signature_dropped(args)))
+
+
+def call_llvm_pure_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
+    """An intrinsic of LLVM without effects."""
+    return _Call(dtype, "call_llvm_pure_intrin", (name, *_signature_dropped(args)))
+
+
+def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
+    """The address of an element; of the first one of a buffer."""
+    element = obj
+    if isinstance(obj, Buffer):
+        zeros = [tir.ConstOp(0, d.dtype).result for d in obj.type.dims]
+        element = PrimExpr(tir.LoadOp(obj.ssa, zeros).result)
+    owner = argument(element).owner
+    if not isinstance(owner, tir.LoadOp):
+        raise DTypeError("an element of a buffer is expected", found=str(obj))
+    return PrimExpr(tir.CallIntrinOp("address_of", [owner.result], tir.address_type(owner.buffer)).result)
+
+
+def reinterpret(dtype: DTypeLike, value: ExprLike, span: object = None) -> PrimExpr:
+    """The same bits as another type. Raises `DTypeError` where there are not as many."""
+    x = convert(value)
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    bits = [bit_width(scalar_of(t)) * lanes_of(t) for t in (x.type, wanted)]
+    if bits[0] != bits[1]:
+        raise DTypeError("the types must have the same number of bits", expected=dtype_name(wanted), found=x.dtype)
+    return PrimExpr(tir.ReinterpretOp(x.ssa, wanted).result)
+
+
+def ceildiv(lhs: ExprLike, rhs: ExprLike, span: object = None) -> PrimExpr:
+    """ceil(lhs / rhs) of integers."""
+    a, b = match_types(lhs, rhs)
+    return floordiv(subtract(add(a, b), const(1, a.type)), b)
+
+
+def _pair(name: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
+    def build(x1: ExprLike, x2: ExprLike) -> PrimExpr:
+        a, b = match_types(x1, x2)
+        return PrimExpr(tir.CallIntrinOp(name, [a.ssa, b.ssa], a.type).result)
+
+    build.__name__, build.__doc__ = name, f"{name}(x1, x2)"
+    return build
+
+
+copysign, hypot, ldexp, nextafter = (_pair(n) for n in ("copysign", "hypot", "ldexp", "nextafter"))
+
+
+def clz(x: ExprLike) -> PrimExpr:
+    """How many bits of an integer are 0 before the first that is 1. Raises `DTypeError` for floating point numbers."""
+    value = convert(x)
+    if is_float(value.type):
+        raise DTypeError("clz is for integers", found=value.dtype)
+    return PrimExpr(tir.CallIntrinOp("clz", [value.ssa], value.type).result)
+
+
+def likely(cond: ExprLike, span: object = None) -> PrimExpr:
+    """A condition that mostly holds."""
+    value = convert(cond)
+    return PrimExpr(tir.CallIntrinOp("likely", [value.ssa], value.type).result)
+
+
+def isnullptr(x: PrimExpr, span: object = None) -> PrimExpr:
+    """Whether an address is null."""
+    return PrimExpr(tir.CallIntrinOp("isnullptr", [x.ssa], i1).result)
+
+
+def assume(cond: ExprLike) -> PrimExpr:
+    """A condition that passes may take for granted."""
+    return PrimExpr(tir.CallIntrinOp("assume", [convert(cond).ssa], i1).result)
+
+
+def undef() -> PrimExpr:
+    """Some number, whichever."""
+    return PrimExpr(tir.CallIntrinOp("undef", [], i32).result)
+
+
+def type_annotation(dtype: DTypeLike) -> PrimExpr:
+    """A dtype as an argument of an intrinsic."""
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    return PrimExpr(tir.CallIntrinOp("type_annotation", [], wanted).result)
+
+
+def _vector(name: str) -> Callable[..., PrimExpr]:
+    def build(dtype: DTypeLike, *vectors: PrimExpr) -> PrimExpr:
+        wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+        return PrimExpr(tir.CallIntrinOp(name, [v.ssa for v in vectors], wanted).result)
+
+    build.__name__, build.__doc__ = name, f"{name}(dtype, …): lanes of vectors, as a vector of `dtype`."
+    return build
+
+
+vectorlow, vectorhigh, vectorcombine = (_vector(n) for n in ("vectorlow", "vectorhigh", "vectorcombine"))
+
+
+def ignore_loop_partition(predicate: ExprLike) -> PrimExpr:
+    """A condition that no loop is parted for."""
+    return PrimExpr(tir.CallIntrinOp("ignore_loop_partition", [convert(predicate).ssa], i1).result)
+
+
+def handle_add_byte_offset(handle: PrimExpr, offset: ExprLike) -> PrimExpr:
+    """An address some bytes further on."""
+    values = [handle.ssa, convert(offset).ssa]
+    return PrimExpr(tir.CallIntrinOp("handle_add_byte_offset", values, tir.HANDLE).result)
+
+
+def tvm_access_ptr(
+    ptype: PrimExpr | str, data: PrimExpr, offset: ExprLike, extent: ExprLike, rw_mask: ExprLike
+) -> PrimExpr:
+    """The address of a part of a buffer, whose elements are of `ptype`."""
+    element = type_annotation(ptype) if isinstance(ptype, str) else ptype
+    values = [element.ssa, data.ssa, *(convert(v).ssa for v in (offset, extent, rw_mask))]
+    return PrimExpr(tir.CallIntrinOp("tvm_access_ptr", values, tir.HANDLE).result)
+
+
+def q_multiply_shift_per_axis(
+    x: ExprLike,
+    y: ExprLike,
+    ls: ExprLike,
+    rs: ExprLike,
+    q: ExprLike,
+    is_lshift_required: ExprLike,
+    is_rshift_required: ExprLike,
+) -> PrimExpr:
+    """As `q_multiply_shift`, with shifts to the left and to the right that differ from axis to axis."""
+    values = [convert(v).ssa for v in (x, y, ls, rs, q, is_lshift_required, is_rshift_required)]
+    return PrimExpr(tir.CallIntrinOp("q_multiply_shift_per_axis", values, i32).result)
+
+
+def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> PrimExpr:
+    """round(x * y * 2**-q * 2**s) of 32 bit integers, halves up."""
+    values = [convert(v).ssa for v in (x, y, q, s)]
+    return PrimExpr(tir.CallIntrinOp("q_multiply_shift", values, i32).result)
+
+
+__all__ = [
+    "add",
+    "address_of",
+    "assume",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "call_extern",
+    "call_intrin",
+    "call_llvm_intrin",
+    "call_llvm_pure_intrin",
+    "call_packed",
+    "call_pure_extern",
+    "ceildiv",
+    "clz",
+    "convert",
+    "copysign",
+    "handle_add_byte_offset",
+    "hypot",
+    "ignore_loop_partition",
+    "isnullptr",
+    "ldexp",
+    "likely",
+    "logical_and",
+    "logical_or",
+    "maximum",
+    "minimum",
+    "multiply",
+    "nextafter",
+    "pow",
+    "q_multiply_shift",
+    "q_multiply_shift_per_axis",
+    "reinterpret",
+    "shift_left",
+    "shift_right",
+    "subtract",
+    "tvm_access_ptr",
+    "type_annotation",
+    "undef",
+    "vectorcombine",
+    "vectorhigh",
+    "vectorlow",
+]

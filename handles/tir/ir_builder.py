@@ -1,0 +1,179 @@
+"""`tir.ir_builder`: statements written one after the other, in Python's `with`.
+
+ib = ir_builder.create()
+A = ib.buffer_ptr(buffer)
+with ib.for_range(0, n, name="i") as i:
+    A[i] = A[i] + 1.0
+stmt = ib.get()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from xdsl.dialects.builtin import StringAttr
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_of
+from ...dialects.sym.expr import SymExpr
+from . import prim_expr as tx
+from .expr_kinds import CLASSES
+from .intrinsics import likely
+from .prim_expr import ExprLike, PrimExpr
+from .prim_func import Buffer, Stmt, decl_buffer
+from .statements import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While, stmt_seq
+
+_KINDS = {
+    "serial": ForKind.SERIAL,
+    "parallel": ForKind.PARALLEL,
+    "vectorize": ForKind.VECTORIZED,
+    "unroll": ForKind.UNROLLED,
+}
+Around = Callable[[Stmt], Stmt]
+
+
+class BufferVar:
+    """A buffer whose elements are read and written by index; one index counts through all dimensions."""
+
+    def __init__(self, builder: IRBuilder, buffer: Buffer):
+        self._builder, self._buffer = builder, buffer
+
+    @property
+    def dtype(self) -> str:
+        return self._buffer.dtype
+
+    def _indices(self, index: Any) -> list[ExprLike]:
+        given = list(index) if isinstance(index, tuple | list) else [index]
+        dims = self._buffer.type.dims
+        if len(given) == 1 and len(dims) > 1:
+            given = _unflattened(given[0], dims)
+        if len(given) != len(dims):
+            raise TiraxError("wrong number of indices", expected=len(dims), found=len(given))
+        return given
+
+    def __getitem__(self, index: Any) -> PrimExpr:
+        return CLASSES["BufferLoad"](self._buffer, self._indices(index))
+
+    def __setitem__(self, index: Any, value: ExprLike) -> None:
+        given = tx.convert(value) if isinstance(value, PrimExpr) else tx.const(value, self._buffer.type.dtype)
+        if given.type != self._buffer.type.dtype:
+            raise TiraxError("the value is of another dtype", expected=self.dtype, found=given.dtype)
+        self._builder.emit(BufferStore(self._buffer, given, self._indices(index)))
+
+
+def _unflattened(index: ExprLike, dims: Sequence[SymExpr]) -> list[ExprLike]:
+    """The index of each dimension of a number that counts through all of them."""
+    out: list[ExprLike] = []
+    rest = tx.convert(index)
+    for extent in reversed(dims[1:]):
+        size = tx.from_sym(extent).astype(rest.type)
+        out.append(tx.floormod(rest, size))
+        rest = tx.floordiv(rest, size)
+    return [rest, *reversed(out)]
+
+
+class IRBuilder:
+    """Statements in the order in which they are emitted; see the module."""
+
+    def __init__(self) -> None:
+        self._frames: list[list[Stmt | Around]] = [[]]
+
+    def emit(self, stmt: Stmt | PrimExpr | Around) -> None:
+        """A statement, an expression for its effect, or a function that puts a statement around what follows."""
+        self._frames[-1].append(Evaluate(stmt) if isinstance(stmt, PrimExpr) else stmt)
+
+    def _closed(self) -> Stmt:
+        """What the innermost frame holds, as one statement."""
+        body: Stmt | None = None
+        for item in reversed(self._frames.pop()):
+            if not isinstance(item, Stmt):
+                body = item(Evaluate(0) if body is None else body)
+            else:
+                body = item if body is None else stmt_seq(item, body)
+        return Evaluate(0) if body is None else body
+
+    @contextmanager
+    def _frame(self, around: Around) -> Generator[None]:
+        self._frames.append([])
+        yield
+        self.emit(around(self._closed()))
+
+    @contextmanager
+    def for_range(
+        self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
+    ) -> Generator[tx.Var]:
+        """A loop from `begin` up to `end`; `kind` is serial, parallel, vectorize or unroll."""
+        if kind not in _KINDS:
+            raise TiraxError(f"there are no loops of the kind '{kind}'", expected=", ".join(_KINDS))
+        first, last = tx.match_types(begin, end)
+        var = tx.Var(name, dtype or last.type)
+        extent = tx.simplified(last - first)
+        with self._frame(lambda body: For(var, first.astype(var.type), extent.astype(var.type), _KINDS[kind], body)):
+            yield var
+
+    def while_loop(self, condition: ExprLike) -> AbstractContextManager[None]:
+        """A loop as long as the condition holds."""
+        return self._frame(lambda body: While(condition, body))
+
+    def if_scope(self, cond: ExprLike) -> AbstractContextManager[None]:
+        """What runs where the condition holds."""
+        return self._frame(lambda body: IfThenElse(cond, body))
+
+    @contextmanager
+    def else_scope(self) -> Generator[None]:
+        """What runs where the condition of the `if_scope` just before does not hold."""
+        frame = self._frames[-1]
+        before = frame[-1] if frame else None
+        if not isinstance(before, IfThenElse) or before.else_case is not None:
+            raise TiraxError("else_scope follows an if_scope")
+        frame.pop()
+        with self._frame(lambda body: IfThenElse(before.condition, before.then_case, body)):
+            yield
+
+    def scope_attr(self, node: Any, attr_key: str, value: ExprLike | str) -> None:
+        """A note on all that follows in the scope."""
+        self.emit(lambda body: AttrStmt(node, attr_key, value, body))
+
+    def let(self, var_name: str, value: ExprLike) -> tx.Var:
+        """A name for a value, in all that follows in the scope."""
+        given = tx.convert(value)
+        var = tx.Var(var_name, given.type)
+        self.emit(lambda body: LetStmt(var, given, body))
+        return var
+
+    def allocate(
+        self, dtype: str, shape: Any, name: str = "buf", axis_separators: object = None, scope: str = "global"
+    ) -> BufferVar:
+        """Memory for all that follows in the scope."""
+        from .statements import DeclBuffer
+
+        sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
+        buffer = decl_buffer(sizes, dtype, name, scope=scope)
+        address = PrimExpr(tx.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
+        self.emit(lambda body: Allocate(address, dtype, sizes, True, DeclBuffer(buffer, body, data=address)))
+        return BufferVar(self, buffer)
+
+    def buffer_ptr(self, buf: Buffer, shape: object = None) -> BufferVar:
+        """A buffer by its elements."""
+        return BufferVar(self, buf)
+
+    def likely(self, expr: ExprLike) -> PrimExpr:
+        """A condition that mostly holds."""
+        return likely(expr)
+
+    def get(self) -> Stmt:
+        """What was emitted, as one statement; the builder can be used no more."""
+        if len(self._frames) != 1:
+            raise TiraxError("a scope is open still", hint="get() stands after all `with`s")
+        return self._closed()
+
+
+def create() -> IRBuilder:
+    """A new builder."""
+    return IRBuilder()
+
+
+__all__ = ["BufferVar", "IRBuilder", "create"]

@@ -1,0 +1,713 @@
+"""Scalar TIR expressions as Python values: operators on handles that build detached `tir` ops.
+
+A `PrimExpr` is a handle on an SSA value. The op behind it stands in no block; `place` clones the tree of such ops into
+one. Python numbers take the other operand's dtype; mixed dtypes are promoted as TVM does; constants are folded and
+neutral elements dropped, nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...diagnostics import DTypeError, TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+from ...dialects.sym import expr as sym
+from ...dialects.sym.expr import SymExpr
+from ...ir.affine.values import Materializer, expr_of
+
+Number = bool | int | float
+DTypeLike = str | Attribute
+
+
+def _type(dtype: DTypeLike) -> Attribute:
+    if dtype == "handle":
+        return tir.HANDLE
+    return dtype_of(dtype) if isinstance(dtype, str) else dtype
+
+
+class PrimExpr:
+    """A scalar expression; `ssa` is its SSA value, the result of a detached op or a block argument.
+
+    Its kind and its parts are those of the classes of `tir_nodes`: `isinstance(e, Add)`, `e.a`.
+    """
+
+    __slots__ = ("__weakref__", "ssa")
+    ssa: SSAValue
+
+    def __init__(self, value: SSAValue):
+        self.ssa = value
+
+    @property
+    def value(self) -> Any:
+        """What TVM calls the value of a constant, a conversion, a broadcast or a let; of others `ssa`."""
+        from .expr_kinds import value_part
+
+        return value_part(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "ssa" or name.startswith("_"):
+            raise AttributeError(name)
+        from .expr_kinds import part_of
+
+        return part_of(self, name)
+
+    @property
+    def type(self) -> Attribute:
+        """The dtype as a type."""
+        return self.ssa.type
+
+    @property
+    def dtype(self) -> str:
+        """The dtype by TVM's name; `handle` of an address, `void` of a call that gives nothing."""
+        if isinstance(self.ssa.type, tir.HandleType):
+            return "handle"
+        return "void" if self.ssa.type == tir.VOID else dtype_name(self.ssa.type)
+
+    @property
+    def constant(self) -> Number | None:
+        """The value of a constant, None for other expressions."""
+        owner = self.ssa.owner
+        if isinstance(owner, tir.ConstOp):
+            return owner.py_value
+        return None
+
+    def astype(self, dtype: DTypeLike) -> PrimExpr:
+        """The expression converted to `dtype`; constants at once."""
+        return cast(dtype, self)
+
+    def same_as(self, other: object) -> bool:
+        """Whether both handles stand for the same value."""
+        return isinstance(other, PrimExpr) and other.ssa is self.ssa
+
+    def __hash__(self) -> int:
+        return hash(self.ssa)
+
+    def __bool__(self) -> bool:
+        """The truth of a constant; of `a == b` whether both are the same expression. Raises `TiraxError` otherwise."""
+        known = self.constant
+        if known is not None:
+            return bool(known)
+        owner = self.ssa.owner
+        if isinstance(owner, tir.EqOp | tir.NeOp):
+            return same_tree(owner.lhs, owner.rhs) == isinstance(owner, tir.EqOp)
+        raise TiraxError(
+            "the truth of a symbolic expression is not known while the program is built",
+            found=str(self),
+            hint="use if_then_else, and logical_and / logical_or in place of `and` / `or`",
+        )
+
+    def __index__(self) -> int:
+        known = self.constant
+        if isinstance(known, int):
+            return int(known)
+        raise TiraxError("a Python integer is needed, and the expression is symbolic", found=str(self))
+
+    def __int__(self) -> int:
+        return self.__index__()
+
+    def __add__(self, other: ExprLike) -> PrimExpr:
+        return add(self, other)
+
+    def __radd__(self, other: ExprLike) -> PrimExpr:
+        return add(other, self)
+
+    def __sub__(self, other: ExprLike) -> PrimExpr:
+        return subtract(self, other)
+
+    def __rsub__(self, other: ExprLike) -> PrimExpr:
+        return subtract(other, self)
+
+    def __mul__(self, other: ExprLike) -> PrimExpr:
+        return multiply(self, other)
+
+    def __rmul__(self, other: ExprLike) -> PrimExpr:
+        return multiply(other, self)
+
+    def __truediv__(self, other: ExprLike) -> PrimExpr:
+        return divide(self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> PrimExpr:
+        return divide(other, self)
+
+    def __floordiv__(self, other: ExprLike) -> PrimExpr:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> PrimExpr:
+        return floordiv(other, self)
+
+    def __mod__(self, other: ExprLike) -> PrimExpr:
+        return floormod(self, other)
+
+    def __rmod__(self, other: ExprLike) -> PrimExpr:
+        return floormod(other, self)
+
+    def __neg__(self) -> PrimExpr:
+        return multiply(self, const(-1, self.type))
+
+    def __lshift__(self, other: ExprLike) -> PrimExpr:
+        return shift_left(self, other)
+
+    def __rshift__(self, other: ExprLike) -> PrimExpr:
+        return shift_right(self, other)
+
+    def __and__(self, other: ExprLike) -> PrimExpr:
+        return bitwise_and(self, other)
+
+    def __or__(self, other: ExprLike) -> PrimExpr:
+        return bitwise_or(self, other)
+
+    def __xor__(self, other: ExprLike) -> PrimExpr:
+        return bitwise_xor(self, other)
+
+    def __invert__(self) -> PrimExpr:
+        return bitwise_not(self)
+
+    def __lt__(self, other: ExprLike) -> PrimExpr:
+        return less(self, other)
+
+    def __le__(self, other: ExprLike) -> PrimExpr:
+        return less_equal(self, other)
+
+    def __gt__(self, other: ExprLike) -> PrimExpr:
+        return greater(self, other)
+
+    def __ge__(self, other: ExprLike) -> PrimExpr:
+        return greater_equal(self, other)
+
+    def __eq__(self, other: object) -> PrimExpr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented
+
+    def __ne__(self, other: object) -> PrimExpr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return not_equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented
+
+    def __str__(self) -> str:
+        if self.constant is not None:
+            return str(self.constant)
+        return self.script(int_dtype=self.dtype) if isinstance(self.type, IntegerType) else self.script()
+
+    def script(self, **options: Any) -> str:
+        """The expression as TVMScript; its variables are not declared."""
+        from ...script.printer.fragment import print_expression
+
+        return print_expression(self.ssa, **options)
+
+    __repr__ = __str__
+
+
+ExprLike = PrimExpr | Number
+
+
+def placeholder_value(dtype: Attribute, name: str | None = None) -> SSAValue:
+    """A value of `dtype` that stands for something defined later: the argument of a block of its own."""
+    value = Block(arg_types=[dtype]).args[0]
+    set_name(value, name)
+    return value
+
+
+class Var(PrimExpr):
+    """A variable: a placeholder that `place` replaces by what its mapping says."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, dtype: DTypeLike = "int32"):
+        super().__init__(placeholder_value(_type(dtype), name))
+
+    @property
+    def name(self) -> str:
+        return name_of(self.ssa) or ""
+
+
+class SizeVar(PrimExpr):
+    """A symbolic variable by name, as it stands in shapes; its value at run time is `sym.value`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str, dtype: DTypeLike = "int32"):
+        self.name = name
+        integer = _type(dtype)
+        if not isinstance(integer, IntegerType):
+            raise DTypeError(
+                f"the symbolic variable '{name}' must be an integer", expected="int32 or int64", found=dtype
+            )
+        super().__init__(ValueOp(sym.Var(name, integer)).result)
+
+
+def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
+    """A constant. Without a dtype: float32, int32 or bool as the Python value is."""
+    if dtype is None:
+        dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
+    element = _type(dtype)
+    if isinstance(value, float) and not is_float(element) and not value.is_integer():
+        raise DTypeError(
+            "the constant has a fraction that its dtype cannot hold", expected=dtype_name(element), found=value
+        )
+    if isinstance(element, IntegerType) and element != i1:
+        low, high = _integer_range(element)
+        if not low <= int(value) <= high:
+            raise DTypeError("the constant does not fit its dtype", expected=dtype_name(element), found=value)
+    return PrimExpr(tir.ConstOp(value, element).result)
+
+
+def _integer_range(dtype: Attribute) -> tuple[int, int]:
+    bits = bit_width(dtype)
+    return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+_FLOAT_MAX = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38, "float16": 65504.0}
+_BFLOAT16_MAX = 3.3895313892515355e38
+
+
+def max_value(dtype: DTypeLike) -> PrimExpr:
+    """The greatest finite value of a dtype."""
+    element = _type(dtype)
+    if is_float(element):
+        return const(_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
+    return const(1, element) if element == i1 else const(_integer_range(element)[1], element)
+
+
+def min_value(dtype: DTypeLike) -> PrimExpr:
+    """The least finite value of a dtype."""
+    element = _type(dtype)
+    if is_float(element):
+        return const(-_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
+    return const(0, element) if element == i1 else const(_integer_range(element)[0], element)
+
+
+def infinity(dtype: DTypeLike) -> PrimExpr:
+    """Positive infinity of a floating point dtype."""
+    return const(math.inf, dtype)
+
+
+def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
+    """A Python number or an expression as an expression; a number takes the dtype of `like` where that can hold it."""
+    if isinstance(value, PrimExpr):
+        return value
+    number = getattr(value, "item", None)
+    if number is not None:  # a scalar of numpy
+        value = number()
+    if isinstance(value, bool | int | float):
+        fractional = isinstance(value, float) and like is not None and not is_float(like.type)
+        return const(value, None if like is None or fractional else like.type)
+    raise TiraxError("a scalar expression is needed", expected="a number or a PrimExpr", found=type(value).__name__)
+
+
+def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
+    """`value` converted to `dtype`: constants at once, floats to integers truncate."""
+    element, x = _type(dtype), convert(value)
+    if x.type == element:
+        return x
+    known = x.constant
+    if known is None or (isinstance(known, float) and not math.isfinite(known)):
+        return PrimExpr(tir.CastOp(x.ssa, element).result)
+    return PrimExpr(tir.ConstOp(known if is_float(element) else int(known), element).result)
+
+
+def _promoted(a: Attribute, b: Attribute) -> Attribute:
+    """The dtype that operands of two dtypes are converted to: floating point first, then the wider, then the signed."""
+    for x, y in ((a, b), (b, a)):
+        if is_float(x) and not is_float(y):
+            return x
+        if y == i1:
+            return x
+    if bit_width(a) != bit_width(b):
+        return a if bit_width(a) > bit_width(b) else b
+    return b if is_unsigned(a) else a
+
+
+def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
+    """Two operands converted to one dtype."""
+    x = convert(a, b if isinstance(b, PrimExpr) else None)
+    y = convert(b, x)
+    if x.type == y.type:
+        return x, y
+    dtype = _promoted(x.type, y.type)
+    return cast(dtype, x), cast(dtype, y)
+
+
+def _trunc_div(a: Number, b: Number) -> Number:
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _trunc_mod(a: Number, b: Number) -> Number:
+    return math.fmod(a, b) if isinstance(a, float) or isinstance(b, float) else a - b * _trunc_div(a, b)
+
+
+_EVALUATE: dict[str, Callable[[Number, Number], Number]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": _trunc_div,
+    "truncmod": _trunc_mod,
+    "floordiv": operator.floordiv,
+    "floormod": operator.mod,
+    "min": min,
+    "max": max,
+    "and": lambda a, b: bool(a) and bool(b),
+    "or": lambda a, b: bool(a) or bool(b),
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_DIVISIONS = frozenset({"div", "truncmod", "floordiv", "floormod"})
+_RIGHT_NEUTRAL: dict[str, Number] = {"add": 0, "sub": 0, "mul": 1, "div": 1, "floordiv": 1, "and": True, "or": False}
+_LEFT_NEUTRAL: dict[str, Number] = {"add": 0, "mul": 1, "and": True, "or": False}
+_ABSORBING: dict[str, Number] = {"mul": 0, "and": False, "or": True}
+
+
+def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
+    a, b = x.constant, y.constant
+    if a is not None and b is not None and not (name in _DIVISIONS and b == 0):
+        result = _EVALUATE[name](a, b)
+        if name in _COMPARISONS:
+            return const(bool(result), i1)
+        return PrimExpr(tir.ConstOp(result, x.type).result)
+    if b is not None and name in _RIGHT_NEUTRAL and b == _RIGHT_NEUTRAL[name]:
+        return x
+    if a is not None and name in _LEFT_NEUTRAL and a == _LEFT_NEUTRAL[name]:
+        return y
+    for known, e in ((a, x), (b, y)):
+        if known is not None and known == _ABSORBING.get(name) and not is_float(e.type):
+            return e
+    if name == "floormod" and b == 1 and not is_float(x.type):
+        return const(0, x.type)
+    return x if name in ("min", "max") and x.ssa is y.ssa else None
+
+
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
+    def build(a: ExprLike, b: ExprLike) -> PrimExpr:
+        x, y = match_types(a, b)
+        folded = _folded(name, x, y)
+        return folded if folded is not None else PrimExpr(tir.BINARY[name](x.ssa, y.ssa).result)
+
+    build.__name__, build.__doc__ = name, doc
+    return build
+
+
+add = _binary("add", "a + b")
+subtract = _binary("sub", "a - b")
+multiply = _binary("mul", "a * b")
+truncmod = _binary("truncmod", "a - trunc(a / b) * b")
+minimum = _binary("min", "The lesser.")
+maximum = _binary("max", "The greater.")
+equal = _binary("eq", "a == b")
+not_equal = _binary("ne", "a != b")
+less = _binary("lt", "a < b")
+less_equal = _binary("le", "a <= b")
+greater = _binary("gt", "a > b")
+greater_equal = _binary("ge", "a >= b")
+_div = _binary("div", "a / b")
+_floordiv = _binary("floordiv", "floor(a / b)")
+_floormod = _binary("floormod", "a - floor(a / b) * b")
+_and = _binary("and", "a and b")
+_or = _binary("or", "a or b")
+
+
+def div(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """The quotient; of integers truncated (C's division)."""
+    return _div(a, b)
+
+
+truncdiv = div
+
+
+def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """The quotient of floating point numbers. Raises `DTypeError` for two integers, which divide in several ways."""
+    x, y = match_types(a, b)
+    if not is_float(x.type):
+        raise DTypeError(
+            "`/` of integers could round either way", found=x.dtype, hint="use // or truncdiv, or cast first"
+        )
+    return _div(x, y)
+
+
+def floordiv(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """floor(a / b)"""
+    x, y = match_types(a, b)
+    return floor(_div(x, y)) if is_float(x.type) else _floordiv(x, y)
+
+
+def floormod(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """a - floor(a / b) * b"""
+    x, y = match_types(a, b)
+    return subtract(x, multiply(floor(_div(x, y)), y)) if is_float(x.type) else _floormod(x, y)
+
+
+def _truth(value: ExprLike) -> PrimExpr:
+    x = convert(value)
+    return x if x.type == i1 else not_equal(x, const(0, x.type))
+
+
+def logical_and(*args: ExprLike) -> PrimExpr:
+    """Whether all hold."""
+    out = _truth(args[0])
+    for a in args[1:]:
+        out = _and(out, _truth(a))
+    return out
+
+
+def logical_or(*args: ExprLike) -> PrimExpr:
+    """Whether one holds."""
+    out = _truth(args[0])
+    for a in args[1:]:
+        out = _or(out, _truth(a))
+    return out
+
+
+def logical_not(value: ExprLike) -> PrimExpr:
+    """Whether it does not hold."""
+    x = _truth(value)
+    if x.constant is not None:
+        return const(not x.constant, i1)
+    return PrimExpr(tir.NotOp(x.ssa).result)
+
+
+def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
+    """A pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
+    values = [convert(a).ssa for a in args]
+    return PrimExpr(tir.CallIntrinOp(name.removeprefix("tir."), values, _type(dtype)).result)
+
+
+def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike], PrimExpr]:
+    """`integers`: the float that an integer operand becomes; `same` for functions that leave integers as they are."""
+
+    def build(x: ExprLike) -> PrimExpr:
+        e = convert(x)
+        if not is_float(e.type):
+            if integers == "same":
+                return e
+            e = cast(integers, e)
+        return call_intrin(e.type, name, e)
+
+    build.__name__, build.__doc__ = name, f"{name}(x), element by element."
+    return build
+
+
+exp, exp2, exp10 = (_unary_intrinsic(n) for n in ("exp", "exp2", "exp10"))
+log, log2, log10, log1p = (_unary_intrinsic(n) for n in ("log", "log2", "log10", "log1p"))
+sin, cos, tan, sinh, cosh, tanh = (_unary_intrinsic(n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
+asin, acos, atan = (_unary_intrinsic(n) for n in ("asin", "acos", "atan"))
+asinh, acosh, atanh = (_unary_intrinsic(n) for n in ("asinh", "acosh", "atanh"))
+erf, sqrt, rsqrt, sigmoid = (_unary_intrinsic(n) for n in ("erf", "sqrt", "rsqrt", "sigmoid"))
+floor, ceil, trunc = (_unary_intrinsic(n, "same") for n in ("floor", "ceil", "trunc"))
+nearbyint = _unary_intrinsic("nearbyint", "same")
+round_ = _unary_intrinsic("round", "same")
+
+
+def abs_(value: ExprLike) -> PrimExpr:
+    """|x|"""
+    x = convert(value)
+    if is_float(x.type):
+        return call_intrin(x.type, "fabs", x)
+    return x if is_unsigned(x.type) else select(x >= 0, x, const(0, x.type) - x)
+
+
+def isnan(value: ExprLike) -> PrimExpr:
+    """Whether x is NaN; never for integers."""
+    x = convert(value)
+    return call_intrin(i1, "isnan", x) if is_float(x.type) else const(False, i1)
+
+
+def isinf(value: ExprLike) -> PrimExpr:
+    """Whether x is infinite; never for integers."""
+    x = convert(value)
+    if not is_float(x.type):
+        return const(False, i1)
+    return _and(equal(abs_(x), infinity(x.type)), logical_not(isnan(x)))
+
+
+def isfinite(value: ExprLike) -> PrimExpr:
+    """Whether x is neither infinite nor NaN; always for integers."""
+    x = convert(value)
+    if not is_float(x.type):
+        return const(True, i1)
+    nan = isnan(x)
+    return _and(_or(not_equal(abs_(x), infinity(x.type)), nan), logical_not(nan))
+
+
+def power(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """a to the b."""
+    x, y = match_types(a, b)
+    return call_intrin(x.type, "pow", x, y)
+
+
+def _integer_intrinsic(name: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
+    def build(a: ExprLike, b: ExprLike) -> PrimExpr:
+        x, y = match_types(a, b)
+        if is_float(x.type):
+            raise DTypeError(f"{name} is for integers", expected="an integer dtype", found=x.dtype)
+        return call_intrin(x.type, name, x, y)
+
+    build.__name__, build.__doc__ = name, f"{name}(a, b) of integers."
+    return build
+
+
+shift_left, shift_right = _integer_intrinsic("shift_left"), _integer_intrinsic("shift_right")
+bitwise_and, bitwise_or = _integer_intrinsic("bitwise_and"), _integer_intrinsic("bitwise_or")
+bitwise_xor = _integer_intrinsic("bitwise_xor")
+
+
+def bitwise_not(value: ExprLike) -> PrimExpr:
+    """~x of integers."""
+    x = convert(value)
+    if is_float(x.type):
+        raise DTypeError("bitwise_not is for integers", expected="an integer dtype", found=x.dtype)
+    return call_intrin(x.type, "bitwise_not", x)
+
+
+def select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
+    """`true_value` where the condition holds; all three are evaluated."""
+    c, (x, y) = _truth(condition), match_types(true_value, false_value)
+    if c.constant is not None:
+        return x if c.constant else y
+    return PrimExpr(tir.SelectOp(c.ssa, x.ssa, y.ssa).result)
+
+
+Select = select
+
+
+def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
+    """`true_value` where the condition holds; only the value that is taken is evaluated."""
+    c, (x, y) = _truth(condition), match_types(true_value, false_value)
+    if c.constant is not None:
+        return x if c.constant else y
+    sides = [Region(Block([tir.YieldOp(v.ssa)])) for v in (x, y)]
+    return PrimExpr(tir.IfThenElseOp(c.ssa, *sides).result)
+
+
+def load(buffer: SSAValue, indices: Sequence[ExprLike]) -> PrimExpr:
+    """An element of a buffer."""
+    return PrimExpr(tir.LoadOp(buffer, [convert(i).ssa for i in indices]).result)
+
+
+def children(value: SSAValue) -> list[SSAValue]:
+    """What the op behind a value reads, in the order of evaluation; the sides of a branch after its condition."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return []
+    out = list(owner.operands)
+    for region in owner.regions:
+        out += [v for op in region.block.ops for v in op.operands]
+    return out
+
+
+def same_tree(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are the same expression, read as trees."""
+    if a is b:
+        return True
+    if isinstance(a.type, IntegerType) and a.type == b.type and as_sym(a) == as_sym(b):
+        return True
+    x, y = a.owner, b.owner
+    if not isinstance(x, Operation) or not isinstance(y, Operation) or x.name != y.name:
+        return False
+    if x.properties != y.properties or a.type != b.type:
+        return False
+    left, right = children(a), children(b)
+    return len(left) == len(right) and all(map(same_tree, left, right))
+
+
+_INDEX_TYPES = (i32, i64)
+
+
+def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
+    """An integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA value."""
+    return expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
+
+
+def from_sym(expr: SymExpr) -> PrimExpr:
+    """A symbolic expression as a scalar expression: the inverse of `as_sym`."""
+    return PrimExpr(Materializer(lambda op: None)(expr))
+
+
+def simplified(expr: PrimExpr) -> PrimExpr:
+    """An index expression in canonical form (`i + 4 - 4` is `i`)."""
+    return from_sym(as_sym(expr)) if expr.type in _INDEX_TYPES else expr
+
+
+def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
+    """Clone the tree of detached ops of `expr` to the end of `block`; returns the value there.
+
+    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Values
+    that are defined in a block already stay as they are.
+    """
+    value = expr.ssa if isinstance(expr, PrimExpr) else expr
+    found = mapping.get(value)
+    if found is not None:
+        return found
+    op = value.owner
+    if not isinstance(op, Operation) or op.parent is not None:
+        return value
+    operands = [place(_index(op, i, v), block, mapping) for i, v in enumerate(op.operands)]
+    if isinstance(op, tir.IfThenElseOp):
+        sides = [_place_side(region, mapping) for region in op.regions]
+        new: Operation = tir.IfThenElseOp(operands[0], *sides)
+    else:
+        if isinstance(op, tir.BinaryExpr) and operands[0].type != operands[1].type:
+            operands = _unified(operands, block)
+        elif isinstance(op, tir.LoadOp):
+            operands = _retyped_indices(operands, block)
+        new = _rebuilt(op, operands)
+    block.add_op(new)
+    mapping[value] = new.results[0]
+    return new.results[0]
+
+
+def _index(op: Operation, position: int, value: SSAValue) -> SSAValue:
+    return simplified(PrimExpr(value)).ssa if isinstance(op, tir.LoadOp) and position > 0 else value
+
+
+def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:
+    """Two operands whose types the mapping made different, in one type again."""
+    dtype = _promoted(operands[0].type, operands[1].type)
+    return [place(cast(dtype, PrimExpr(v)), block, {}) for v in operands]
+
+
+def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
+    """A buffer and indices; constant ones take the dtype of their dimension, which the mapping may have changed."""
+    buffer, *indices = operands
+    dims = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
+    out = [buffer]
+    for index, extent in zip(indices, dims, strict=True):
+        wrong = isinstance(index.owner, tir.ConstOp) and index.type != extent.dtype
+        out.append(place(cast(extent.dtype, PrimExpr(index)), block, {}) if wrong else index)
+    return out
+
+
+def _place_side(region: Region, mapping: Mapping[SSAValue, SSAValue]) -> Region:
+    block = Block()
+    last = region.block.last_op
+    if not isinstance(last, tir.YieldOp):
+        raise TypeError("a side of tir.if_then_else has no tir.yield")
+    block.add_op(tir.YieldOp(place(last.value, block, dict(mapping))))
+    return Region(block)
+
+
+def _rebuilt(op: Operation, operands: list[SSAValue]) -> Operation:
+    """`op` on other operands."""
+    if isinstance(op, tir.BinaryExpr):
+        return type(op)(operands[0], operands[1])
+    if isinstance(op, tir.LoadOp):
+        return tir.LoadOp(operands[0], operands[1:])
+    return type(op).create(
+        operands=operands,
+        result_types=[r.type for r in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )

@@ -1,0 +1,457 @@
+"""`tvm.script.ir_builder`: a tensor function built by calls that read like TVMScript.
+
+with IRBuilder() as ib:
+    with T.prim_func():
+        T.func_name("main")
+        A = T.arg("A", T.Buffer((16,), "float32"))
+        with T.serial(16) as i:
+            T.buffer_store(A, A[i] + 1.0, [i])
+func = ib.get()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.names import set_name
+from ...ir.buffers.regions import infer_regions
+from . import prim_expr as tx
+from .domains import BufferRegion, IterVar, Range
+from .ir_builder import IRBuilder as _Statements
+from .prim_expr import ExprLike, PrimExpr
+from .prim_func import Buffer, PrimFunc, Stmt, decl_buffer
+from .statements import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+)
+from .statements import While as _While
+
+
+@dataclass
+class _Function:
+    params: list[Any] = field(default_factory=list[Any])
+    buffers: dict[PrimExpr, Buffer] = field(default_factory=dict[PrimExpr, Buffer])
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    name: str = "main"
+    private: bool = False
+    ret_type: str | None = None
+    allocs: list[Buffer] = field(default_factory=list[Buffer])
+
+
+@dataclass
+class _Block:
+    name: str
+    iters: list[IterVar] = field(default_factory=list[IterVar])
+    values: list[ExprLike] = field(default_factory=list[ExprLike])
+    predicate: ExprLike = True
+    reads: list[BufferRegion] | None = None
+    writes: list[BufferRegion] | None = None
+    init: Stmt | None = None
+    allocs: list[Buffer] = field(default_factory=list[Buffer])
+    annotations: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass
+class _Branch:
+    condition: ExprLike
+    then: Stmt | None = None
+    other: Stmt | None = None
+
+
+class IRBuilder:
+    """What the functions of this module add to while it is entered."""
+
+    _entered: list[IRBuilder] = []
+
+    def __init__(self) -> None:
+        self.statements = _Statements()
+        self.scopes: list[_Function | _Block | _Branch] = []
+        self._result: PrimFunc | None = None
+
+    def __enter__(self) -> IRBuilder:
+        IRBuilder._entered.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        IRBuilder._entered.remove(self)
+
+    @staticmethod
+    def current() -> IRBuilder:
+        """The builder that was entered last. Raises `TiraxError` where there is none."""
+        if not IRBuilder._entered:
+            raise TiraxError("no IRBuilder is entered", hint="with IRBuilder() as ib: …")
+        return IRBuilder._entered[-1]
+
+    @staticmethod
+    def is_in_scope() -> bool:
+        """Whether a builder is entered."""
+        return bool(IRBuilder._entered)
+
+    @staticmethod
+    def name(s: str, v: Any) -> Any:
+        """A variable or a buffer called `s`: the same one, a new one of a symbolic size."""
+        if isinstance(v, tx.SizeVar):
+            return tx.SizeVar(s, v.type)
+        set_name(v.ssa, s)
+        return v
+
+    def get(self) -> PrimFunc:
+        """The function that was built. Raises `TiraxError` before there is one."""
+        if self._result is None:
+            raise TiraxError("nothing was built", hint="with T.prim_func(): …")
+        return self._result
+
+    def finish(self, func: PrimFunc) -> None:
+        """Be done."""
+        self._result = func
+
+    def find(self, kind: type[Any], what: str) -> Any:
+        """The innermost scope, which is of a kind."""
+        scope = self.scopes[-1] if self.scopes else None
+        if not isinstance(scope, kind):
+            raise TiraxError(f"T.{what} does not stand here", expected=f"inside of T.{_PLACES[kind]}")
+        return scope
+
+    def function(self) -> _Function:
+        """The function around."""
+        if not self.scopes or not isinstance(self.scopes[0], _Function):
+            raise TiraxError("no function is being built", hint="with T.prim_func(): …")
+        return self.scopes[0]
+
+    @contextmanager
+    def scope(self, scope: _Function | _Block | _Branch, done: Callable[[Stmt], object]) -> Generator[None]:
+        """A scope; `done` gets what was added in it."""
+        self.scopes.append(scope)
+        try:
+            with self.body(done):
+                yield
+        finally:
+            self.scopes.pop()
+
+    @contextmanager
+    def body(self, done: Callable[[Stmt], object]) -> Generator[None]:
+        """Statements of their own."""
+        outer, self.statements = self.statements, _Statements()
+        try:
+            yield
+            body = self.statements.get()
+        finally:
+            self.statements = outer
+        done(body)
+
+
+_PLACES: dict[type[Any], str] = {_Function: "prim_func", _Block: "block", _Branch: "If"}
+
+
+def _emit(stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
+    IRBuilder.current().statements.emit(stmt)
+
+
+# Functions
+
+
+@contextmanager
+def prim_func(is_private: bool = False) -> Generator[None]:
+    """The function that is built."""
+    builder, func = IRBuilder.current(), _Function(private=is_private)
+
+    def done(body: Stmt) -> None:
+        for buffer in reversed(func.allocs):
+            body = DeclBuffer(buffer, body)
+        attrs = func.attrs if func.private else {**func.attrs, "global_symbol": func.name}
+        builder.finish(PrimFunc(func.params, body, func.ret_type, func.buffers, attrs))
+
+    with builder.scope(func, done):
+        yield
+
+
+def func_name(name: str, is_private: bool = False) -> None:
+    """The name of the function."""
+    func = IRBuilder.current().function()
+    func.name, func.private = name, func.private or is_private
+
+
+def func_attr(node: Mapping[str, Any]) -> None:
+    """The attributes of the function."""
+    IRBuilder.current().function().attrs.update(node)
+
+
+def func_ret(ret_type: str) -> None:
+    """The dtype that the function gives."""
+    IRBuilder.current().function().ret_type = ret_type
+
+
+def arg(name: str, obj: Buffer | PrimExpr) -> Any:
+    """A parameter: a buffer or a variable, by the name that it gets."""
+    named = IRBuilder.name(name, obj)
+    IRBuilder.current().function().params.append(named)
+    return named
+
+
+def match_buffer(param: PrimExpr, shape: Any, dtype: str = "float32", **options: Any) -> Buffer:
+    """The buffer that a parameter points to."""
+    buffer = decl_buffer(shape, dtype, "buffer", **options)
+    IRBuilder.current().function().buffers[param] = buffer
+    return buffer
+
+
+def alloc_buffer(shape: Any, dtype: str = "float32", **options: Any) -> Buffer:
+    """A buffer of the block around, or of the function."""
+    buffer = decl_buffer(shape, dtype, "buffer", **options)
+    builder = IRBuilder.current()
+    blocks = [s for s in builder.scopes if isinstance(s, _Block)]
+    (blocks[-1] if blocks else builder.function()).allocs.append(buffer)
+    return buffer
+
+
+# Loops and branches
+
+
+@contextmanager
+def _loop(kind: ForKind, start: ExprLike, stop: ExprLike | None, **options: Any) -> Generator[tx.Var]:
+    low, high = tx.match_types(0 if stop is None else start, start if stop is None else stop)
+    var = tx.Var("v", low.type)
+    thread = options.pop("thread", None)
+    extent = tx.simplified(high - low)
+    binding = None if thread is None else IterVar(Range(0, extent), var, 1, thread)
+    notes = options.get("annotations")
+
+    def done(body: Stmt) -> None:
+        _emit(For(var, low, extent, kind, body, binding, notes))
+
+    with IRBuilder.current().body(done):
+        yield var
+
+
+def serial(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
+    """A loop."""
+    return _loop(ForKind.SERIAL, start, stop, annotations=annotations)
+
+
+def parallel(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
+    """A loop whose iterations may run at once."""
+    return _loop(ForKind.PARALLEL, start, stop, annotations=annotations)
+
+
+def vectorized(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
+    """A loop that becomes vectors."""
+    return _loop(ForKind.VECTORIZED, start, stop, annotations=annotations)
+
+
+def unroll(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
+    """A loop that is written out."""
+    return _loop(ForKind.UNROLLED, start, stop, annotations=annotations)
+
+
+def thread_binding(
+    start: ExprLike, stop: ExprLike | None = None, thread: str | None = None, *, annotations: Any = None
+) -> Any:
+    """A loop whose iterations are threads."""
+    return _loop(ForKind.THREAD_BINDING, start, stop, thread=thread, annotations=annotations)
+
+
+@contextmanager
+def grid(*extents: ExprLike) -> Generator[Any]:
+    """Loops in each other; their variables."""
+    if not extents:
+        yield []
+        return
+    with serial(extents[0]) as first, grid(*extents[1:]) as rest:
+        yield [first, *rest]
+
+
+@contextmanager
+def If(condition: ExprLike) -> Generator[None]:  # noqa: N802 (TVM's name)
+    """A branch, whose sides are `Then` and `Else`."""
+    branch = _Branch(condition)
+    with IRBuilder.current().scope(branch, lambda _: None):
+        yield
+    if branch.then is None:
+        raise TiraxError("T.If has no T.Then")
+    _emit(IfThenElse(condition, branch.then, branch.other))
+
+
+def Then() -> AbstractContextManager[None]:  # noqa: N802 (TVM's name)
+    """What runs where the condition of `If` holds."""
+    builder = IRBuilder.current()
+    branch = builder.find(_Branch, "Then")
+    return builder.body(lambda body: setattr(branch, "then", body))
+
+
+def Else() -> AbstractContextManager[None]:  # noqa: N802 (TVM's name)
+    """What runs where the condition of `If` does not hold."""
+    builder = IRBuilder.current()
+    branch = builder.find(_Branch, "Else")
+    return builder.body(lambda body: setattr(branch, "other", body))
+
+
+def While(condition: ExprLike) -> AbstractContextManager[None]:  # noqa: N802 (TVM's name)
+    """A loop as long as the condition holds."""
+    return IRBuilder.current().body(lambda body: _emit(_While(condition, body)))
+
+
+# Blocks
+
+
+@contextmanager
+def block(name: str = "", no_realize: bool = False) -> Generator[None]:
+    """A block."""
+    made = _Block(name)
+
+    def done(body: Stmt) -> None:
+        inner = Block(made.iters, made.reads or [], made.writes or [], name, body, made.init, made.allocs,
+                      annotations=made.annotations)  # fmt: skip
+        infer_regions(cast(tir.BlockOp, inner.op), reads=made.reads is None, writes=made.writes is None)
+        _emit(BlockRealize(made.values, made.predicate, inner))
+
+    with IRBuilder.current().scope(made, done):
+        yield
+
+
+def init() -> AbstractContextManager[None]:
+    """What a block does at the first point of its reduction."""
+    builder = IRBuilder.current()
+    made = builder.find(_Block, "init")
+    return builder.body(lambda body: setattr(made, "init", body))
+
+
+def where(predicate: ExprLike) -> None:
+    """The condition under which the block runs."""
+    IRBuilder.current().find(_Block, "where").predicate = predicate
+
+
+def reads(*regions: Any) -> None:
+    """What the block reads: `A[i, 0:4]`, or lists of such."""
+    IRBuilder.current().find(_Block, "reads").reads = _regions(regions)
+
+
+def writes(*regions: Any) -> None:
+    """What the block writes."""
+    IRBuilder.current().find(_Block, "writes").writes = _regions(regions)
+
+
+def _regions(given: Sequence[Any]) -> list[BufferRegion]:
+    flat = [r for g in given for r in (cast("list[Any]", g) if isinstance(g, list | tuple) else [g])]
+    return [r if isinstance(r, BufferRegion) else _region(r) for r in flat]
+
+
+def _region(access: Any) -> BufferRegion:
+    """A buffer, or an element of one as a part."""
+    if isinstance(access, Buffer):
+        return BufferRegion(access, [Range(0, tx.from_sym(d)) for d in access.type.dims])
+    ranges: list[Range] = []
+    for index in access.indices:
+        lanes = getattr(index, "lanes", None)
+        first = index if lanes is None else index.base
+        ranges.append(Range.from_min_extent(first, tx.const(lanes or 1, first.type)))
+    return BufferRegion(access.buffer, ranges)
+
+
+def block_attr(attrs: Mapping[str, Any]) -> None:
+    """Annotations of the block."""
+    IRBuilder.current().find(_Block, "block_attr").annotations.update(attrs)
+
+
+class axis:  # noqa: N801 (TVM's name)
+    """`T.axis.spatial(extent, binding)` and its kin: the iterators of a block."""
+
+    @staticmethod
+    def _iterator(kind: int, dom: Any, binding: ExprLike, dtype: str | None) -> PrimExpr:
+        made = IRBuilder.current().find(_Block, "axis")
+        ends = dom if isinstance(dom, tuple | list) else (0, dom)
+        like = binding if isinstance(binding, PrimExpr) else None
+        low, high = (tx.convert(e, like) for e in ends)
+        var = tx.Var("v", dtype or high.type)
+        made.iters.append(IterVar(Range(low.astype(var.type), high.astype(var.type)), var, kind))
+        made.values.append(tx.convert(binding, var).astype(var.type))
+        return var
+
+    @staticmethod
+    def spatial(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+        return axis._iterator(IterVar.DataPar, dom, binding, dtype)
+
+    @staticmethod
+    def reduce(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+        return axis._iterator(IterVar.CommReduce, dom, binding, dtype)
+
+    @staticmethod
+    def scan(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+        return axis._iterator(IterVar.Ordered, dom, binding, dtype)
+
+    @staticmethod
+    def opaque(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+        return axis._iterator(IterVar.Opaque, dom, binding, dtype)
+
+
+# Other statements
+
+
+def buffer_store(buffer: Buffer, value: ExprLike, indices: Any, predicate: object = None) -> None:
+    """`buffer[indices] = value`"""
+    given = list(indices) if isinstance(indices, list | tuple) else [indices]
+    wanted = buffer.type.dtype
+    stored = value.astype(wanted) if isinstance(value, PrimExpr) and isinstance(wanted, IntegerType) else value
+    _emit(BufferStore(buffer, stored, given, predicate))
+
+
+def evaluate(value: ExprLike) -> None:
+    """An expression for its effect."""
+    _emit(Evaluate(value))
+
+
+@contextmanager
+def Assert(condition: ExprLike, message: str) -> Generator[None]:  # noqa: N802 (TVM's name)
+    """Statements that run where the condition holds; else the function stops."""
+    with IRBuilder.current().body(lambda body: _emit(AssertStmt(condition, message, body))):
+        yield
+
+
+@contextmanager
+def LetStmt_(value: ExprLike, var: PrimExpr | None = None) -> Generator[PrimExpr]:  # noqa: N802 (TVM's name)
+    """Statements in which a value has a name."""
+    given = tx.convert(value)
+    name = tx.Var("v", given.type) if var is None else var
+    with IRBuilder.current().body(lambda body: _emit(LetStmt(name, given, body))):
+        yield name
+
+
+@contextmanager
+def attr(node: Any, attr_key: str, value: ExprLike | str) -> Generator[None]:
+    """Statements with a note."""
+    with IRBuilder.current().body(lambda body: _emit(AttrStmt(node, attr_key, value, body))):
+        yield
+
+
+@contextmanager
+def allocate(
+    extents: Sequence[ExprLike], dtype: str, scope: str = "global", condition: ExprLike = True, annotations: Any = None
+) -> Generator[PrimExpr]:
+    """Statements that have memory of their own."""
+    address = tx.Var("data", "handle")
+    with IRBuilder.current().body(lambda body: _emit(Allocate(address, dtype, extents, condition, body, annotations))):
+        yield address
+
+
+@contextmanager
+def decl_buffer_(shape: Any, dtype: str = "float32", data: PrimExpr | None = None, **options: Any) -> Generator[Buffer]:
+    """Statements that have a buffer, at an address where it is given."""
+    buffer = decl_buffer(shape, dtype, "buffer", **options)
+    with IRBuilder.current().body(lambda body: _emit(DeclBuffer(buffer, body, data=data))):
+        yield buffer

@@ -1,0 +1,755 @@
+"""TVM's classes of statements: views on the operations of a tensor function, and ways to make new ones.
+
+A statement is a handle on an operation. The body of a loop is one statement: the one in it, or a `SeqStmt` of several;
+what gives a name to something (`LetStmt`, `Allocate`, …) has as its body all that follows it. A block is seen in two
+ways, as in TVM: `BlockRealize` binds its iterators, `Block` is what it does.
+
+A class that is called makes a statement that belongs to no function yet: its parts are copied, with the new loop
+variables and iterators in the place of the `Var`s that were given for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Block as IRBlock
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.data import TensorDataAttr
+from ...dialects.relax.operator import from_attr
+from ...dialects.sym.expr import SymExpr
+from ...ir.rewriting.copy import copied, is_expression, plant
+from ..relax.function import attr_of
+from . import prim_expr as tx
+from .domains import ITER_KINDS, ITER_TYPES, BufferRegion, IterVar, MatchBufferRegion, domain_of, range_of, region_of
+from .expr_kinds import dim_node, expr_node
+from .prim_expr import ExprLike, PrimExpr, as_sym
+from .prim_func import Buffer, Param, Stmt
+
+
+class ForKind(IntEnum):
+    """How a loop runs."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+def _annotations(attrs: DictionaryAttr | None) -> dict[str, Any]:
+    return {} if attrs is None else {k: from_attr(v) for k, v in attrs.data.items()}
+
+
+def _attributes(values: Mapping[str, Any] | None) -> DictionaryAttr | None:
+    found = {k: attr_of(v) for k, v in (values or {}).items()}
+    return DictionaryAttr({k: v for k, v in found.items() if v is not None}) if found else None
+
+
+def _view(cls: type[Stmt], op: Operation) -> Any:
+    made = cls.__new__(cls)
+    made.op = op
+    return made
+
+
+class SeqStmt(Stmt):
+    """Statements one after the other."""
+
+    __slots__ = ("_ops",)
+
+    def __init__(self, seq: Sequence[Stmt], span: object = None):
+        block = IRBlock()
+        for stmt in seq:
+            add_to(block, stmt)
+        self._ops = statements_in(block)
+        self.op = self._ops[0]
+
+    @classmethod
+    def of(cls, ops: Sequence[Operation]) -> SeqStmt:
+        """The handle on operations that follow each other in a block."""
+        made = cls.__new__(cls)
+        made._ops, made.op = list(ops), ops[0]
+        return made
+
+    @property
+    def seq(self) -> list[Stmt]:
+        """The statements; the last one's body is the rest, where it gives a name to something."""
+        return [stmt_of(op) for op in _until_scope(self._ops)]
+
+    def __getitem__(self, index: int) -> Stmt:
+        return self.seq[index]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def __iter__(self) -> Iterator[Stmt]:
+        return iter(self.seq)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeqStmt) and self._ops == other._ops
+
+    def __hash__(self) -> int:
+        return hash((SeqStmt, self.op))
+
+
+class _Built(Stmt):
+    """A statement that is one operation."""
+
+    __slots__ = ()
+    PARTS: tuple[str, ...] = ()
+    """What a visitor looks at, in order."""
+
+    def _set(self, make: Callable[[IRBlock], Operation]) -> None:
+        """Be what `make` makes, at the end of a block of its own."""
+        block = IRBlock()
+        op = make(block)
+        block.add_op(op)
+        self.op = op
+
+
+class _Named(_Built):
+    """A statement whose result the statements after it, its body, may use."""
+
+    __slots__ = ()
+
+    @property
+    def body(self) -> Stmt:
+        following = [op for op in _after(self.op) if not is_expression(op)]
+        return sequence(following)
+
+    def _with_body(self, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
+        add_to(cast(IRBlock, self.op.parent), body, mapping)
+
+
+class For(_Built):
+    """A loop: `body` for each value of `loop_var`, `extent` of them from `min`."""
+
+    __slots__ = ()
+    PARTS = ("min", "extent", "body")
+
+    def __init__(
+        self,
+        loop_var: PrimExpr,
+        min: ExprLike,
+        extent: ExprLike,
+        kind: ForKind | int,
+        body: Stmt,
+        thread_binding: IterVar | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        span: object = None,
+    ):
+        def make(block: IRBlock) -> Operation:
+            region = _body_region([loop_var], body)
+            thread = None if thread_binding is None else thread_binding.thread_tag
+            first, size = _bound(min, loop_var, block), _bound(extent, loop_var, block)
+            return tir.ForOp(
+                first, size, region, _KINDS[int(kind)], thread=thread, annotations=_attributes(annotations)
+            )
+
+        self._set(make)
+
+    @property
+    def loop_var(self) -> Param:
+        return Param(cast(tir.ForOp, self.op).loop_var)
+
+    @property
+    def min(self) -> PrimExpr:
+        return range_of(cast(tir.ForOp, self.op).min, cast(tir.ForOp, self.op).extent).min
+
+    @property
+    def extent(self) -> PrimExpr:
+        return dim_node(cast(tir.ForOp, self.op).extent)
+
+    @property
+    def kind(self) -> ForKind:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return ForKind(_KINDS.index(cast(tir.ForOp, self.op).kind))
+
+    @property
+    def thread_binding(self) -> IterVar | None:
+        op = cast(tir.ForOp, self.op)
+        if op.thread is None:
+            return None
+        return IterVar(range_of(op.min, op.extent), self.loop_var, 1, op.thread.data)
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        return _annotations(cast(tir.ForOp, self.op).annotations)
+
+    @property
+    def body(self) -> Stmt:
+        return body_of(self.op.regions[0].block)
+
+
+_KINDS = list(tir.ForKind)
+
+
+class While(_Built):
+    """`body` as long as the `condition` holds."""
+
+    __slots__ = ()
+    PARTS = ("condition", "body")
+
+    def __init__(self, condition: ExprLike, body: Stmt, span: object = None):
+        self._set(lambda block: tir.WhileOp(_yielding(condition), _body_region([], body)))
+
+    @property
+    def condition(self) -> PrimExpr:
+        return expr_node(cast(tir.WhileOp, self.op).cond)
+
+    @property
+    def body(self) -> Stmt:
+        return body_of(cast(tir.WhileOp, self.op).body.block)
+
+
+class IfThenElse(_Built):
+    """`then_case` where the `condition` holds, else `else_case`, which may be None."""
+
+    __slots__ = ()
+    PARTS = ("condition", "then_case", "else_case")
+
+    def __init__(self, condition: ExprLike, then_case: Stmt, else_case: Stmt | None = None, span: object = None):
+        def make(block: IRBlock) -> Operation:
+            other = None if else_case is None else _body_region([], else_case)
+            return tir.IfOp(_planted(condition, block), _body_region([], then_case), other)
+
+        self._set(make)
+
+    @property
+    def condition(self) -> PrimExpr:
+        return expr_node(cast(tir.IfOp, self.op).cond)
+
+    @property
+    def then_case(self) -> Stmt:
+        return body_of(cast(tir.IfOp, self.op).then_region.block)
+
+    @property
+    def else_case(self) -> Stmt | None:
+        op = cast(tir.IfOp, self.op)
+        return body_of(op.else_region.block) if op.has_else else None
+
+
+class BufferStore(_Built):
+    """`buffer[indices] = value`"""
+
+    __slots__ = ()
+    PARTS = ("value", "indices")
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        value: ExprLike,
+        indices: Sequence[ExprLike],
+        predicate: object = None,
+        span: object = None,
+    ):
+        if predicate is not None:
+            raise TiraxError("a store has no predicate", hint="put it into IfThenElse")
+
+        def make(block: IRBlock) -> Operation:
+            stored = tx.convert(value, None) if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
+            return tir.StoreOp(_planted(stored, block), buffer.ssa, [_planted(i, block) for i in indices])
+
+        self._set(make)
+
+    @property
+    def buffer(self) -> Buffer:
+        return Buffer(cast(tir.StoreOp, self.op).buffer)
+
+    @property
+    def value(self) -> PrimExpr:
+        return expr_node(cast(tir.StoreOp, self.op).value)
+
+    @property
+    def indices(self) -> list[PrimExpr]:
+        return [expr_node(i) for i in cast(tir.StoreOp, self.op).indices]
+
+
+class Evaluate(_Built):
+    """An expression for its effect."""
+
+    __slots__ = ()
+    PARTS = ("value",)
+
+    def __init__(self, value: ExprLike, span: object = None):
+        self._set(lambda block: tir.EvaluateOp(_planted(value, block)))
+
+    @property
+    def value(self) -> PrimExpr:
+        return expr_node(cast(tir.EvaluateOp, self.op).value)
+
+
+class AssertStmt(_Named):
+    """Stops the function where the `condition` does not hold; `body` is what follows."""
+
+    __slots__ = ()
+    PARTS = ("condition", "body")
+
+    def __init__(self, condition: ExprLike, message: Any, body: Stmt, span: object = None):
+        text = message.value if isinstance(message, PrimExpr) else message
+        self._set(lambda block: tir.AssertOp(_planted(condition, block), text))
+        self._with_body(body, {})
+
+    @property
+    def condition(self) -> PrimExpr:
+        return expr_node(cast(tir.AssertOp, self.op).cond)
+
+    @property
+    def message(self) -> PrimExpr:
+        return expr_node(tir.StringImmOp(cast(tir.AssertOp, self.op).message.data).result)
+
+
+class AttrStmt(_Built):
+    """A note, `attr_key` and `value`, about `node` on a body."""
+
+    __slots__ = ()
+    PARTS = ("value", "body")
+
+    def __init__(self, node: Any, attr_key: str, value: ExprLike | str, body: Stmt, span: object = None):
+        def make(block: IRBlock) -> Operation:
+            if isinstance(value, str):
+                noted: SSAValue = plant(tir.StringImmOp(value).result, block, {})
+            else:
+                noted = _planted(value, block)
+            return tir.AttrOp(attr_key, noted, _body_region([], body), _about(node, block))
+
+        self._set(make)
+
+    @property
+    def node(self) -> Any:
+        on = cast(tir.AttrOp, self.op).on
+        if on is None:
+            return expr_node(tir.ConstOp(0, tx.i32).result)
+        if isinstance(on, SSAValue):
+            return Buffer(on) if isinstance(on.type, tir.BufferType) else expr_node(on)
+        return from_attr(on)
+
+    @property
+    def attr_key(self) -> str:
+        return cast(tir.AttrOp, self.op).key.data
+
+    @property
+    def value(self) -> PrimExpr:
+        return expr_node(cast(tir.AttrOp, self.op).value)
+
+    @property
+    def body(self) -> Stmt:
+        return body_of(cast(tir.AttrOp, self.op).body.block)
+
+
+def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
+    if node is None or (isinstance(node, int) and node == 0):
+        return None
+    if isinstance(node, Buffer):
+        return node.ssa
+    return _planted(node, block) if isinstance(node, PrimExpr) else attr_of(node)
+
+
+class LetStmt(_Named):
+    """`body`, in which `var` is `value`."""
+
+    __slots__ = ()
+    PARTS = ("value", "body")
+
+    def __init__(self, var: PrimExpr, value: ExprLike, body: Stmt, span: object = None):
+        self._set(lambda block: tir.LetOp(_planted(tx.convert(value, var), block)))
+        result = self.op.results[0]
+        set_name(result, name_of(var.ssa))
+        self._with_body(body, {var.ssa: result})
+
+    @property
+    def var(self) -> Param:
+        return Param(self.op.results[0])
+
+    @property
+    def value(self) -> PrimExpr:
+        return expr_node(cast(tir.LetOp, self.op).value)
+
+
+class Allocate(_Named):
+    """Memory at the address `buffer_var`, for `body`."""
+
+    __slots__ = ()
+    PARTS = ("extents", "body")
+
+    def __init__(
+        self,
+        buffer_var: PrimExpr,
+        dtype: str,
+        extents: Sequence[ExprLike],
+        condition: ExprLike,
+        body: Stmt,
+        annotations: Mapping[str, Any] | None = None,
+        span: object = None,
+    ):
+        if tx.convert(condition).constant not in (1, True):
+            raise TiraxError("memory cannot be allocated under a condition", found=str(condition))
+        scope = buffer_var.type.scope.data if isinstance(buffer_var.type, tir.HandleType) else "global"
+        sizes = [as_sym(tx.convert(e)) for e in extents]
+        self._set(lambda block: tir.AllocateOp(sizes, dtype_of(dtype), scope, annotations=_attributes(annotations)))
+        set_name(self.op.results[0], name_of(buffer_var.ssa))
+        self._with_body(body, {buffer_var.ssa: self.op.results[0]})
+
+    @property
+    def buffer_var(self) -> Param:
+        return Param(self.op.results[0])
+
+    @property
+    def dtype(self) -> str:
+        return dtype_name(cast(tir.AllocateOp, self.op).dtype)
+
+    @property
+    def extents(self) -> list[PrimExpr]:
+        return [dim_node(e) for e in cast(tir.AllocateOp, self.op).extents]
+
+    @property
+    def condition(self) -> PrimExpr:
+        return tx.const(True)
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        return _annotations(cast(tir.AllocateOp, self.op).annotations)
+
+
+class AllocateConst(_Named):
+    """A buffer of constants, for `body`."""
+
+    __slots__ = ()
+    PARTS = ("body",)
+
+    def __init__(
+        self,
+        buffer_var: PrimExpr | Buffer,
+        dtype: str,
+        extents: Sequence[int],
+        data_or_idx: Any,
+        body: Stmt,
+        annotations: object = None,
+        span: object = None,
+    ):
+        array = data_or_idx.numpy() if hasattr(data_or_idx, "numpy") else data_or_idx
+        shape = tuple(int(e) for e in extents)
+        self._set(lambda block: tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), dtype_of(dtype))))
+        set_name(self.op.results[0], name_of(buffer_var.ssa))
+        self._with_body(body, {buffer_var.ssa: self.op.results[0]})
+
+    @property
+    def buffer_var(self) -> Buffer:
+        return Buffer(self.op.results[0])
+
+    @property
+    def data(self) -> Any:
+        return cast(tir.AllocConstOp, self.op).value.data.numpy()
+
+
+class DeclBuffer(_Named):
+    """A buffer, for `body`."""
+
+    __slots__ = ()
+    PARTS = ("body",)
+
+    def __init__(self, buffer: Buffer, body: Stmt, data: PrimExpr | None = None, span: object = None):
+        def make(block: IRBlock) -> Operation:
+            if data is None:
+                return tir.AllocBufferOp(buffer.type)
+            return tir.DeclBufferOp(_planted(data, block), buffer.type)
+
+        self._set(make)
+        set_name(self.op.results[0], buffer.name)
+        self._with_body(body, {buffer.ssa: self.op.results[0]})
+
+    @property
+    def buffer(self) -> Buffer:
+        return Buffer(self.op.results[0])
+
+
+class BlockBase(_Built):
+    """A block of the program, or a function, whose body is its root block."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.op is cast(Stmt, other).op
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.op))
+
+
+class Block(BlockBase):
+    """What a block does: `body`, after `init` at the first point, on iterators `iter_vars`."""
+
+    __slots__ = ()
+    PARTS = ("reads", "writes", "match_buffers", "init", "body")
+
+    def __init__(
+        self,
+        iter_vars: Sequence[IterVar],
+        reads: Sequence[BufferRegion],
+        writes: Sequence[BufferRegion],
+        name_hint: str,
+        body: Stmt,
+        init: Stmt | None = None,
+        alloc_buffers: Sequence[Buffer] = (),
+        match_buffers: Sequence[MatchBufferRegion] = (),
+        annotations: Mapping[str, Any] | None = None,
+        span: object = None,
+    ):
+        inner = IRBlock(arg_types=[v.var.type for v in iter_vars])
+        mapping: dict[SSAValue, SSAValue] = {}
+        for iterator, arg in zip(iter_vars, inner.args, strict=True):
+            set_name(arg, name_of(iterator.var.ssa))
+            mapping[iterator.var.ssa] = arg
+        for cls, regions in ((tir.ReadsOp, reads), (tir.WritesOp, writes)):
+            for region in regions:
+                starts, extents = _starts(region, inner, mapping)
+                inner.add_op(cls(mapping.get(region.buffer.ssa, region.buffer.ssa), starts, extents))
+        for buffer in alloc_buffers:
+            _define(tir.AllocBufferOp(buffer.type), buffer, inner, mapping)
+        for match in match_buffers:
+            starts, extents = _starts(match.source, inner, mapping)
+            source = mapping.get(match.source.buffer.ssa, match.source.buffer.ssa)
+            _define(tir.MatchBufferOp(source, starts, extents, match.buffer.type), match.buffer, inner, mapping)
+        if init is not None:
+            inner.add_op(tir.InitOp(_body_region([], init, mapping)))
+        add_to(inner, body, mapping)
+        iters = [(ITER_KINDS[v.iter_type], v.var.ssa, domain_of(v.dom)) for v in iter_vars]
+        self._set(lambda block: tir.BlockOp(name_hint, iters, Region(inner), annotations=_attributes(annotations)))
+
+    @property
+    def name_hint(self) -> str:
+        return self.op.block_name.data if isinstance(self.op, tir.BlockOp) else "root"
+
+    @property
+    def iter_vars(self) -> list[IterVar]:
+        op = self.op
+        if not isinstance(op, tir.BlockOp):
+            return []
+        rows = zip(op.iter_vars, op.kinds, op.mins, op.extents, strict=True)
+        return [IterVar(range_of(least, extent), Param(v), ITER_TYPES[kind]) for v, kind, least, extent in rows]
+
+    def _regions(self, cls: type[Operation]) -> list[BufferRegion]:
+        found = [op for op in self.op.regions[0].block.ops if isinstance(op, cls)]
+        return [region_of(cast(tir.RegionOp, op).buffer, cast(tir.RegionOp, op)) for op in found]
+
+    @property
+    def reads(self) -> list[BufferRegion]:
+        return self._regions(tir.ReadsOp)
+
+    @property
+    def writes(self) -> list[BufferRegion]:
+        return self._regions(tir.WritesOp)
+
+    @property
+    def alloc_buffers(self) -> list[Buffer]:
+        return [Buffer(op.result) for op in self.op.regions[0].block.ops if isinstance(op, tir.AllocBufferOp)]
+
+    @property
+    def match_buffers(self) -> list[MatchBufferRegion]:
+        found = [op for op in self.op.regions[0].block.ops if isinstance(op, tir.MatchBufferOp)]
+        return [MatchBufferRegion(Buffer(op.result), region_of(op.source, op)) for op in found]
+
+    @property
+    def init(self) -> Stmt | None:
+        found = self.op.init if isinstance(self.op, tir.BlockOp) else None
+        return None if found is None else body_of(found.body.block)
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        return _annotations(self.op.annotations) if isinstance(self.op, tir.BlockOp) else {}
+
+    @property
+    def body(self) -> Stmt:
+        return sequence([op for op in statements_in(self.op.regions[0].block) if not isinstance(op, BLOCK_HEAD)])
+
+
+BLOCK_HEAD = (tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp, tir.MatchBufferOp)
+"""What a block has beside its body."""
+
+
+class BlockRealize(BlockBase):
+    """A block with the values of its iterators; it runs where the `predicate` holds."""
+
+    __slots__ = ()
+    PARTS = ("iter_values", "predicate", "block")
+
+    def __init__(self, iter_values: Sequence[ExprLike], predicate: ExprLike, block: Block, span: object = None):
+        given = cast(tir.BlockOp, block.op)
+
+        def make(at: IRBlock) -> Operation:
+            values = [
+                _planted(tx.convert(v, expr_node(b)), at) for v, b in zip(iter_values, given.iter_vars, strict=True)
+            ]
+            holds = tx.convert(predicate)
+            inside = IRBlock()
+            copied([given], inside, dict(zip(given.bindings, values, strict=True)))
+            new = cast(tir.BlockOp, inside.last_op)
+            new.detach()
+            iters = list(zip(new.kinds, values, zip(new.mins, new.extents, strict=True), strict=True))
+            body = new.detach_region(0)
+            return tir.BlockOp(
+                new.block_name.data,
+                iters,
+                body,
+                predicate=None if holds.constant in (True, 1) else _planted(holds, at),
+                annotations=new.annotations,
+            )
+
+        self._set(make)
+
+    @property
+    def iter_values(self) -> list[PrimExpr]:
+        return [expr_node(v) for v in self.op.bindings] if isinstance(self.op, tir.BlockOp) else []
+
+    @property
+    def predicate(self) -> PrimExpr:
+        found = self.op.predicate if isinstance(self.op, tir.BlockOp) else None
+        return tx.const(True) if found is None else expr_node(found)
+
+    @property
+    def block(self) -> Block:
+        return _view(Block, self.op)
+
+
+_CLASSES: dict[type[Operation], type[Stmt]] = {
+    tir.ForOp: For,
+    tir.WhileOp: While,
+    tir.IfOp: IfThenElse,
+    tir.StoreOp: BufferStore,
+    tir.EvaluateOp: Evaluate,
+    tir.AssertOp: AssertStmt,
+    tir.AttrOp: AttrStmt,
+    tir.LetOp: LetStmt,
+    tir.AllocateOp: Allocate,
+    tir.AllocConstOp: AllocateConst,
+    tir.DeclBufferOp: DeclBuffer,
+    tir.AllocBufferOp: DeclBuffer,
+    tir.BlockOp: BlockRealize,
+    tir.FuncOp: BlockRealize,
+}
+
+
+def stmt_of(op: Operation) -> Stmt:
+    """The handle on a statement, of TVM's class of it."""
+    return _view(_CLASSES.get(type(op), Stmt), op)
+
+
+def opens_scope(op: Operation) -> bool:
+    """Whether all that follows is the body of a statement."""
+    return issubclass(_CLASSES.get(type(op), Stmt), _Named)
+
+
+def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
+    first = next((i for i, op in enumerate(ops) if opens_scope(op)), len(ops) - 1)
+    return list(ops[: first + 1])
+
+
+def statements_in(block: IRBlock) -> list[Operation]:
+    """The statements of a block, without the expressions that they use."""
+    return [op for op in block.ops if not is_expression(op) and not isinstance(op, tir.YieldOp)]
+
+
+def _after(op: Operation) -> Iterator[Operation]:
+    while (following := op.next_op) is not None:
+        yield following
+        op = following
+
+
+def sequence(ops: Sequence[Operation]) -> Stmt:
+    """One statement of operations that follow each other; of none an `Evaluate` of 0, as TVM has it."""
+    if not ops:
+        return Evaluate(0)
+    return stmt_of(ops[0]) if len(_until_scope(ops)) == 1 else SeqStmt.of(ops)
+
+
+def body_of(block: IRBlock) -> Stmt:
+    """What a block holds as one statement."""
+    return sequence(statements_in(block))
+
+
+def operations_of(stmt: Stmt) -> list[Operation]:
+    """The operations of a statement: several of a sequence, those that follow too where they are its body."""
+    if isinstance(stmt, SeqStmt):
+        return list(stmt._ops)
+    if opens_scope(stmt.op):
+        return [stmt.op, *(op for op in _after(stmt.op) if not is_expression(op))]
+    return [stmt.op]
+
+
+def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> None:
+    """A copy of a statement at the end of a block; of a function seen as its root block a copy of its body."""
+    known = {} if mapping is None else mapping
+    for op in operations_of(stmt):
+        copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
+
+
+def _planted(value: ExprLike, block: IRBlock) -> SSAValue:
+    return plant(tx.convert(value).ssa, block, {})
+
+
+def _yielding(value: ExprLike) -> Region:
+    block = IRBlock()
+    block.add_op(tir.YieldOp(_planted(value, block)))
+    return Region(block)
+
+
+def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> Region:
+    """A region of a copy of `body`, whose arguments take the place of `variables`."""
+    block = IRBlock(arg_types=[v.type for v in variables])
+    inner = dict(mapping or {})
+    for variable, arg in zip(variables, block.args, strict=True):
+        set_name(arg, name_of(variable.ssa))
+        inner[variable.ssa] = arg
+    add_to(block, body, inner)
+    return Region(block)
+
+
+def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValue:
+    """A bound of a loop: a symbolic expression where it is one of named variables, else a value."""
+    expr = tx.convert(value, like)
+    if not isinstance(expr.type, IntegerType):
+        raise TiraxError("a bound of a loop is an integer", found=expr.dtype)
+    symbolic = as_sym(expr)
+    named = all(isinstance(v.name, str) for v in symbolic.free_vars())
+    return symbolic if named else _planted(expr, block)
+
+
+def _starts(
+    region: BufferRegion, block: IRBlock, mapping: dict[SSAValue, SSAValue]
+) -> tuple[list[SSAValue], list[SymExpr]]:
+    starts = [plant(r.min.ssa, block, mapping) for r in region.region]
+    return starts, [as_sym(r.extent) for r in region.region]
+
+
+def _define(op: Operation, buffer: Buffer, block: IRBlock, mapping: dict[SSAValue, SSAValue]) -> None:
+    set_name(op.results[0], buffer.name)
+    block.add_op(op)
+    mapping[buffer.ssa] = op.results[0]
+
+
+def has_root_block(ops: Sequence[Operation]) -> bool:
+    """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
+    if any(isinstance(op, tir.AllocBufferOp) for op in ops):
+        return True
+    statements = [op for op in ops if not is_expression(op)]
+    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
+        return False
+    return any(isinstance(inner, tir.BlockOp) for op in statements for inner in op.walk())
+
+
+def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
+    """Statements one after the other; an expression is evaluated."""
+    given = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
+    return given[0] if len(given) == 1 else SeqStmt(given)
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence, sequences in it taken apart."""
+    if isinstance(stmt, SeqStmt):
+        return [s for inner in stmt for s in stmt_list(inner)]
+    return [stmt]

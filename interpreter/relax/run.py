@@ -1,0 +1,204 @@
+"""Reference semantics of relax: functions, bindings, calls; operators are the table of `relax_operators`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, TupleType
+from xdsl.interpreter import Interpreter, PythonValues, ReturnedValues
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import relax, tir
+from ...dialects.dtypes import numpy_dtype
+from ...dialects.relax import OPERATORS
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import Var
+from ...ir.verification.verify import location_of
+from ..environment import Environment
+from ..scalars import InterpreterError
+from ..table import Implementation
+from ..tir import TirSemantics
+from . import memory, operators
+
+
+class RelaxSemantics:
+    """The implementations of relax's ops."""
+
+    def __init__(self, env: Environment, tensor_functions: TirSemantics):
+        self.env = env
+        self.tir = tensor_functions
+
+    def table(self) -> dict[type[Operation], Implementation]:
+        return {
+            **dict.fromkeys(OPERATORS.values(), self.operator),
+            **memory.TABLE,
+            relax.FuncOp: lambda _i, _op, _args: (),
+            relax.ReturnOp: lambda _i, _op, args: ReturnedValues(args),
+            relax.OutputOp: lambda _i, _op, args: ReturnedValues(args),
+            relax.YieldOp: lambda _i, _op, args: ReturnedValues(args),
+            relax.DataflowOp: lambda i, op, _args: i.run_ssacfg_region(op.body, (), "dataflow"),
+            relax.IfOp: _if,
+            relax.ClosureOp: self.closure,
+            relax.BindOp: lambda _i, _op, args: args,
+            relax.MatchCastOp: self.match_cast,
+            relax.TupleOp: lambda _i, _op, args: (tuple(args),),
+            relax.TupleGetItemOp: lambda _i, op, args: (args[0][op.index.data],),
+            relax.ConstantOp: lambda _i, op, _args: (op.value.numpy(),),
+            relax.ShapeOp: lambda _i, op, _args: (self.env.shape(d.data for d in op.values_),),
+            relax.PrimValueOp: self.prim_value,
+            relax.StringOp: lambda _i, op, _args: (op.value.data,),
+            relax.DataTypeOp: lambda _i, op, _args: (numpy_dtype(op.value),),
+            relax.NullValueOp: lambda _i, _op, _args: (None,),
+            relax.FunctionRefOp: self.function_ref,
+            relax.ExternFuncOp: lambda _i, op, _args: (self.env.packed(op.global_symbol.data),),
+            relax.CallTIROp: self.call_tir,
+            relax.CallTIRInplaceOp: self.call_tir_inplace,
+            relax.CallDPSPackedOp: self.call_dps_packed,
+            relax.CallPackedOp: self.call_packed,
+            relax.CallPurePackedOp: self.call_packed,
+            relax.CallInplacePackedOp: self.call_packed,
+            relax.CallOp: self.call_function,
+            relax.CallValueOp: lambda _i, _op, args: (args[0](*args[1:]),),
+        }
+
+    def call(self, interpreter: Interpreter, func: relax.FuncOp, args: PythonValues) -> Any:
+        """The result of a function on arrays, tuples, shapes (tuples of ints) and numbers."""
+        if len(args) != len(func.params):
+            raise InterpreterError(
+                f"@{func.sym_name.data} takes {len(func.params)} arguments", found=len(args), location=location_of(func)
+            )
+        with self.env.function(func.sym_name.data):
+            for param, value in zip(func.params, args, strict=True):
+                self.bind(param.type, value)
+            return interpreter.run_ssacfg_region(func.body, tuple(args), func.sym_name.data)[0]
+
+    def bind(self, t: Attribute, value: Any) -> None:
+        """Bind the symbolic variables of struct info from a value, and check that it is of it."""
+        if isinstance(t, relax.TensorType):
+            array = np.asarray(value)
+            if t.element is not None and array.dtype != numpy_dtype(t.element):
+                raise InterpreterError("a tensor has the wrong dtype", expected=t.element, found=array.dtype)
+            if t.rank is not None and array.ndim != t.rank:
+                raise InterpreterError("a tensor has the wrong rank", expected=t.rank, found=array.ndim)
+            if t.dims is not None:
+                self.env.bind_dims(t.dims, array.shape)
+        elif isinstance(t, relax.ShapeType) and t.dims is not None:
+            self.env.bind_dims(t.dims, value)
+        elif isinstance(t, relax.PrimType) and isinstance(t.expr, Var) and isinstance(t.expr.name, str):
+            self.env.bind(t.expr.name, int(value))
+        elif isinstance(t, TupleType):
+            for field, v in zip(t.types, value, strict=True):
+                self.bind(field, v)
+
+    def operator(self, _i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
+        name = op.name.removeprefix("relax.")
+        function = operators.OPERATORS.get(name)
+        if function is None and op.brings("reference"):
+            function = type(op).reference
+        if function is None:
+            raise InterpreterError(f"{op.name} has no reference semantics", location=location_of(op))
+        try:
+            with np.errstate(all="ignore"):
+                value = function(op, *_group(op, args))
+        except (ValueError, IndexError) as error:  # numpy's: the greatest of no elements, an index out of bounds
+            raise InterpreterError(f"{op.name} has no meaning here: {error}", location=location_of(op)) from error
+        return (operators.to_result(value, op.result_type),)
+
+    def prim_value(self, _i: Interpreter, op: relax.PrimValueOp, _args: PythonValues) -> PythonValues:
+        if isinstance(op.value, SymAttr):
+            return (self.env.evaluate(op.value.data),)
+        assert isinstance(op.value, FloatAttr)
+        return (op.value.value.data,)
+
+    def match_cast(self, _i: Interpreter, op: relax.MatchCastOp, args: PythonValues) -> PythonValues:
+        self.bind(op.result.type, args[0])
+        return args
+
+    def closure(self, interpreter: Interpreter, op: relax.ClosureOp, _args: PythonValues) -> PythonValues:
+        captured = interpreter._ctx  # pyright: ignore[reportPrivateUsage]
+        variables = dict(self.env.variables)
+
+        def call(*args: Any) -> Any:
+            outside, interpreter._ctx = interpreter._ctx, captured  # pyright: ignore[reportPrivateUsage]
+            try:
+                with self.env.function("closure"):
+                    self.env.variables.update(variables)
+                    for param, value in zip(op.body.block.args, args, strict=True):
+                        self.bind(param.type, value)
+                    return interpreter.run_ssacfg_region(op.body, args, "closure")[0]
+            finally:
+                interpreter._ctx = outside  # pyright: ignore[reportPrivateUsage]
+
+        return (call,)
+
+    def function_ref(self, interpreter: Interpreter, op: relax.FunctionRefOp, _args: PythonValues) -> PythonValues:
+        func = interpreter.get_op_for_symbol(op.callee)
+        return (lambda *args: self.call(interpreter, func, args),)  # pyright: ignore[reportArgumentType]
+
+    def call_function(self, interpreter: Interpreter, op: relax.CallOp, args: PythonValues) -> PythonValues:
+        func: Any = interpreter.get_op_for_symbol(op.callee)
+        if isinstance(func, tir.FuncOp):
+            scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
+            results = self.tir.call(interpreter, func, (*args, *scalars))
+            return (results[0] if results else (),)
+        return (self.call(interpreter, func, args),)
+
+    def outputs(self, op: Any) -> list[Any]:
+        """New arrays for the outputs of a call in destination passing style."""
+        return [np.zeros(self.env.shape(t.dims), numpy_dtype(t.element)) for t in op.output_types]
+
+    def result(self, op: Any, outputs: list[Any]) -> PythonValues:
+        return (tuple(outputs) if isinstance(op.result.type, TupleType) else outputs[0],)
+
+    def call_tir(self, interpreter: Interpreter, op: relax.CallTIROp, args: PythonValues) -> PythonValues:
+        outputs = self.outputs(op)
+        scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
+        func = interpreter.get_op_for_symbol(op.callee)
+        self.tir.call(interpreter, func, (*args, *outputs, *scalars))  # pyright: ignore[reportArgumentType]
+        return self.result(op, outputs)
+
+    def call_tir_inplace(self, interpreter: Interpreter, op: relax.CallTIRInplaceOp, args: PythonValues) -> Any:
+        fresh = self.outputs(op)
+        given = [np.array(a) for a in args]
+        outputs = [fresh[i] if where < 0 else given[where] for i, where in enumerate(op.indices)]
+        new = [fresh[i] for i, where in enumerate(op.indices) if where < 0]
+        scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
+        func = interpreter.get_op_for_symbol(op.callee)
+        self.tir.call(interpreter, func, (*given, *new, *scalars))  # pyright: ignore[reportArgumentType]
+        return self.result(op, outputs)
+
+    def call_dps_packed(self, interpreter: Interpreter, op: relax.CallDPSPackedOp, args: PythonValues) -> PythonValues:
+        outputs = self.outputs(op)
+        symbols = {f.sym_name.data: f for f in interpreter.module.ops if isinstance(f, tir.FuncOp)}
+        func = symbols.get(op.func.data)
+        if func is not None:
+            self.tir.call(interpreter, func, (*args, *outputs))
+        else:
+            self.env.packed(op.func.data)(*args, *outputs)
+        return self.result(op, outputs)
+
+    def call_packed(self, _i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
+        value = self.env.packed(op.func.data)(*args)
+        self.bind(op.result.type, value)
+        return (value,)
+
+
+def _if(interpreter: Interpreter, op: relax.IfOp, args: PythonValues) -> PythonValues:
+    return interpreter.run_ssacfg_region(op.then_region if bool(args[0]) else op.else_region, (), "if")
+
+
+def _group(op: Any, args: PythonValues) -> list[Any]:
+    """The operand values by argument of the operator."""
+    out: list[Any] = []
+    rest = iter(args)
+    for arg in op.args:
+        if arg is None:
+            out.append(None)
+        elif isinstance(arg, tuple):
+            values = [next(rest) for _ in arg]
+            whole = len(arg) == 1 and isinstance(arg[0].type, TupleType) and not op.SPREAD
+            out.append(values[0] if whole else tuple(values))
+        else:
+            out.append(next(rest))
+    return out

@@ -1,0 +1,1 @@
+"""Index arithmetic: SSA values as symbolic expressions, quasi-affine iterator maps."""

@@ -1,0 +1,658 @@
+"""Quasi-affine maps of iterators: how indices are made of loop variables by splitting and fusing.
+
+A map is a list of indices over iterators, each of a range. It is quasi-affine where each index is a sum of *splits*:
+a split is a digit of an iterator in a mixed radix system, `x // lower % extent`, times a scale; an iterator is one that
+is given, or a fusion, a sum that counts without gaps (`i * 8 + j` with j below 8). Blocks whose bindings are such a map
+can be reordered, tiled, and turned inside out. The notion is TVM's (Feng et al., TensorIR, 2023, section 3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from math import lcm
+
+from ...diagnostics import TiraxError
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import (
+    Const,
+    Op,
+    Product,
+    Sum,
+    SymExpr,
+    Var,
+    eq,
+    floordiv,
+    floormod,
+    ge,
+    i1,
+    logical_and,
+    logical_or,
+    lt,
+    product,
+)
+
+ZERO, ONE, FALSE = Const(0), Const(1), Const(0, i1)
+
+
+class IterMapLevel(Enum):
+    """How much a map must be: each digit used once and all of them, each used once, or only of the right form."""
+
+    BIJECTIVE = 0
+    SURJECTIVE = 1
+    NO_CHECK = 3
+
+
+class NotAffineError(TiraxError):
+    """An index is no sum of splits, or splits overlap."""
+
+
+@dataclass(frozen=True)
+class IterMark:
+    """An iterator: one that is given, or a fusion; it counts from 0 to below `extent`."""
+
+    source: Var | IterSum
+    extent: SymExpr
+
+
+@dataclass(frozen=True)
+class IterSplit:
+    """`(mark // lower % extent) * scale`"""
+
+    mark: IterMark
+    lower: SymExpr
+    extent: SymExpr
+    scale: SymExpr
+
+    def scaled(self, factor: SymExpr) -> IterSplit:
+        return IterSplit(self.mark, self.lower, self.extent, self.scale * factor)
+
+
+@dataclass(frozen=True)
+class IterSum:
+    """A sum of splits and a base."""
+
+    splits: tuple[IterSplit, ...]
+    base: SymExpr
+
+    def __add__(self, other: IterSum) -> IterSum:
+        merged = list(self.splits)
+        for split in other.splits:
+            _merge(merged, split)
+        return IterSum(tuple(merged), self.base + other.base)
+
+    def scaled(self, factor: SymExpr) -> IterSum:
+        if factor.constant == 0:
+            return IterSum((), ZERO)
+        return IterSum(tuple(s.scaled(factor) for s in self.splits), self.base * factor)
+
+
+def _merge(splits: list[IterSplit], new: IterSplit) -> None:
+    """Add a split; one of the same digit takes it in."""
+    for k, old in enumerate(splits):
+        if (old.mark, old.lower, old.extent) == (new.mark, new.lower, new.extent):
+            scale = old.scale + new.scale
+            splits[k : k + 1] = [] if scale.constant == 0 else [IterSplit(old.mark, old.lower, old.extent, scale)]
+            return
+    splits.append(new)
+
+
+def quotient(e: SymExpr, divisor: SymExpr) -> SymExpr | None:
+    """`e / divisor` where the factors of the divisor are among those of each term of `e`, else None.
+
+    A divisor that is the extent of an iterator is not zero wherever the iterator has a value.
+    """
+    if e.constant == 0 or divisor.constant == 1:
+        return e
+    if e == divisor:
+        return Const(1, e.dtype)
+    if isinstance(e, Sum) and len(e.terms) + bool(e.offset) > 1:
+        parts = [quotient(t * c, divisor) for t, c in e.terms] + [quotient(Const(e.offset, e.dtype), divisor)]
+        known = [p for p in parts if p is not None]
+        return sum(known[1:], known[0]) if len(known) == len(parts) else None
+    factor, atoms = _monomial(e)
+    by, others = _monomial(divisor)
+    for atom in others:
+        if atom not in atoms:
+            return None
+        atoms.remove(atom)
+    return product([Const(factor // by, e.dtype), *atoms], e.dtype) if by and factor % by == 0 else None
+
+
+def _monomial(e: SymExpr) -> tuple[int, list[SymExpr]]:
+    """A constant and the other factors."""
+    if e.constant is not None:
+        return e.constant, []
+    if isinstance(e, Sum) and len(e.terms) == 1 and not e.offset:
+        term, factor = e.terms[0]
+        return factor, _monomial(term)[1]
+    return 1, list(e.atoms) if isinstance(e, Product) else [e]
+
+
+def _exactly(e: SymExpr, divisor: SymExpr) -> SymExpr:
+    found = quotient(e, divisor)
+    return floordiv(e, divisor) if found is None else found
+
+
+def _no_divisor(extent: SymExpr, divisor: SymExpr) -> NotAffineError:
+    return NotAffineError("the divisor does not divide the extent", expected=f"a divisor of {extent}", found=divisor)
+
+
+Ranges = Mapping[Var, tuple[SymExpr, SymExpr]]
+"""Iterators with their first value and their extent."""
+
+
+@dataclass(frozen=True)
+class Padding:
+    """A split that counts from `left` on in an iterator whose extent is the next multiple of `step`."""
+
+    split: IterSplit
+    step: int
+    left: int
+
+    @property
+    def end(self) -> int:
+        """The first number of the padded iterator that is padding behind the split."""
+        return self.left + (self.split.extent.constant or 0)
+
+    @property
+    def mark(self) -> IterMark:
+        """The padded iterator."""
+        return IterMark(IterSum((self.split,), Const(self.left)), Const(-(-self.end // self.step) * self.step))
+
+    @property
+    def predicate(self) -> SymExpr:
+        """Where the padded iterator is padding."""
+        e, step = to_expr(self.mark), Const(self.step)
+        before = logical_and(eq(floordiv(e, step), 0), lt(floormod(e, step), self.left)) if self.left else FALSE
+        rest = self.end % self.step
+        behind = (
+            logical_and(eq(floordiv(e, step), self.end // self.step), ge(floormod(e, step), rest)) if rest else FALSE
+        )
+        return logical_or(before, behind)
+
+
+@dataclass
+class _Rewriter:
+    """Turns expressions into sums of splits; fusions of the same splits are one mark."""
+
+    inputs: Ranges
+    analyzer: Analyzer
+    fusions: dict[tuple[IterSplit, ...], IterMark] = field(default_factory=dict)
+    constrained: list[tuple[tuple[IterSplit, ...], IterMark]] = field(default_factory=list)
+    keep_units: bool = False
+    """Whether an iterator that has one value stays in the expressions."""
+    paddings: dict[tuple[IterMark, SymExpr, SymExpr], Padding] | None = None
+    """How iterators are padded for divisors that do not divide their extents; None: they are not."""
+
+    def rewrite(self, e: SymExpr) -> IterSum:
+        """Raises `NotAffineError` where `e` is no sum of splits."""
+        if isinstance(e, Sum):
+            out = IterSum((), Const(e.offset, e.dtype))
+            for term, factor in e.terms:
+                out = out + self._term(term).scaled(Const(factor, e.dtype))
+            return self._apply_constraints(joined_digits(out))
+        return self._apply_constraints(self._term(e))
+
+    def _term(self, e: SymExpr) -> IterSum:
+        if not any(v in self.inputs for v in e.free_vars()):
+            return IterSum((), e)
+        if isinstance(e, Var):
+            return self._input(e)
+        if isinstance(e, Product):
+            return self._product(e)
+        if isinstance(e, Op) and e.kind in ("floordiv", "floormod"):
+            return self._divided(e.kind, self.rewrite(e.args[0]), e.args[1])
+        raise NotAffineError("no sum of splits", found=e)
+
+    def _input(self, e: Var) -> IterSum:
+        first, extent = self.inputs[e]
+        if extent.constant == 1 and not self.keep_units:
+            return IterSum((), first)
+        return IterSum((IterSplit(IterMark(e, extent), ONE, extent, ONE),), first)
+
+    def _product(self, e: Product) -> IterSum:
+        moving = [a for a in e.atoms if any(v in self.inputs for v in a.free_vars())]
+        if len(moving) != 1:
+            raise NotAffineError("a product of iterators", found=e)
+        fixed = [a for a in e.atoms if a is not moving[0]]
+        return self._term(moving[0]).scaled(product(fixed, e.dtype))
+
+    def _divided(self, kind: str, x: IterSum, divisor: SymExpr) -> IterSum:
+        if any(v in self.inputs for v in divisor.free_vars()):
+            raise NotAffineError("a division by an iterator", found=divisor)
+        if divisor.constant == 1:
+            return x if kind == "floordiv" else IterSum((), ZERO)
+        base = x.base
+        if self.paddings is not None and x.splits:
+            padded = self._padded(x, divisor)
+            if padded is not None:
+                divide = self._floordiv if kind == "floordiv" else self._floormod
+                offset = _exactly(base - padded[1], divisor) if kind == "floordiv" else ZERO
+                return divide(padded[0], divisor) + IterSum((), offset)
+        if not self._divides(divisor, base):
+            raise NotAffineError("a division of a sum with an offset that it does not divide", found=base)
+        offset = _exactly(base, divisor) if kind == "floordiv" else ZERO
+        if not x.splits:
+            return IterSum((), offset)
+        if len(x.splits) > 1 and any(s.extent.constant == 1 for s in x.splits):
+            raise NotAffineError("a division of a sum with an iterator that has one value", found=to_expr(x))
+        split = self.fused(IterSum(x.splits, ZERO))
+        divide = self._floordiv if kind == "floordiv" else self._floormod
+        return divide(split, divisor) + IterSum((), offset)
+
+    def _padded(self, x: IterSum, divisor: SymExpr) -> tuple[IterSplit, SymExpr] | None:
+        """A split, padded on both sides so that the divisor divides it, and what is added on the left of it.
+
+        What is needed for all divisors of a split is found by and by: see `_padded_map`. None where nothing is needed.
+        """
+        split, d, left = self.fused(IterSum(x.splits, ZERO)), divisor.constant, x.base.constant
+        extent = split.extent.constant
+        if split.scale.constant != 1 or d is None or d <= 0 or left is None or extent is None:
+            return None
+        assert self.paddings is not None
+        key = (split.mark, split.lower, split.extent)
+        known = self.paddings.get(key)
+        if known is None:
+            if (left % d == 0 and extent % d == 0) or (left % d == 0 and extent <= d):
+                return None
+            known = self.paddings[key] = Padding(split, d, left % d)
+        if known.step % d:
+            step = lcm(known.step, d)
+            known = self.paddings[key] = Padding(split, step, left % step if known.left == left % known.step else -1)
+        if (left - known.left) % d or known.left < 0:
+            raise NotAffineError("an iterator is divided at several offsets", found=to_expr(x))
+        return IterSplit(known.mark, ONE, known.mark.extent, ONE), Const(known.left)
+
+    def _divides(self, divisor: SymExpr, e: SymExpr) -> bool:
+        if divisor.constant and e.constant is not None:
+            return e.constant % divisor.constant == 0
+        return quotient(e, divisor) is not None or self.analyzer.can_prove_equal(floormod(e, divisor), ZERO)
+
+    def _reduced(self, split: IterSplit, divisor: SymExpr) -> tuple[SymExpr, SymExpr] | None:
+        """(scale, divisor) without their common part; None where the division vanishes into the scale."""
+        if self._divides(divisor, split.scale):
+            return None
+        if self._divides(split.scale, divisor):
+            return split.scale, _exactly(divisor, split.scale)
+        raise NotAffineError("scale and divisor have no common part", found=f"{split.scale} and {divisor}")
+
+    def _floordiv(self, split: IterSplit, divisor: SymExpr) -> IterSum:
+        reduced = self._reduced(split, divisor)
+        if reduced is None:
+            scale = _exactly(split.scale, divisor)
+            return IterSum((IterSplit(split.mark, split.lower, split.extent, scale),), ZERO)
+        _, divisor = reduced
+        if self._divides(divisor, split.extent):
+            extent = _exactly(split.extent, divisor)
+            if extent.constant == 1:
+                return IterSum((), ZERO)
+            return IterSum((IterSplit(split.mark, split.lower * divisor, extent, ONE),), ZERO)
+        if self._below(split.extent, divisor):
+            return IterSum((), ZERO)
+        raise _no_divisor(split.extent, divisor)
+
+    def _floormod(self, split: IterSplit, divisor: SymExpr) -> IterSum:
+        reduced = self._reduced(split, divisor)
+        if reduced is None:
+            return IterSum((), ZERO)
+        scale, divisor = reduced
+        if self._divides(divisor, split.extent):
+            return IterSum((IterSplit(split.mark, split.lower, divisor, scale),), ZERO)
+        if self._below(split.extent, divisor):
+            return IterSum((split,), ZERO)
+        raise _no_divisor(split.extent, divisor)
+
+    def _below(self, extent: SymExpr, divisor: SymExpr) -> bool:
+        return self.analyzer.bounds(extent - divisor).high <= 0
+
+    def fused(self, total: IterSum) -> IterSplit:
+        """One split for a sum without base that counts without gaps. Raises `NotAffineError` where there are some."""
+        if len(total.splits) == 1:
+            return total.splits[0]
+        chain = self.chain(total.splits)
+        unit = chain[0].scale
+        key = tuple(IterSplit(s.mark, s.lower, s.extent, _exactly(s.scale, unit)) for s in chain)
+        mark = self.fusions.get(key)
+        if mark is None:
+            source = IterSum(key[::-1], ZERO)
+            mark = self.fusions[key] = IterMark(source, product([s.extent for s in key]))
+        return IterSplit(mark, ONE, mark.extent, unit)
+
+    def chain(self, splits: Sequence[IterSplit]) -> list[IterSplit]:
+        """The splits from the fastest to the slowest, where each one's scale is what the ones before it count to."""
+        left = list(splits)
+        first = min(left, key=lambda s: (s.scale.constant is None, abs(s.scale.constant or 0)))
+        if any(self._divides(s.scale, first.scale) and s.scale != first.scale for s in left):
+            first = next(s for s in left if all(self._divides(s.scale, o.scale) for o in left))
+        chain, expected = [], first.scale
+        while left:
+            fitting = [s for s in left if self.same(s.scale, expected)]
+            units = [s for s in fitting if s.extent.constant == 1]
+            found = units[-1] if units else fitting[0] if fitting else None
+            if found is None:
+                raise NotAffineError("a sum that does not count without gaps", expected=f"scale {expected}")
+            left.remove(found)
+            chain.append(found)
+            expected = expected * found.extent
+        return chain
+
+    def same(self, a: SymExpr, b: SymExpr) -> bool:
+        """Whether two expressions are known to be equal."""
+        if a.constant is not None and b.constant is not None:
+            return a.constant == b.constant
+        return self.analyzer.can_prove_equal(a, b)
+
+    def constrain(self, e: SymExpr, upper: SymExpr) -> None:
+        """Take note that `e` is below `upper`: a fusion counts only so far."""
+        total = self.rewrite(e)
+        if total.base.constant != 0 or not total.splits:
+            return
+        try:
+            split = self.fused(total)
+        except NotAffineError:
+            return
+        if split.scale.constant != 1 or not self._below(upper, split.extent):
+            return
+        chain = tuple(self.chain(total.splits))
+        mark = IterMark(IterSum(chain[::-1], ZERO), upper)
+        if len(chain) > 1:
+            self.fusions[chain] = mark
+        self.constrained.append((total.splits, mark))
+
+    def _apply_constraints(self, total: IterSum) -> IterSum:
+        """Write a constrained fusion for its splits where all of them are there, in the right ratio."""
+        for parts, mark in self.constrained:
+            found = {(s.mark, s.lower, s.extent): s for s in total.splits}
+            mine = [found.get((p.mark, p.lower, p.extent)) for p in parts]
+            if any(m is None for m in mine):
+                continue
+            factor = _exactly(mine[0].scale, parts[0].scale)  # pyright: ignore[reportOptionalMemberAccess]
+            if all(m is not None and m.scale == p.scale * factor for m, p in zip(mine, parts, strict=True)):
+                rest = tuple(s for s in total.splits if s not in mine)
+                total = IterSum((*rest, IterSplit(mark, ONE, mark.extent, factor)), total.base)
+        return total
+
+
+@dataclass(frozen=True)
+class IterMap:
+    """A map: what each index is."""
+
+    indices: tuple[IterSum, ...]
+    paddings: tuple[Padding, ...] = ()
+
+    @property
+    def padding_predicate(self) -> SymExpr:
+        """Where what the indices count is padding, in terms of the iterators: never where these have values."""
+        out: SymExpr = FALSE
+        for padding in self.paddings:
+            out = logical_or(out, padding.predicate)
+        return out
+
+    def inverse(self, outputs: Sequence[SymExpr]) -> dict[Var, SymExpr]:
+        """The iterators in terms of the values of the indices. The map must be bijective.
+
+        Iterators that have one value only are not among them.
+        """
+        values: dict[IterMark, SymExpr] = {}
+        order: list[IterMark] = []
+        for index, output in zip(self.indices, outputs, strict=True):
+            _distribute(index, output - index.base, values, order)
+        found: dict[Var, SymExpr] = {}
+        while order:
+            mark = order.pop(0)
+            if any(_contains(other, mark) for other in order):
+                order.append(mark)
+                continue
+            if isinstance(mark.source, Var):
+                found[mark.source] = values[mark]
+            else:
+                _distribute(mark.source, values[mark] - mark.source.base, values, order)
+        return found
+
+
+def _contains(outer: IterMark, inner: IterMark) -> bool:
+    return isinstance(outer.source, IterSum) and any(
+        s.mark == inner or _contains(s.mark, inner) for s in outer.source.splits
+    )
+
+
+def _distribute(total: IterSum, value: SymExpr, values: dict[IterMark, SymExpr], order: list[IterMark]) -> None:
+    """Add what `value`, the value of `total`, says of the iterators of its splits."""
+    ranked = sorted(range(len(total.splits)), key=lambda k: _rank(total.splits, k))
+    for position, k in enumerate(ranked):
+        split = total.splits[k]
+        digit = floordiv(value, split.scale)
+        if position < len(ranked) - 1:
+            digit = floormod(digit, split.extent)
+        if split.mark not in values:
+            values[split.mark] = ZERO
+            order.append(split.mark)
+        values[split.mark] = values[split.mark] + digit * split.lower
+
+
+def _rank(splits: Sequence[IterSplit], k: int) -> tuple[int, int]:
+    """Where a split stands in a sum without gaps: by scale, symbolic ones by the number of their factors."""
+    scale = splits[k].scale
+    return (0, scale.constant) if scale.constant is not None else (1, len(scale.free_vars()))
+
+
+def detect_iter_map(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+    analyzer: Analyzer | None = None,
+    keep_units: bool = False,
+) -> IterMap:
+    """The map that `indices` are of the iterators `inputs`.
+
+    `predicate` are conditions `e < bound` under which it is asked for. `keep_units`: iterators that have one value only
+    are iterators like others. Raises `NotAffineError` where an index is no sum
+    of splits that counts without gaps, and, as `level` says, where digits of iterators are used twice or not at all.
+    """
+    rewriter = _Rewriter(inputs, _with_ranges(analyzer or Analyzer(), inputs), keep_units=keep_units)
+    for e, upper in sorted(_limits_of(predicate), key=lambda limit: len(limit[0].free_vars())):
+        rewriter.constrain(e, upper)
+    sums = [rewriter.rewrite(e) for e in indices]
+    if level is not IterMapLevel.NO_CHECK:
+        fused = [IterSum((rewriter.fused(IterSum(s.splits, ZERO)),), s.base) if s.splits else s for s in sums]
+        _check(rewriter, fused, level)
+        sums = fused
+    return IterMap(tuple(sums))
+
+
+_ROUNDS = 8
+
+
+def detect_padded_map(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+) -> IterMap:
+    """As `detect_iter_map`, iterators of constant extents being padded where a divisor does not divide them.
+
+    Indices that are `x // 4` and `x % 4` of a padded x count what x does not: such a map is none of the level
+    `SURJECTIVE`, with `x // 4` alone it is. Raises `NotAffineError`.
+    """
+    conditions = list(predicate)
+    if level is IterMapLevel.BIJECTIVE:
+        return detect_iter_map(indices, inputs, conditions, level)
+    paddings: dict[tuple[IterMark, SymExpr, SymExpr], Padding] = {}
+    for _ in range(_ROUNDS):
+        before = dict(paddings)
+        rewriter = _Rewriter(inputs, _with_ranges(Analyzer(), inputs), paddings=paddings)
+        for e, upper in sorted(_limits_of(conditions), key=lambda limit: len(limit[0].free_vars())):
+            rewriter.constrain(e, upper)
+        sums = [rewriter.rewrite(e) for e in indices]
+        if paddings == before:
+            break
+    else:
+        raise NotAffineError("iterators are padded without end")
+    if level is not IterMapLevel.NO_CHECK:
+        sums = [IterSum((rewriter.fused(IterSum(s.splits, ZERO)),), s.base) if s.splits else s for s in sums]
+        _check(rewriter, sums, level)
+        _check_padded_once(sums, [p.mark for p in paddings.values()])
+    return IterMap(tuple(sums), tuple(paddings.values()))
+
+
+def _check_padded_once(sums: Sequence[IterSum], padded: Sequence[IterMark]) -> None:
+    uses: dict[IterMark, int] = {}
+    todo = [s.mark for total in sums for s in total.splits]
+    while todo:
+        mark = todo.pop()
+        uses[mark] = uses.get(mark, 0) + 1
+        if isinstance(mark.source, IterSum) and uses[mark] == 1:
+            todo += [s.mark for s in mark.source.splits]
+    twice = [m for m in padded if uses.get(m, 0) > 1]
+    if twice:
+        raise NotAffineError("digits of a padded iterator depend on each other", found=to_expr(twice[0]))
+
+
+def _limits_of(conditions: Iterable[SymExpr]) -> list[tuple[SymExpr, SymExpr]]:
+    return [limit for condition in conditions for limit in _upper_bounds(condition)]
+
+
+def _with_ranges(analyzer: Analyzer, inputs: Ranges) -> Analyzer:
+    for var, (first, extent) in inputs.items():
+        low, high = analyzer.bounds(first).low, analyzer.bounds(first + extent - 1).high
+        analyzer.bind(var, low, high)
+    return analyzer
+
+
+def _upper_bounds(condition: SymExpr) -> Iterable[tuple[SymExpr, SymExpr]]:
+    """Pairs (e, bound) with e < bound that follow from a condition."""
+    if isinstance(condition, Op) and condition.kind == "and":
+        for part in condition.args:
+            yield from _upper_bounds(part)
+    elif isinstance(condition, Op) and condition.kind in ("lt", "le", "gt", "ge"):
+        a, b = condition.args if condition.kind in ("lt", "le") else condition.args[::-1]
+        difference = a - b
+        bound = ZERO if condition.kind in ("lt", "gt") else ONE
+        if isinstance(difference, Sum):
+            negative = [(t, c) for t, c in difference.terms if c < 0]
+            left: SymExpr = ZERO
+            for term, factor in difference.terms:
+                left = left + term * factor if factor > 0 else left
+            for term, factor in negative:
+                bound = bound + term * -factor
+            yield left, bound - difference.offset
+
+
+def _check(rewriter: _Rewriter, sums: Sequence[IterSum], level: IterMapLevel) -> None:
+    """Every mark's splits are its digits, each once; all of them where the map must be bijective."""
+    used: dict[IterMark, list[IterSplit]] = {}
+    todo = [s for total in sums for s in total.splits]
+    inputs_used: set[Var] = set()
+    while todo:
+        for split in todo:
+            used.setdefault(split.mark, []).append(split)
+        todo = []
+        for mark in [m for m in used if not any(_contains(o, m) for o in used if o is not m)]:
+            _check_digits(rewriter, mark, used.pop(mark), level)
+            if isinstance(mark.source, Var):
+                inputs_used.add(mark.source)
+            else:
+                todo += mark.source.splits
+        if not todo and used:
+            todo = [s for splits in used.values() for s in splits]
+            used = {}
+    unused = [v for v, (_, extent) in rewriter.inputs.items() if v not in inputs_used and extent.constant != 1]
+    if level is IterMapLevel.BIJECTIVE and unused:
+        raise NotAffineError("an iterator is not used", found=unused[0])
+
+
+def _check_digits(rewriter: _Rewriter, mark: IterMark, splits: list[IterSplit], level: IterMapLevel) -> None:
+    left, expected = list(splits), ONE
+    bijective = level is IterMapLevel.BIJECTIVE
+    while left:
+        found = next((s for s in left if rewriter.same(s.lower, expected)), None)
+        if found is None:
+            later = [s for s in left if rewriter._divides(expected, s.lower)]  # pyright: ignore[reportPrivateUsage]
+            if bijective or not later:
+                raise NotAffineError("digits of an iterator overlap, or one is missing", found=left[0].lower)
+            found = min(later, key=lambda s: s.lower.constant if s.lower.constant is not None else 1 << 62)
+            if any(o.lower == found.lower for o in left if o is not found):
+                raise NotAffineError("a digit of an iterator is used twice", found=found.lower)
+        left.remove(found)
+        expected = found.lower * found.extent
+    covers = rewriter.same(expected, mark.extent)
+    if not covers and (bijective or not rewriter._divides(expected, mark.extent)):  # pyright: ignore[reportPrivateUsage]
+        raise NotAffineError("the digits of an iterator do not cover it", expected=mark.extent, found=expected)
+
+
+def is_same(a: SymExpr, b: SymExpr) -> bool:
+    """Whether two expressions are equal, whatever their types."""
+    if a.constant is not None or b.constant is not None:
+        return a.constant == b.constant
+    return a == b or (a - b).constant == 0
+
+
+def to_expr(total: IterSum | IterSplit | IterMark) -> SymExpr:
+    """The expression that a part of a map stands for."""
+    if isinstance(total, IterMark):
+        return total.source if isinstance(total.source, Var) else to_expr(joined_digits(total.source))
+    if isinstance(total, IterSplit):
+        source, end = to_expr(total.mark), total.lower * total.extent
+        whole = is_same(end, total.mark.extent)
+        return floordiv(source if whole else floormod(source, end), total.lower) * total.scale
+    out: SymExpr = ZERO
+    for split in total.splits:
+        out = out + to_expr(split)
+    return out + total.base
+
+
+def joined_digits(total: IterSum) -> IterSum:
+    """The sum with neighbouring digits of one mark as one digit: `x // 6 * 6 + x % 6 // 2 * 2 + x % 2` is `x`."""
+    splits = list(total.splits)
+    k = 0
+    while k < len(splits):
+        fast = splits[k]
+        above = (fast.mark, fast.lower * fast.extent, fast.scale * fast.extent)
+        slow = next((s for s in splits if s is not fast and (s.mark, s.lower, s.scale) == above), None)
+        if slow is None:
+            k += 1
+            continue
+        at = splits.index(slow)
+        splits[at] = IterSplit(fast.mark, fast.lower, fast.extent * slow.extent, fast.scale)
+        del splits[k]
+        k = 0
+    return IterSum(tuple(splits), total.base)
+
+
+def iter_map_simplify(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+    keep_units: bool = False,
+) -> list[SymExpr]:
+    """The indices in their simplest form where they are a quasi-affine map (`simplest_map`), else as they are."""
+    found = simplest_map(indices, inputs, predicate, level, keep_units)
+    return list(indices) if found is None else [to_expr(s) + ZERO for s in found]
+
+
+def simplest_map(
+    indices: Sequence[SymExpr],
+    inputs: Ranges,
+    predicate: Iterable[SymExpr] = (),
+    level: IterMapLevel = IterMapLevel.SURJECTIVE,
+    keep_units: bool = False,
+) -> list[IterSum] | None:
+    """The map that `indices` are, with or without the predicate, its digits joined.
+
+    None where they are none, and where they use an iterator that does not count from 0: marks do.
+    """
+    moved = {v for v, (first, _) in inputs.items() if first.constant != 0}
+    if any(v in moved for e in indices for v in e.free_vars()):
+        return None
+    conditions = list(predicate)
+    for given in (conditions, []) if conditions else (conditions,):
+        try:
+            found = detect_iter_map(indices, inputs, given, level, keep_units=keep_units)
+        except NotAffineError:
+            continue
+        return [joined_digits(s) for s in found.indices]
+    return None

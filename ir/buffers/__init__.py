@@ -1,0 +1,1 @@
+"""What tensor functions read and write: regions, matched buffers, reshapes, memory."""

@@ -1,0 +1,67 @@
+"""What `tir.match_buffer` says of the layout of its source: strides, offset, extents, the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation
+
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
+from ..affine.values import Materializer, expr_of
+from ..rewriting.substitute import substitute_symbols
+
+
+def layout_variables(match: tir.MatchBufferOp) -> dict[Var, SymExpr]:
+    """The variables that the matched buffer's type defines, as expressions over the source and the region's start."""
+    matched, source = cast(tir.BufferType, match.result.type), cast(tir.BufferType, match.source.type)
+    strides = source.layout_strides()
+    found: dict[Var, SymExpr] = {}
+    pairs = list(zip(reversed(matched.explicit_strides or ()), reversed(strides), strict=False))
+    pairs += zip(reversed(matched.dims), reversed(match.extents), strict=False)
+    if matched.elem_offset is not None:
+        offset = source.elem_offset or Const(0, matched.elem_offset.dtype)
+        for start, stride in zip(match.starts, strides, strict=True):
+            offset = add(offset, mul(expr_of(start), stride))
+        pairs.append((matched.elem_offset, offset))
+    for declared, actual in pairs:
+        if isinstance(declared, Var) and isinstance(declared.name, str) and declared != actual:
+            found.setdefault(declared, actual)
+    return found
+
+
+def replace_layout_variables(match: tir.MatchBufferOp) -> None:
+    """Replace the variables that a matched buffer defines by what they are, wherever the block around uses them."""
+    mapping = layout_variables(match)
+    root = match.parent_op()
+    if not mapping or root is None:
+        return
+    for op in list(root.walk()):
+        if isinstance(op, ValueOp) and any(v in mapping for v in op.expr.data.free_vars()):
+            _replace(op, op.expr.data.substitute(mapping))
+    symbolic = {v: e for v, e in mapping.items() if all(isinstance(f.name, str) for f in e.free_vars())}
+    substitute_symbols(root, symbolic)
+
+
+def _replace(op: ValueOp, expr: SymExpr) -> None:
+    block = op.parent
+    assert block is not None
+    value = Materializer(lambda made: block.insert_op_before(made, op))(expr, cast(IntegerType, op.result.type))
+    if name_of(value) is None:
+        set_name(value, name_of(op.result))
+    op.result.replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def matched_address(match: tir.MatchBufferOp, insert: Callable[[Operation], object]) -> Operation:
+    """The address of a matched buffer: that of the source, where an offset is declared, else of its first element."""
+    if cast(tir.BufferType, match.result.type).elem_offset is not None:
+        return tir.BufferDataOp(match.source)
+    first = tir.LoadOp(match.source, list(match.starts))
+    insert(first)
+    return tir.CallIntrinOp("address_of", [first.result], tir.address_type(match.source))

@@ -1,0 +1,251 @@
+"""Questions about memory: how much a program allocates, what shares bytes, which tensor functions only reshape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...diagnostics import TiraxError
+from ...dialects import relax, tir
+from ...dialects.names import name_of
+from ...dialects.relax.memory import Allocation, AllocTensor, Kill, MemoryAllocTensor, Storage, StorageTensor
+from ...dialects.relax.memory import tensor_bytes as bytes_of
+from ..functions.lookup import relax_functions
+from .reshape_pattern import is_reshape
+
+GIGABYTE = 2**30
+
+
+_TENSORS = (AllocTensor, MemoryAllocTensor)
+
+# How much memory
+
+
+@dataclass
+class MemoryUsage:
+    """What a function allocates: tensors, and the storages that they are in after memory planning.
+
+    A tensor of `builtin.alloc_tensor` has storage of its own. `bytes` and `planned_bytes` count constant sizes only.
+    """
+
+    tensors: int = 0
+    dynamic_tensors: int = 0
+    bytes: int = 0
+    storages: int = 0
+    planned_bytes: int = 0
+
+    def add(self, op: Operation) -> None:
+        """Count an allocation; other ops are none."""
+        if isinstance(op, Allocation) and isinstance(op, _TENSORS):
+            size = _constant_bytes(op.new_tensor())
+            if size is None:
+                self.dynamic_tensors += 1
+                return
+            self.tensors += 1
+            self.bytes += size
+            if isinstance(op, AllocTensor):
+                self._add_storage(size)
+        elif isinstance(op, Storage) and op.bytes is not None and op.bytes.constant is not None:
+            self._add_storage(op.bytes.constant)
+
+    def _add_storage(self, size: int) -> None:
+        self.storages += 1
+        self.planned_bytes += size
+
+    def text(self, name: str) -> str:
+        """What TVM says of a function."""
+        dynamic = f", and {self.dynamic_tensors} dynamic-size allocation(s)" if self.dynamic_tensors else ""
+        lines = [
+            f"- Function {name}:",
+            f" * Without memory planning, there are {self.tensors} constant-size memory allocation(s) with total size "
+            f"{self.bytes / GIGABYTE:.4} GB{dynamic}.",
+            f" * With memory planning, there are {self.storages} constant-size memory allocation(s) with total size "
+            f"{self.planned_bytes / GIGABYTE:.4} GB.",
+        ]
+        share = f"{self.planned_bytes / self.bytes:.1%}" if self.bytes else ""
+        return "\n".join([*lines, f" * Memory planning reduces constant memory size to {share}." if share else ""])
+
+
+def _constant_bytes(t: relax.TensorType) -> int | None:
+    return None if t.dims is None or t.element is None else bytes_of(t).constant
+
+
+def memory_usage(func: relax.FuncOp) -> MemoryUsage:
+    """What a function allocates, in all branches together."""
+    usage = MemoryUsage()
+    for op in func.walk():
+        usage.add(op)
+    return usage
+
+
+def estimate_memory_usage(mod: Any) -> str:
+    """How much memory the functions of a module need with and without planning, as text, function by function.
+
+    `mod` is an `IRModule` or a `Function`, which is called `foo` then. Branches and calls are not looked at: everything
+    is added up.
+    """
+    op = getattr(mod, "op", mod)
+    if not isinstance(op, ModuleOp | relax.FuncOp):
+        raise TiraxError("memory is estimated of a module or a Relax function", found=type(mod).__name__)
+    named = [("foo", op)] if isinstance(op, relax.FuncOp) else [(f.sym_name.data, f) for f in relax_functions(op)]
+    parts = [memory_usage(f).text(name) + "\n" for name, f in named]
+    return "Memory usage estimation:\n" + "".join(parts) if parts else ""
+
+
+# What shares memory
+
+
+@dataclass(eq=False)
+class _Tensor:
+    """A tensor in a storage: its bytes, and the ops (by position) from which on and up to which it is needed."""
+
+    op: StorageTensor
+    first: int
+    last: int
+
+    def range(self, sizes: Mapping[str, int]) -> range:
+        """The bytes of its storage that it takes."""
+        offset, t = self.op.offset_expr, self.op.new_tensor()
+        if offset is None or t.dims is None:
+            raise TiraxError("a tensor of unknown place", found=name_of(self.op.results[0]))
+        start = offset.evaluate(sizes)
+        return range(start, start + bytes_of(t).evaluate(sizes))
+
+
+_SAME_MEMORY = (relax.BindOp, relax.MatchCastOp)
+_NAMES = (*_SAME_MEMORY, relax.TupleOp, relax.TupleGetItemOp)
+"""What gives memory another name, and does not look into it."""
+_VIEWS = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
+
+
+def plan_problems(func: relax.FuncOp, sizes: Mapping[str, int] | None = None) -> list[str]:
+    """What is wrong with the memory plan of a function, at values of its symbolic variables; empty where nothing is.
+
+    Two tensors that are needed at the same time must not share bytes of a storage, and none may reach beyond it. A
+    tensor is needed until the last use of anything that may be in its memory. A variable without a value counts as 3.
+    """
+    values = _Sizes(sizes or {})
+    ops = list(func.body.block.walk())
+    position = {op: i for i, op in enumerate(ops)}
+    by_storage: dict[SSAValue, list[_Tensor]] = {}
+    for op in ops:
+        if isinstance(op, StorageTensor):
+            last = max(_needed(op.results[0], position, len(ops)), default=position[op])
+            by_storage.setdefault(op.storage_value, []).append(_Tensor(op, position[op], last))
+    problems = [p for storage, found in by_storage.items() for p in _beyond(storage, found, values)]
+    return problems + [p for found in by_storage.values() for p in _overlaps(found, values)]
+
+
+class _Sizes(dict[str, int]):
+    """Values of variables; what only a match_cast determines can be anything."""
+
+    def __missing__(self, name: str) -> int:
+        return 3
+
+
+def _needed(tensor: SSAValue, position: Mapping[Operation, int], end: int) -> Iterator[int]:
+    """The positions of the ops that use a tensor, or what may be in its memory; `end` where it leaves the function.
+
+    In a tuple it is the field that a path of indices leads to.
+    """
+    pending: list[tuple[SSAValue, tuple[int, ...]]] = [(tensor, ())]
+    seen = set(pending)
+    while pending:
+        value, path = pending.pop()
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, relax.ReturnOp):
+                yield end
+            if not isinstance(op, (Kill, *_NAMES)) and not _is_view(op):
+                yield position[op]
+            for alias in _aliases(op, use.index, path):
+                if alias not in seen:
+                    seen.add(alias)
+                    pending.append(alias)
+
+
+def _aliases(op: Operation, operand: int, path: tuple[int, ...]) -> list[tuple[SSAValue, tuple[int, ...]]]:
+    """The values that may be in the memory of an op's operand, or of the field of it that the path leads to."""
+    if isinstance(op, relax.YieldOp):
+        return [(r, path) for r in cast(Operation, op.parent_op()).results]
+    if isinstance(op, relax.OutputOp):
+        return [(cast(Operation, op.parent_op()).results[operand], path)]
+    if isinstance(op, relax.TupleOp):
+        return [(op.result, (operand, *path))]
+    if isinstance(op, relax.TupleGetItemOp):
+        return [(op.result, path[1:])] if path[:1] == (op.index.data,) else []
+    return [(r, path) for r in op.results] if isinstance(op, _SAME_MEMORY) or _is_view(op) else []
+
+
+def _is_view(op: Operation) -> bool:
+    """Whether the result of an op may be in the memory of its operand, in another shape."""
+    return op.name in _VIEWS or (isinstance(op, relax.CallPackedOp) and op.func.data == "vm.builtin.reshape")
+
+
+def _beyond(storage: SSAValue, tensors: list[_Tensor], values: Mapping[str, int]) -> Iterator[str]:
+    made = storage.owner
+    size = made.bytes if isinstance(made, Storage) else None
+    if size is None:
+        return
+    room = size.evaluate(values)
+    for tensor in tensors:
+        taken = tensor.range(values)
+        if taken.start < 0 or (len(taken) and taken.stop > room):
+            yield f"{_name(tensor)} takes the bytes {taken.start} to {taken.stop} of {room}"
+
+
+def _overlaps(tensors: list[_Tensor], values: Mapping[str, int]) -> Iterator[str]:
+    live: list[_Tensor] = []
+    for tensor in tensors:  # in the order in which they are made
+        live = [t for t in live if t.last >= tensor.first and not _exclusive(t.op, tensor.op)]
+        mine = tensor.range(values)
+        for other in live:
+            theirs = other.range(values)
+            if max(mine.start, theirs.start) < min(mine.stop, theirs.stop):
+                yield f"{_name(tensor)} shares bytes with {_name(other)}, which is still needed"
+        live.append(tensor)
+
+
+def _exclusive(a: Operation, b: Operation) -> bool:
+    """Whether two ops are in different branches of one `if`, so that only one of them ever runs."""
+    mine = dict(_branches(a))
+    return any(branch in mine and mine[branch] is not block for branch, block in _branches(b))
+
+
+def _branches(op: Operation) -> Iterator[tuple[Operation, Block]]:
+    block, parent = op.parent, op.parent_op()
+    while block is not None and parent is not None:
+        if isinstance(parent, relax.IfOp):
+            yield parent, block
+        block, parent = parent.parent, parent.parent_op()
+
+
+def _name(tensor: _Tensor) -> str:
+    return f"'{name_of(tensor.op.results[0])}'"
+
+
+# Tensor functions
+
+
+def has_reshape_pattern(func: Any) -> bool:
+    """Whether a tensor function copies one buffer into another of as many elements, in row-major order.
+
+    `func` is a `PrimFunc` of two buffers (an input, an output), and of scalars. False also where this cannot be proved.
+    """
+    op = getattr(func, "op", func)
+    if not isinstance(op, tir.FuncOp):
+        raise TiraxError("a tensor function is expected", found=type(func).__name__)
+    return is_reshape(op)
+
+
+__all__ = [
+    "MemoryUsage",
+    "estimate_memory_usage",
+    "has_reshape_pattern",
+    "memory_usage",
+    "plan_problems",
+]

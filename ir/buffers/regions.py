@@ -1,0 +1,462 @@
+"""Which regions of which buffers a block reads and writes.
+
+`infer_regions(block)` puts `tir.reads` and `tir.writes` at the start of a block's body, as TVM completes a script: in
+order of first access, inner loops relaxed, accesses of one buffer joined. With an init, what is written is not among
+the reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
+from ..affine.values import Materializer, expr_of, widens
+
+Interval = tuple[SymExpr, SymExpr]
+"""The least and the greatest index."""
+_Dims = list[Interval | None]
+"""An interval for each dimension; None where it cannot be said, which means all of it."""
+
+
+class _Accesses:
+    """Regions by buffer, in order of first access."""
+
+    def __init__(self) -> None:
+        self.dims: dict[SSAValue, _Dims] = {}
+
+    def add(self, buffer: SSAValue, dims: _Dims) -> None:
+        known = self.dims.get(buffer)
+        self.dims[buffer] = dims if known is None else [_join(a, b) for a, b in zip(known, dims, strict=True)]
+
+
+def _join(a: Interval | None, b: Interval | None) -> Interval | None:
+    if a is None or b is None:
+        return None
+    return (a[0] if a[0] == b[0] else minimum(a[0], b[0]), a[1] if a[1] == b[1] else maximum(a[1], b[1]))
+
+
+class _Detector:
+    """Walks the body of a block; expressions are read as trees, each value once."""
+
+    def __init__(self, bounds: Mapping[SSAValue, Interval | None] | None = None) -> None:
+        self.reads = _Accesses()
+        self.writes = _Accesses()
+        self._bounds: dict[SSAValue, Interval | None] = dict(bounds or {})
+        self._local: set[SSAValue] = set()
+        self._matched: dict[SSAValue, tir.MatchBufferOp] = {}
+        self._seen: set[SSAValue] = set()
+        self._memo: dict[SSAValue, SymExpr] = {}
+        self._moving: dict[SSAValue, bool] = {}
+        self._shapes = Analyzer()
+
+    def visit_block(self, block: Block) -> None:
+        for op in block.ops:
+            handler = _STATEMENTS.get(type(op))
+            if handler is not None:
+                handler(self, op)
+
+    def visit_store(self, op: tir.StoreOp) -> None:
+        self._access(self.writes, op.buffer, op.indices)
+        self.visit_values([op.value, *op.indices])
+
+    def visit_for(self, op: tir.ForOp) -> None:
+        least, extent = (b if isinstance(b, SymExpr) else self._expr(b) for b in (op.min, op.extent))
+        self.visit_values([v for v in (op.dyn_min, op.dyn_extent) if v is not None])
+        first, last = self.interval(least), self.interval(least + extent - 1)
+        self._bounds[op.loop_var] = None if first is None or last is None else (first[0], last[1])
+        self.visit_block(op.body.block)
+
+    def visit_nested_block(self, op: tir.BlockOp) -> None:
+        self.visit_values(op.operands)
+        for var, binding in zip(op.iter_vars, op.bindings, strict=True):
+            self._bounds.setdefault(var, self.interval(self._expr(binding)))
+        for accesses, regions in ((self.reads, op.reads), (self.writes, op.writes)):
+            for region in regions:
+                self._forget_computed(op, region.starts)
+                self._region(accesses, region.buffer, region.starts, region.extents)
+
+    def _forget_computed(self, block: tir.BlockOp, starts: Sequence[SSAValue]) -> None:
+        """Nothing is known outside of what a block inside computes: an index that it reads."""
+        for start in starts:
+            for value in (v.value for v in self._expr(start).free_vars()):
+                if isinstance(value, OpResult) and block.is_ancestor(value.op):
+                    self._bounds[value] = None
+
+    def visit_plain(self, op: Operation) -> None:
+        self.visit_values(op.operands)
+        for region in op.regions:
+            for block in region.blocks:
+                self.visit_block(block)
+
+    def visit_init(self, op: tir.InitOp) -> None:
+        self.visit_block(op.body.block)
+
+    def visit_definition(self, op: Operation) -> None:
+        self._local.add(op.results[0])
+        if isinstance(op, tir.MatchBufferOp):
+            self._matched[op.results[0]] = op
+
+    def visit_values(self, values: Sequence[SSAValue]) -> None:
+        """The accesses in the trees of `values`, an access before those in its indices."""
+        stack = list(reversed(values))
+        while stack:
+            value = stack.pop()
+            if value in self._seen:
+                continue
+            self._seen.add(value)
+            if isinstance(value.type, tir.BufferType):
+                self._opaque(value)
+            if isinstance(value, OpResult) and not isinstance(value.op, tir.LetOp):
+                stack.extend(reversed(self._expression(value.op)))
+
+    def _expression(self, op: Operation) -> list[SSAValue]:
+        """Note what an expression accesses; gives the values to look at next."""
+        if isinstance(op, tir.LoadOp):
+            self._access(self.reads, op.buffer, op.indices)
+            return list(op.indices)
+        if isinstance(op, tir.IfThenElseOp):
+            sides = (op.then_region.block.last_op, op.else_region.block.last_op)
+            return [op.cond, *(v for side in sides if side is not None for v in side.operands)]
+        if isinstance(op, tir.LetInOp):
+            self._bounds[op.var] = self.interval(self._expr(op.value)) if isinstance(op.var.type, IntegerType) else None
+            last = op.body.block.last_op
+            return [op.value, *(() if last is None else last.operands)]
+        if isinstance(op, tir.ReduceOp):
+            return self._reduction(op)
+        if isinstance(op, tir.AllocBufferOp | tir.AllocConstOp | tir.MatchBufferOp):
+            return []
+        return list(op.operands)
+
+    def _reduction(self, op: tir.ReduceOp) -> list[SSAValue]:
+        for axis, (least, extent) in enumerate(zip(op.mins, op.extents, strict=True)):
+            self._bounds.update((value, (least, least + extent - 1)) for value in op.axis_values(axis))
+        yields = [region.block.last_op for region in (op.condition, *op.sources)]
+        return [*op.operands, *(v for y in yields if y is not None for v in y.operands)]
+
+    def _opaque(self, buffer: SSAValue) -> None:
+        """A pointer to the buffer escapes: all of it may be read and written."""
+        rank = buffer.type.rank if isinstance(buffer.type, tir.BufferType) else 0
+        for accesses in (self.reads, self.writes):
+            self._add(accesses, buffer, [None] * rank)
+
+    def _access(self, accesses: _Accesses, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+        self._add(accesses, buffer, [self._index(i) for i in indices])
+
+    def _add(self, accesses: _Accesses, buffer: SSAValue, dims: _Dims) -> None:
+        matched = self._matched.get(buffer)
+        if matched is not None:
+            self._region(accesses, matched.source, matched.starts, matched.extents)
+        elif buffer not in self._local:
+            accesses.add(buffer, dims)
+
+    def _region(
+        self, accesses: _Accesses, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]
+    ) -> None:
+        dims: _Dims = []
+        for start, extent in zip(starts, extents, strict=True):
+            first = self.interval(self._expr(start))
+            dims.append(None if first is None else (first[0], first[1] + extent - 1))
+        self._add(accesses, buffer, dims)
+
+    def _expr(self, value: SSAValue) -> SymExpr:
+        return expr_of(value, self._memo)
+
+    def _index(self, value: SSAValue) -> Interval | None:
+        if isinstance(value.type, IntegerType):
+            return self.interval(self._expr(value))
+        op = value.op if isinstance(value, OpResult) else None
+        if isinstance(op, tir.BroadcastOp):
+            return self._index(op.value)
+        if not isinstance(op, tir.RampOp) or not isinstance(op.result.type, VectorType):
+            return None
+        base, step = self._index(op.base), self._expr(op.stride).constant
+        if base is None or step is None:
+            return None
+        reach = step * (op.result.type.get_shape()[0] - 1)
+        return base[0] + min(reach, 0), base[1] + max(reach, 0)
+
+    def interval(self, e: SymExpr) -> Interval | None:
+        """The least and the greatest value of `e` over the inner loops."""
+        if not any(self._is_moving(v.value) for v in e.free_vars()):
+            return e, e
+        handler = _INTERVALS.get(type(e))
+        return None if handler is None else handler(self, e)
+
+    def _is_moving(self, value: SSAValue | None) -> bool:
+        """Whether a value is of inner loops: of their variables, or computed from these (a cast, a load)."""
+        if value is None or value in self._bounds:
+            return value is not None
+        found = self._moving.get(value)
+        if found is None:
+            op = value.op if isinstance(value, OpResult) else None
+            inside = () if op is None else (v for inner in op.walk() for v in inner.operands)
+            found = self._moving[value] = any(self._is_moving(v) for v in inside)
+        return found
+
+    def var_interval(self, e: Var) -> Interval | None:
+        value = e.value
+        if value is None or not self._is_moving(value):
+            return e, e
+        if value in self._bounds:
+            return self._bounds[value]
+        if not isinstance(value, OpResult) or not isinstance(value.op, tir.CastOp) or not widens(value.op):
+            return None
+        found = self.interval(self._expr(value.op.value))
+        return None if found is None else (_typed(found[0], e.dtype), _typed(found[1], e.dtype))
+
+    def sum_interval(self, e: Sum) -> Interval | None:
+        low: SymExpr = Const(e.offset, e.dtype)
+        high = low
+        for term, c in e.terms:
+            found = self.interval(term)
+            if found is None:
+                return None
+            least, most = found if c > 0 else (found[1], found[0])
+            low, high = low + least * c, high + most * c
+        return low, high
+
+    def product_interval(self, e: Product) -> Interval | None:
+        """Extents are not negative, so that the product with them keeps the order."""
+        low = high = Const(1, e.dtype)
+        for atom in e.atoms:
+            found = self.interval(atom)
+            if found is None or self._shapes.bounds(found[0]).low < 0:
+                return None
+            low, high = mul(low, found[0]), mul(high, found[1])
+        return low, high
+
+    def _divided(self, e: Op, x: Interval | None) -> Interval | None:
+        """Divisors that stay the same and are positive: constants, and extents, which divide only where they are."""
+        divisor = e.args[-1]
+        if any(self._is_moving(v.value) for v in divisor.free_vars()) or self._shapes.bounds(divisor).low < 0:
+            return None
+        if divisor.constant == 0 or x is None:
+            rest = Const(0, e.dtype), _typed(divisor - 1, e.dtype)
+            return rest if e.kind == "floormod" and divisor.constant != 0 else None
+        return _digits(e, x, divisor)
+
+    def op_interval(self, e: Op) -> Interval | None:
+        found = [self.interval(a) for a in e.args]
+        known = [f for f in found if f is not None]
+        if len(known) == len(found) and all(least == most for least, most in known) and e.kind in OPS:
+            point = OPS[e.kind](*(least for least, _ in known))
+            return point, point
+        if e.kind in ("floordiv", "floormod"):
+            return self._divided(e, found[0])
+        if len(known) < len(found):
+            return None
+        if e.kind in ("min", "max"):
+            pick = minimum if e.kind == "min" else maximum
+            return pick(known[0][0], known[1][0]), pick(known[0][1], known[1][1])
+        return None
+
+
+def _digits(e: Op, x: Interval, divisor: SymExpr) -> Interval:
+    """Of quotients, or remainders, by something positive that stays the same."""
+    quotients = floordiv(x[0], divisor), floordiv(x[1], divisor)
+    if e.kind == "floordiv":
+        return quotients
+    if quotients[0] == quotients[1]:
+        return x[0] - mul(divisor, quotients[0]), x[1] - mul(divisor, quotients[0])
+    return Const(0, e.dtype), _typed(divisor - 1, e.dtype)
+
+
+def _typed(e: SymExpr, dtype: IntegerType) -> SymExpr:
+    return e if e.constant is None else Const(e.constant, dtype)
+
+
+_INTERVALS: dict[type[SymExpr], Callable[..., Interval | None]] = {
+    Var: _Detector.var_interval,
+    Sum: _Detector.sum_interval,
+    Product: _Detector.product_interval,
+    Op: _Detector.op_interval,
+}
+_STATEMENTS: dict[type[Operation], Callable[..., None]] = {
+    tir.StoreOp: _Detector.visit_store,
+    tir.ForOp: _Detector.visit_for,
+    tir.BlockOp: _Detector.visit_nested_block,
+    tir.InitOp: _Detector.visit_init,
+    tir.AllocBufferOp: _Detector.visit_definition,
+    tir.AllocConstOp: _Detector.visit_definition,
+    tir.MatchBufferOp: _Detector.visit_definition,
+    **dict.fromkeys(
+        (tir.EvaluateOp, tir.LetOp, tir.IfOp, tir.WhileOp, tir.AssertOp, tir.AttrOp, tir.YieldOp),
+        _Detector.visit_plain,
+    ),
+}
+
+
+def infer_regions(
+    block: tir.BlockOp,
+    *,
+    reads: bool = True,
+    writes: bool = True,
+    bounds: Mapping[SSAValue, Interval | None] | None = None,
+) -> None:
+    """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which has none of these.
+
+    Blocks inside must have theirs already. `bounds` are known intervals of iterators of blocks inside; those of others
+    follow from their bindings.
+    """
+    detector = _Detector(bounds)
+    body = block.body.block
+    detector.visit_block(body)
+    written = detector.writes.dims
+    read = detector.reads.dims
+    if block.init is not None:
+        read = {b: dims for b, dims in read.items() if b not in written}
+    made: list[Operation] = []
+    build, hoist = Materializer(made.append), _Hoister(body, made.append)
+
+    def materialize(expr: SymExpr) -> SSAValue:
+        return build(hoist(expr))
+
+    regions: list[Operation] = []
+    if reads:
+        regions += [tir.ReadsOp(b, *_region(b, dims, materialize, hoist.may)) for b, dims in read.items()]
+    if writes:
+        regions += [tir.WritesOp(b, *_region(b, dims, materialize, hoist.may)) for b, dims in written.items()]
+    _insert(body, [*made, *regions], after_reads=not reads)
+
+
+class _Hoister:
+    """Copies what indices read in the body (`x` in `A[x[i]]`) to the start of it, where the regions stand."""
+
+    def __init__(self, body: Block, insert: Callable[[Operation], object]):
+        self._body = body
+        self._insert = insert
+        self._copies: dict[SSAValue, SSAValue] = {}
+
+    def may(self, expr: SymExpr) -> bool:
+        """Whether what `expr` reads can be read always: not under a condition only that keeps it in its buffer."""
+        values = [v.value for v in expr.free_vars() if v.value is not None]
+        return all(self._may(value) for value in values)
+
+    def _may(self, value: SSAValue) -> bool:
+        op = value.owner
+        if not isinstance(op, Operation) or isinstance(op, tir.LetOp) or not self._inside(op):
+            return True
+        if isinstance(op, tir.LoadOp) and self._is_conditional(op) and not self._is_within(op):
+            return False
+        return all(self._may(v) for v in op.operands)
+
+    def _is_conditional(self, op: Operation) -> bool:
+        parent = op.parent_op()
+        while parent is not None and parent is not self._body.parent_op():
+            if isinstance(parent, tir.IfThenElseOp | tir.IfOp | tir.WhileOp):
+                return True
+            parent = parent.parent_op()
+        return False
+
+    def _is_within(self, op: tir.LoadOp) -> bool:
+        """Whether indices are in the buffer whatever the iterators of the block are."""
+        known, block = Analyzer(), self._body.parent_op()
+        dims = op.buffer.type.dims if isinstance(op.buffer.type, tir.BufferType) else ()
+        if not isinstance(block, tir.BlockOp) or not all(isinstance(i.type, IntegerType) for i in op.indices):
+            return False
+        for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True):
+            self._bind(known, expr_of(var), least, extent)
+        conditions = ((Const(0, e.dtype), e, end) for e, end in zip(map(expr_of, op.indices), dims, strict=True))
+        return all(
+            known.can_prove(OPS["le"](zero, e)) and known.can_prove(OPS["lt"](e, end)) for zero, e, end in conditions
+        )
+
+    @staticmethod
+    def _bind(known: Analyzer, var: SymExpr, least: SymExpr, extent: SymExpr) -> None:
+        if isinstance(var, Var):
+            known.bind_range(var, least, extent)
+
+    def __call__(self, expr: SymExpr) -> SymExpr:
+        """`expr` over the copies."""
+        return expr.substitute({v: Var(self._copy(v.value), v.dtype) for v in expr.free_vars() if v.value is not None})
+
+    def _copy(self, value: SSAValue) -> SSAValue:
+        found = self._copies.get(value)
+        if found is not None:
+            return found
+        op = value.owner
+        if not isinstance(op, Operation) or isinstance(op, tir.LetOp) or not self._inside(op):
+            return value
+        outside = [v for inner in op.walk() for v in inner.operands if not _defined_in(v, op)]
+        clone = op.clone({v: self._copy(v) for v in outside})
+        self._insert(clone)
+        copy = self._copies[value] = clone.results[0]
+        return copy
+
+    def _inside(self, op: Operation) -> bool:
+        parent = self._body.parent_op()
+        return parent is not None and parent.is_ancestor(op)
+
+
+def _defined_in(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+    return owner is not None and owner is not op and op.is_ancestor(owner)
+
+
+def _insert(body: Block, ops: list[Operation], after_reads: bool) -> None:
+    anchor = body.first_op
+    if after_reads:
+        last = next((op for op in reversed(list(body.ops)) if isinstance(op, tir.ReadsOp)), None)
+        anchor = anchor if last is None else last.next_op
+    if anchor is None:
+        body.add_ops(ops)
+    else:
+        body.insert_ops_before(ops, anchor)
+
+
+def _region(
+    buffer: SSAValue,
+    dims: _Dims,
+    materialize: Callable[[SymExpr], SSAValue],
+    hoistable: Callable[[SymExpr], bool],
+) -> tuple[list[SSAValue], list[SymExpr]]:
+    """Starts as values, extents as expressions; a dimension whose extent is no expression of shapes is taken whole.
+
+    So is one whose start cannot be read where the regions stand.
+    """
+    starts: list[SSAValue] = []
+    extents: list[SymExpr] = []
+    shape = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
+    for whole, interval in zip(shape, dims, strict=True):
+        start: SymExpr = Const(0, whole.dtype)
+        extent = whole
+        if interval is not None:
+            size = interval[1] - interval[0] + 1
+            if hoistable(interval[0]) and all(isinstance(v.name, str) for v in size.free_vars()):
+                start, extent = interval[0], size
+        starts.append(materialize(start))
+        extents.append(extent)
+    return starts, extents
+
+
+def relaxed(e: SymExpr, bounds: Mapping[SSAValue, Interval | None]) -> Interval | None:
+    """The least and the greatest value of `e` where some variables are of intervals; None where it cannot be said."""
+    return _Detector(bounds).interval(e)
+
+
+Accessed = dict[SSAValue, list[Interval | None]]
+"""An interval for each dimension of each buffer; None where it cannot be said, which means all of the dimension."""
+
+
+def accessed(block: Block) -> tuple[Accessed, Accessed]:
+    """What the statements of `block` read, and what they write.
+
+    Loops and blocks inside are relaxed: the intervals are in terms of what is defined outside. Blocks inside must have
+    their regions.
+    """
+    return accessed_by(list(block.ops))
+
+
+def accessed_by(ops: Sequence[Operation]) -> tuple[Accessed, Accessed]:
+    """As `accessed`, of some statements of one block."""
+    detector = _Detector()
+    for op in ops:
+        handler = _STATEMENTS.get(type(op))
+        if handler is not None:
+            handler(detector, op)
+    return detector.reads.dims, detector.writes.dims

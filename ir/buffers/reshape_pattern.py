@@ -1,0 +1,138 @@
+"""Which tensor functions only reshape: they copy the elements of a buffer, in order, into one of another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym import ValueOp
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, product
+from ..affine.values import expr_of
+
+_EXPRESSIONS = (tir.ConstOp, tir.CastOp, ValueOp, *tir.BINARY.values())
+
+
+def is_reshape(func: tir.FuncOp) -> bool:
+    """Whether `func` copies its first buffer into its second one, in row-major order, and does nothing else."""
+    copy = _find_copy(func)
+    if copy is None:
+        return False
+    source, target = copy.load.buffer.type, copy.store.buffer.type
+    assert isinstance(source, tir.BufferType) and isinstance(target, tir.BufferType)
+    if not (_is_dense(source) and _is_dense(target)) or source.dtype != target.dtype:
+        return False
+    if product(source.dims) != product(target.dims):
+        return False
+    read, written = copy.indices(copy.load.indices), copy.indices(copy.store.indices)
+    return copy.covers(written, target.dims) and copy.in_order(read, source.dims, _flat(written, target.dims))
+
+
+@dataclass
+class _Copy:
+    """One load and one store in loops from 0; `ranges` are the extents of the loops' variables."""
+
+    load: tir.LoadOp
+    store: tir.StoreOp
+    ranges: dict[Var, SymExpr]
+    bindings: dict[Var, SymExpr]
+    analyzer: Analyzer
+
+    def indices(self, values: Sequence[SSAValue]) -> list[SymExpr]:
+        """Indices as expressions of the loops' variables."""
+        found = [expr_of(v, through_casts=True).substitute(self.bindings) for v in values]
+        return [self.analyzer.simplify(e.substitute(self._single())) for e in found]
+
+    def _single(self) -> dict[Var, SymExpr]:
+        return {v: Const(0, v.dtype) for v, extent in self.ranges.items() if extent.constant == 1}
+
+    def covers(self, written: list[SymExpr], dims: Sequence[SymExpr]) -> bool:
+        """Whether every element is written: each index is a loop's variable, or all together count the iterations."""
+        single = self._single()
+        wanted = [(e, d) for e, d in zip(written, dims, strict=True) if d.constant != 1]
+        loops = {v: extent for v, extent in self.ranges.items() if v not in single}
+        if len(wanted) == len(loops) and {e for e, _ in wanted} == set(loops):
+            return all(isinstance(e, Var) and loops[e] == d for e, d in wanted)
+        count = _flat(list(loops), list(loops.values()))
+        return product(loops.values()) == product(dims) and self.same(_flat(written, dims), count)
+
+    def in_order(self, read: list[SymExpr], dims: Sequence[SymExpr], position: SymExpr) -> bool:
+        """Whether the element at flat `position` is the one that is read."""
+        return self.same(_flat(read, dims), position) or all(
+            self.same(e, wanted) for e, wanted in zip(read, _unflattened(position, dims), strict=True)
+        )
+
+    def same(self, a: SymExpr, b: SymExpr) -> bool:
+        """Whether two expressions are equal in all iterations."""
+        return self.analyzer.simplify(a - b).constant == 0 or self.analyzer.simplify(a) == self.analyzer.simplify(b)
+
+
+def _find_copy(func: tir.FuncOp) -> _Copy | None:
+    """The load and the store, where the function holds them and nothing else of importance."""
+    loads = [op for op in func.body.walk() if isinstance(op, tir.LoadOp)]
+    stores = [op for op in func.body.walk() if isinstance(op, tir.StoreOp)]
+    if len(loads) != 1 or len(stores) != 1 or stores[0].value is not loads[0].result:
+        return None
+    if [loads[0].buffer, stores[0].buffer] != func.buffer_params:
+        return None
+    copy = _Copy(loads[0], stores[0], {}, {}, Analyzer())
+    return copy if all(_is_accounted_for(op, copy) for op in func.body.walk()) else None
+
+
+def _is_accounted_for(op: Operation, copy: _Copy) -> bool:
+    """Whether an op is part of a copy: loops and blocks leave their variables there."""
+    if isinstance(op, tir.ForOp):
+        return _add_loop(op, copy.ranges, copy.analyzer)
+    if isinstance(op, tir.BlockOp):
+        return _add_block(op, copy.bindings)
+    return isinstance(op, (*_EXPRESSIONS, tir.LoadOp, tir.StoreOp, tir.ReadsOp, tir.WritesOp))
+
+
+def _add_loop(op: tir.ForOp, ranges: dict[Var, SymExpr], analyzer: Analyzer) -> bool:
+    if not isinstance(op.min, SymExpr) or op.min.constant != 0 or not isinstance(op.extent, SymExpr):
+        return False
+    variable = _variable(op.loop_var)
+    ranges[variable] = op.extent
+    high = analyzer.bounds(op.extent).high
+    analyzer.bind(variable, 0, high - 1)
+    return True
+
+
+def _add_block(op: tir.BlockOp, bindings: dict[Var, SymExpr]) -> bool:
+    spatial = all(kind is tir.IterKind.SPATIAL for kind in op.kinds)
+    if not spatial or op.predicate is not None or any(m.constant != 0 for m in op.mins):
+        return False
+    for variable, binding in zip(op.iter_vars, op.bindings, strict=True):
+        bindings[_variable(variable)] = expr_of(binding, through_casts=True).substitute(bindings)
+    return True
+
+
+def _variable(value: SSAValue) -> Var:
+    found = expr_of(value)
+    assert isinstance(found, Var)
+    return found
+
+
+def _is_dense(t: tir.BufferType) -> bool:
+    offset = t.elem_offset
+    return t.explicit_strides is None and (offset is None or offset.constant == 0)
+
+
+def _flat(indices: Sequence[SymExpr], dims: Sequence[SymExpr]) -> SymExpr:
+    """The row-major position of an element."""
+    position: SymExpr = Const(0)
+    for index, d in zip(indices, dims, strict=True):
+        position = position * d + index
+    return position
+
+
+def _unflattened(position: SymExpr, dims: Sequence[SymExpr]) -> list[SymExpr]:
+    """The indices of the element at a row-major position."""
+    out: list[SymExpr] = []
+    for i, d in enumerate(dims):
+        outer = floordiv(position, product(dims[i + 1 :]))
+        out.append(outer if i == 0 else floormod(outer, d))
+    return out

@@ -1,0 +1,71 @@
+"""The functions of a module: looking them up, walking their bindings, resolving the names that users give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+
+from ...diagnostics import unknown_name
+from ...dialects import relax, tir
+
+FunctionOp = relax.FuncOp | tir.FuncOp
+
+
+def functions(module: ModuleOp) -> dict[str, FunctionOp]:
+    """Relax and tensor functions by name, in order."""
+    return {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
+
+
+def relax_functions(module: ModuleOp, name: str | None = None) -> list[relax.FuncOp]:
+    """All Relax functions, or the one of this name. Raises `NameLookupError` where there is none of it."""
+    found = {n: f for n, f in functions(module).items() if isinstance(f, relax.FuncOp)}
+    if name is None:
+        return list(found.values())
+    if name not in found:
+        raise unknown_name("Relax function", name, found)
+    return [found[name]]
+
+
+def binding_blocks(func: Operation) -> Iterator[Block]:
+    """Every block of bindings in a function: its body, dataflow blocks, branches, closures; outer before inner."""
+    for region in func.regions:
+        for block in region.blocks:
+            yield block
+            for op in block.ops:
+                yield from binding_blocks(op)
+
+
+_OpT = TypeVar("_OpT", bound=Operation)
+
+
+def ops_of_type(root: Operation, kind: type[_OpT]) -> Iterator[_OpT]:
+    """All ops of a class below `root`."""
+    for op in root.walk():
+        if isinstance(op, kind):
+            yield op
+
+
+_BY_NAME = (
+    relax.CallDPSPackedOp,
+    relax.CallPackedOp,
+    relax.CallPurePackedOp,
+    relax.CallInplacePackedOp,
+    tir.CallExternOp,
+    tir.CallPackedOp,
+    tir.CallPureExternOp,
+    tir.CallOp,
+)
+"""Calls of what is known by name only: a packed function, or a tensor function of the module."""
+
+
+def callee_names(op: Operation) -> Iterator[str]:
+    """The functions of the module that an op mentions."""
+    if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp | relax.CallOp):
+        yield op.callee_name
+    elif isinstance(op, relax.FunctionRefOp):
+        yield op.callee.root_reference.data
+    elif isinstance(op, _BY_NAME):
+        yield op.func.data

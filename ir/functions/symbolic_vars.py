@@ -1,0 +1,68 @@
+"""The symbolic variables of Relax functions: which are determined, which are used, which are free.
+
+A variable is determined where it is an extent by itself: of a parameter, or of what a match_cast says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ArrayAttr, TupleType
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import relax
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import Var
+
+_SIGNATURES = (relax.FuncOp, relax.ClosureOp)
+
+
+def definable_vars(types: Iterable[Attribute]) -> list[Var]:
+    """The variables that values of these types determine, in order, each once; those of callables are their own."""
+    found: dict[Var, None] = {}
+    for t in types:
+        if isinstance(t, relax.TensorType | relax.ShapeType):
+            found |= {d: None for d in t.dims or () if isinstance(d, Var)}
+        elif isinstance(t, relax.PrimType) and isinstance(t.expr, Var):
+            found[t.expr] = None
+        elif isinstance(t, TupleType):
+            found |= dict.fromkeys(definable_vars(t.types))
+    return list(found)
+
+
+def mentioned_in(op: Operation) -> list[Var]:
+    """The variables in the types of the results and in the properties of an op, but not in its regions."""
+    found = dict.fromkeys(relax.free_symbolic_vars(r.type for r in op.results))
+    for attr in op.properties.values():
+        for each in attr if isinstance(attr, ArrayAttr) else (attr,):
+            if isinstance(each, SymAttr):
+                found |= dict.fromkeys(each.data.free_vars())
+    return list(found)
+
+
+def defined_in(op: Operation) -> list[Var]:
+    """The variables that an op determines: a function its parameters', a match_cast those of its type."""
+    if isinstance(op, _SIGNATURES):
+        return definable_vars(p.type for p in op.body.block.args)
+    return definable_vars([op.result.type]) if isinstance(op, relax.MatchCastOp) else []
+
+
+def defined_vars(func: Operation) -> list[Var]:
+    """The variables that a function determines, in order, each once."""
+    return list(dict.fromkeys(v for op in func.walk() for v in defined_in(op)))
+
+
+def used_vars(func: Operation) -> list[Var]:
+    """The variables that a function mentions, in order, each once."""
+    found: dict[Var, None] = {}
+    for op in func.walk():
+        if isinstance(op, _SIGNATURES):
+            found |= dict.fromkeys(relax.free_symbolic_vars([*(p.type for p in op.body.block.args), op.ret_type]))
+        found |= dict.fromkeys(mentioned_in(op))
+    return list(found)
+
+
+def free_vars(func: Operation) -> list[Var]:
+    """The variables that a function mentions and does not determine, in order, each once."""
+    defined = set(defined_vars(func))
+    return [v for v in used_vars(func) if v not in defined]

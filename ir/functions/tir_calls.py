@@ -1,0 +1,66 @@
+"""Calls between tensor functions: what a call makes of the callee's sizes, and functions that call themselves."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.traits import SymbolTable
+
+from ...diagnostics import UnsupportedError, unknown_name
+from ...dialects import tir
+from ...dialects.names import name_of
+from ...dialects.sym import SymAttr
+from ...dialects.sym.expr import SymExpr, Var
+from ..verification.verify import location_of
+
+
+def extents_of_call(call: tir.CallOp, callee: tir.FuncOp) -> dict[str, SymExpr | SSAValue]:
+    """The callee's symbolic variables in the caller: scalar arguments, else extents of the buffers that are passed.
+
+    Raises `UnsupportedError` where nothing says what a variable is.
+    """
+    found: dict[str, SymExpr | SSAValue] = {}
+    for param, value in zip(callee.params, call.call_args, strict=True):
+        name = name_of(param)
+        if not isinstance(param.type, tir.BufferType) and name is not None:
+            found[name] = value
+    wanted: dict[str, None] = {}
+    for param, value in zip(callee.params, call.call_args, strict=True):
+        if isinstance(param.type, tir.BufferType):
+            wanted |= {str(v.name): None for e in param.type.exprs() for v in e.free_vars()}
+            _match(param.type, value, found)
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise UnsupportedError(
+            f"the call of @{call.func.data} does not say what '{missing[0]}' is",
+            location=location_of(call),
+            hint="pass whole buffers (A.data), or the size as a parameter of its name",
+        )
+    return {name: found[name] for name in wanted}
+
+
+def _match(t: tir.BufferType, value: SSAValue, found: dict[str, SymExpr | SSAValue]) -> None:
+    """The extents of a buffer whose address is passed are those of the parameter."""
+    if not isinstance(value.owner, tir.BufferDataOp):
+        return
+    actual = value.owner.buffer.type
+    if not isinstance(actual, tir.BufferType) or actual.rank != t.rank:
+        return
+    for declared, extent in zip(t.dims, actual.dims, strict=True):
+        if isinstance(declared, Var) and isinstance(declared.name, str):
+            found.setdefault(declared.name, extent)
+
+
+def note_call_sizes(module: ModuleOp) -> None:
+    """Write at each call what the extents of buffers say to the callee, before the buffers become flat.
+
+    Raises `NameLookupError` for a callee that is not in the module.
+    """
+    for call in module.walk():
+        if not isinstance(call, tir.CallOp):
+            continue
+        callee = SymbolTable.lookup_symbol(module, call.func.data)
+        if not isinstance(callee, tir.FuncOp):
+            raise unknown_name("prim_func", call.func.data, (), location_of(call))
+        sizes = {n: e for n, e in extents_of_call(call, callee).items() if not isinstance(e, SSAValue)}
+        call.attributes[tir.CallOp.SIZES] = DictionaryAttr({n: SymAttr(e) for n, e in sizes.items()})

@@ -1,0 +1,194 @@
+"""Instruments: objects that watch passes, given to `PassContext(instruments=[…])`.
+
+One is any object with some of the methods of `PassInstrument`. They are called in the order in which they are given.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..verification.verify import verify_module
+from ..verification.well_formed import well_formed_problems
+from .transform import PassInfo
+
+_T = TypeVar("_T")
+
+
+class PassInstrument:
+    """The base of instruments; override what is wanted."""
+
+    def enter_pass_ctx(self) -> None:
+        """Called when `with PassContext(...)` is entered."""
+
+    def exit_pass_ctx(self) -> None:
+        """Called when it is left."""
+
+    def should_run(self, mod: Any, info: PassInfo) -> bool:
+        """Whether the pass is to run."""
+        return True
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Called before each pass."""
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Called after each pass."""
+
+
+def pass_instrument(cls: type[_T] | None = None) -> Any:
+    """TVM's decorator of instruments; a plain class with some of the methods is one."""
+    return (lambda c: c) if cls is None else cls
+
+
+class WellFormedInstrument(PassInstrument):
+    """Checks before and after each pass that the module is well formed."""
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Raise the `IllFormedError` of the first rule that is broken, with the other problems in its notes."""
+        _check(mod, f" before {info.name}", None)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """As `run_before_pass`; the error names the pass."""
+        _check(mod, f" after {info.name}", info.name)
+
+
+def _check(mod: Any, context: str, after: str | None) -> None:
+    verify_module(mod.op, after=after)
+    problems = well_formed_problems(mod)
+    if problems:
+        first, *others = problems
+        first.message += context
+        first.notes = (*first.notes, *(f"{p.rule}: {p.message}" for p in others))
+        raise first
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after the passes of these names."""
+
+    def __init__(self, print_before_pass_names: Sequence[str] = (), print_after_pass_names: Sequence[str] = ()):
+        self._before = frozenset(print_before_pass_names)
+        self._after = frozenset(print_after_pass_names)
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module where the pass is asked for."""
+        if any(map(info.is_called, self._before)):
+            print(f"Print IR before: {info.name}\n{mod.script()}\n")
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module where the pass is asked for."""
+        if any(map(info.is_called, self._after)):
+            print(f"Print IR after: {info.name}\n{mod.script()}\n")
+
+
+class PrintBeforeAll(PassInstrument):
+    """Prints the module before each pass."""
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module."""
+        print(f"Before Running Pass: {info.name}\n{mod.script()}")
+
+
+class PrintAfterAll(PassInstrument):
+    """Prints the module after each pass."""
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module."""
+        print(f"After Running Pass: {info.name}\n{mod.script()}")
+
+
+class DumpIR(PassInstrument):
+    """Writes the module into a folder after each pass: `000_legalize-ops.py`, `001_fuse-ops.py`, …
+
+    `refresh` removes what an earlier run wrote there when the context is entered.
+    """
+
+    def __init__(self, dump_dir: str | Path, refresh: bool = False):
+        self.dump_dir = Path(dump_dir)
+        self.refresh = refresh
+        self.counter = 0
+
+    def enter_pass_ctx(self) -> None:
+        """Make the folder; numbers begin with 0."""
+        self.dump_dir.mkdir(parents=True, exist_ok=True)
+        self.counter = 0
+        if self.refresh:
+            for old in self.dump_dir.glob("[0-9][0-9][0-9]_*.py"):
+                old.unlink()
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Write the module."""
+        name = re.sub(r"[^\w.-]", "_", info.name)
+        (self.dump_dir / f"{self.counter:03d}_{name}.py").write_text(mod.script() + "\n")
+        self.counter += 1
+
+
+@dataclass
+class _Profile:
+    """How long a pass ran, and the passes inside of it."""
+
+    name: str
+    start: float
+    end: float = 0.0
+    inside: list[_Profile] = field(default_factory=list["_Profile"])
+
+    @property
+    def duration(self) -> float:
+        return self.end - self.start
+
+
+class PassTimingInstrument(PassInstrument):
+    """Measures how long passes run: `render()` gives the text, while the context is open."""
+
+    def __init__(self) -> None:
+        self._root = _Profile("root", 0.0)
+        self._stack = [self._root]
+
+    def enter_pass_ctx(self) -> None:
+        """Forget what was measured."""
+        self.__init__()
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Start the clock of a pass."""
+        profile = _Profile(info.name, time.perf_counter())
+        self._stack[-1].inside.append(profile)
+        self._stack.append(profile)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Stop the clock of the pass that began last."""
+        if len(self._stack) > 1:
+            self._stack.pop().end = time.perf_counter()
+
+    def render(self) -> str:
+        """A line for each pass, those that ran inside of another below it and indented.
+
+        `name: time [time outside of passes inside] (% of everything; % of the pass around)`, times in microseconds.
+        """
+        total = sum(p.duration for p in self._root.inside)
+        lines = [line for p in self._root.inside for line in _render(p, 0, total, total)]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _render(profile: _Profile, depth: int, total: float, parent: float) -> Iterator[str]:
+    whole = max(profile.duration, 0.0)
+    own = whole - sum(p.duration for p in profile.inside)
+    shares = [100 * whole / part if part else 0.0 for part in (total, parent)]
+    indent = "\t" * depth
+    yield f"{indent}{profile.name}: {whole * 1e6:.0f}us [{own * 1e6:.0f}us] ({shares[0]:.2f}%; {shares[1]:.2f}%)"
+    for inner in profile.inside:
+        yield from _render(inner, depth + 1, total, whole)
+
+
+__all__ = [
+    "DumpIR",
+    "PassInstrument",
+    "PassPrintingInstrument",
+    "PassTimingInstrument",
+    "PrintAfterAll",
+    "PrintBeforeAll",
+    "WellFormedInstrument",
+    "pass_instrument",
+]

@@ -1,0 +1,411 @@
+"""Passes: what a tirax pass is, sequences of them, and the context in which they run.
+
+A pass is a frozen dataclass whose fields are its options, the same from Python (`FuseOps(fuse_opt_level=1)`), from text
+(`-p fuse-ops{fuse_opt_level=1}`) and in a pipeline. `SomePass(...)(mod)` gives a new module, verified;
+`.apply(ctx, op)` works in place. `mod` is an xDSL `ModuleOp` or a view with an `op` (an `IRModule`), and the result is
+of the same kind.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.passes import ModulePass
+
+from ...diagnostics import TiraxError
+from ...dialects.relax import Relax
+from ...dialects.sym import Sym
+from ...dialects.tir import Tir
+from ..verification.verify import verify_module
+
+if TYPE_CHECKING:
+    from ...handles.module import IRModule
+
+
+def new_context() -> Context:
+    """An xDSL context that knows tirax's dialects and builtin."""
+    ctx = Context()
+    for dialect in (Builtin, Sym, Relax, Tir):
+        ctx.load_dialect(dialect)
+    return ctx
+
+
+@contextmanager
+def no_gc() -> Iterator[None]:
+    """Compile without the cyclic garbage collector: IR is all cycles, none of which dies meanwhile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """What instruments are told of a pass."""
+
+    name: str
+    opt_level: int = 0
+    required: tuple[str, ...] = ()
+
+    def is_called(self, name: str) -> bool:
+        """Whether `name` is the pass's name, also as TVM writes it: `LegalizeOps`, `relax.LegalizeOps`."""
+        return name == self.name or _plain_name(name) == _plain_name(self.name)
+
+
+def _plain_name(name: str) -> str:
+    return name.rpartition(".")[2].replace("-", "").replace("_", "").lower()
+
+
+class PassInstrument(Protocol):
+    """Watches passes: any of these methods may be there."""
+
+    def enter_pass_ctx(self) -> None: ...
+    def exit_pass_ctx(self) -> None: ...
+    def should_run(self, mod: Any, info: PassInfo) -> bool: ...
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None: ...
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None: ...
+
+
+@dataclass
+class PassContext:
+    """How passes run inside of `with PassContext(...)`.
+
+    Passes above `opt_level` and those named in `disabled_pass` are left out of sequences; those of `required_pass` run
+    in any case. `config` is for passes to read; `verify` turns verification after each pass off.
+    """
+
+    opt_level: int = 2
+    required_pass: Sequence[str] | None = None
+    disabled_pass: Sequence[str] | None = None
+    instruments: Sequence[Any] | None = None
+    config: Mapping[str, Any] | None = None
+    verify: bool = True
+    _stack: ClassVar[threading.local] = threading.local()
+
+    @classmethod
+    def current(cls) -> PassContext:
+        """The innermost context of this thread, or a default one."""
+        stack = cast("list[PassContext]", getattr(cls._stack, "items", []))
+        return stack[-1] if stack else _DEFAULT
+
+    def __enter__(self) -> PassContext:
+        if not hasattr(self._stack, "items"):
+            self._stack.items = []
+        self._stack.items.append(self)
+        self.notify("enter_pass_ctx")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.items.pop()
+        self.notify("exit_pass_ctx")
+
+    def notify(self, event: str, *args: Any) -> None:
+        """Call the method `event` of every instrument that has it."""
+        for instrument in self.instruments or ():
+            method = getattr(instrument, event, None)
+            if method is not None:
+                method(*args)
+
+    def enabled(self, info: PassInfo) -> bool:
+        """Whether a pass of a sequence runs here."""
+        if any(map(info.is_called, self.disabled_pass or ())):
+            return False
+        return info.opt_level <= self.opt_level or any(map(info.is_called, self.required_pass or ()))
+
+    def override_instruments(self, instruments: Sequence[Any] | None) -> None:
+        """Watch with other instruments from here on: the old ones are told that they leave, the new that they enter."""
+        self.notify("exit_pass_ctx")
+        self.instruments = instruments
+        self.notify("enter_pass_ctx")
+
+    def wanted(self, mod: Any, info: PassInfo) -> bool:
+        """Whether every instrument lets the pass run."""
+        checks = [getattr(i, "should_run", None) for i in self.instruments or ()]
+        return all(check(mod, info) for check in checks if check is not None)
+
+
+_DEFAULT = PassContext()
+
+
+def module_op(mod: Any) -> ModuleOp:
+    """The xDSL module of a `ModuleOp` or of a view on one. Raises `TiraxError` for anything else."""
+    op = mod if isinstance(mod, ModuleOp) else getattr(mod, "op", None)
+    if not isinstance(op, ModuleOp):
+        raise TiraxError("a pass runs on a module", expected="an IRModule or ModuleOp", found=type(mod).__name__)
+    return op
+
+
+def like_module(mod: Any, op: ModuleOp) -> Any:
+    """`op` as the same kind of thing as `mod`: itself, or a view on it."""
+    return op if isinstance(mod, ModuleOp) else type(mod)(op)
+
+
+class Pass(ModulePass):
+    """The base of tirax's passes; see the module's docstring."""
+
+    @property
+    def info(self) -> PassInfo:
+        return PassInfo(self.name)
+
+    def __call__(self, mod: Any) -> Any:
+        """A new module, transformed and verified; `mod` stays as it is."""
+        op = module_op(mod).clone()
+        with no_gc():
+            self.run(new_context(), op)
+        return like_module(mod, op)
+
+    def run(self, ctx: Context, op: ModuleOp) -> None:
+        """Apply in place, with the instruments of the current context, and verify."""
+        where = PassContext.current()
+        view: Any = _view(op) if where.instruments else op
+        if not where.wanted(view, self.info):
+            return
+        where.notify("run_before_pass", view, self.info)
+        self.apply(ctx, op)
+        if where.verify:
+            verify_module(op, after=self.name)
+        where.notify("run_after_pass", view, self.info)
+
+
+def _view(op: ModuleOp) -> IRModule:
+    from ...handles.module import IRModule
+
+    return IRModule(op)
+
+
+@dataclass(frozen=True)
+class Sequential(Pass):
+    """Passes one after the other; those that the context disables are left out."""
+
+    name = "sequential"
+    passes: tuple[Any, ...] = ()
+    opt_level: int = 0
+    title: str = "sequential"
+    required: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        passes: Iterable[Any] = (),
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ):
+        object.__setattr__(self, "passes", tuple(passes))
+        object.__setattr__(self, "opt_level", opt_level)
+        object.__setattr__(self, "title", name)
+        object.__setattr__(self, "required", tuple(required or ()))
+
+    def __str__(self) -> str:
+        return f"{self.title}[{', '.join(map(str, self.passes))}]"
+
+    @property
+    def info(self) -> PassInfo:
+        return PassInfo(self.title, self.opt_level, self.required)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        where = PassContext.current()
+        for p in self.passes:
+            if where.enabled(getattr(p, "info", PassInfo(type(p).__name__))):
+                run_pass(p, ctx, op)
+
+
+def run_pass(p: Any, ctx: Context, op: ModuleOp) -> None:
+    """Run a pass in place: one of tirax, one of xDSL (verified afterwards), or a function from module to module."""
+    if isinstance(p, Pass):
+        p.run(ctx, op)
+    elif isinstance(p, ModulePass):
+        p.apply(ctx, op)
+        verify_module(op, after=p.name)
+    else:
+        replace_contents(op, module_op(p(_view(op))))
+
+
+def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
+    """Make `op` hold what `new` holds; `new` stays as it is."""
+    if new is op:
+        return
+    new = new.clone()
+    block = op.body.block
+    for old in list(block.ops):
+        old.detach()
+        old.erase()
+    for child in list(new.body.block.ops):
+        child.detach()
+        block.add_op(child)
+    op.attributes = dict(new.attributes)
+
+
+@dataclass(frozen=True)
+class PythonPass(Pass):
+    """A pass made of a Python function `(IRModule, PassContext) -> IRModule`."""
+
+    name = "python"
+    function: Callable[[Any, PassContext], Any] = field(default=lambda mod, _ctx: mod)
+    pass_info: PassInfo = PassInfo("python")
+
+    def __str__(self) -> str:
+        return self.pass_info.name
+
+    @property
+    def info(self) -> PassInfo:
+        return self.pass_info
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        result = self.function(_view(op), PassContext.current())
+        if result is None:
+            raise TiraxError(f"the pass {self.info.name} returned nothing", expected="an IRModule", found="None")
+        replace_contents(op, module_op(result))
+
+
+def _pass_decorator(
+    wrap: Callable[[Any], Callable[[Any, PassContext], Any]], what: Any, info: Callable[[str], PassInfo]
+) -> Any:
+    """A function becomes a pass; a class becomes one whose instances are passes."""
+    if not isinstance(what, type):
+        return PythonPass(wrap(what), info(what.__name__))
+
+    class Wrapped(PythonPass):
+        def __init__(self, *args: Any, **kwargs: Any):
+            inner = what(*args, **kwargs)
+            super().__init__(wrap(inner), info(what.__name__))
+            object.__setattr__(self, "inner", inner)
+
+        def __getattr__(self, attr: str) -> Any:
+            return getattr(object.__getattribute__(self, "inner"), attr)
+
+    Wrapped.__name__ = Wrapped.__qualname__ = what.__name__
+    Wrapped.__doc__ = what.__doc__
+    return Wrapped
+
+
+def module_pass(
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Make a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(mod, ctx)`."""
+
+    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
+        return getattr(inner, "transform_module", inner)
+
+    def decorate(what: Any) -> Any:
+        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
+
+    return decorate if pass_func is None else decorate(pass_func)
+
+
+def dataflowblock_pass(
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Make a pass of a function `(block, mod, ctx) -> block`, or of a class with a method `transform_dataflowblock`.
+
+    It runs on every dataflow block of the Relax functions; what a block outputs it must bind again, to the same
+    variables.
+    """
+
+    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
+        return partial(_on_dataflow_blocks, getattr(inner, "transform_dataflowblock", inner))
+
+    def decorate(what: Any) -> Any:
+        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
+
+    return decorate if pass_func is None else decorate(pass_func)
+
+
+def _on_dataflow_blocks(function: Callable[[Any, Any, PassContext], Any], mod: Any, ctx: PassContext) -> Any:
+    from ...dialects.names import name_of
+    from ...dialects.relax import DataflowOp
+    from ...handles.relax.binding_rewrite import replace_dataflow
+    from ...handles.relax.function import DataflowBlock, Function
+
+    for _, func in mod.functions_items():
+        if not isinstance(func, Function):
+            continue
+        for op in [op for op in func.op.walk() if isinstance(op, DataflowOp)]:
+            block = DataflowBlock(op)
+            new = function(block, mod, ctx)
+            if not isinstance(new, DataflowBlock):
+                found = type(new).__name__
+                raise TiraxError("a pass on dataflow blocks gives one", expected="a DataflowBlock", found=found)
+            if not new.detached and not func.op.is_ancestor(new.op):
+                raise TiraxError(
+                    "a pass on dataflow blocks gave a block of another function",
+                    hint="relax.DataflowBlock([…]) makes one that belongs to no function",
+                )
+            if new.detached:
+                names = (n for inner in func.op.walk() for v in inner.results if (n := name_of(v)) is not None)
+                replace_dataflow(op, new, names)
+    return mod
+
+
+def function_pass(
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """Make a pass of a function `(func, mod, ctx) -> func`, or of a class with a method `transform_function`.
+
+    It runs on every Relax function of the module.
+    """
+    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=False)
+
+
+def prim_func_pass(
+    pass_func: Any = None,
+    opt_level: int = 0,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """As `function_pass`, for every tensor function of the module."""
+    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=True)
+
+
+def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
+    """A pass that replaces every tensor function of a module by what `function` makes of it."""
+    made = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
+    return cast(PythonPass, made)
+
+
+def _of_functions(pass_func: Any, info: PassInfo, *, tensor: bool) -> Any:
+    """A pass, or where there is no function yet a decorator, on the functions of one of the two kinds."""
+
+    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
+        function = getattr(inner, "transform_function", inner)
+
+        def on_module(mod: Any, ctx: PassContext) -> Any:
+            from ...handles.relax.names import Function
+            from ...handles.tir.prim_func import PrimFunc
+
+            kind = PrimFunc if tensor else Function
+            for gv, func in mod.functions_items():
+                if isinstance(func, kind):
+                    mod.update_func(gv, function(func, mod, ctx))
+            return mod
+
+        return on_module
+
+    def decorate(what: Any) -> Any:
+        return _pass_decorator(wrap, what, lambda n: PassInfo(info.name or n, info.opt_level, info.required))
+
+    return decorate if pass_func is None else decorate(pass_func)

@@ -1,0 +1,1 @@
+"""Changing IR: substitution, copies, walks."""

@@ -1,0 +1,114 @@
+"""Copies of expressions and statements with values replaced: what builders and rewriters of tensor functions share.
+
+An expression is a tree, wherever its operations stand: a copy has operations of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+
+Mapping = dict[SSAValue, SSAValue]
+_EXPRESSIONS = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
+
+
+def is_expression(op: Operation) -> bool:
+    """Whether an operation is a part of expressions, not a statement."""
+    return type(op) in _EXPRESSIONS
+
+
+class Copier:
+    """Copies into blocks; subclasses say what becomes of an expression or a statement."""
+
+    def value(self, value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
+        """The copy of the tree of `value`, at the end of `block` (nowhere for None); `mapping` is added to.
+
+        What is no expression, such as a variable, a buffer, a let, is taken from `mapping`, or stays.
+        """
+        found = mapping.get(value)
+        if found is not None:
+            return found
+        op = value.owner
+        if not isinstance(op, Operation) or not is_expression(op):
+            return value
+        operands = [self.value(v, block, mapping) for v in op.operands]
+        regions = [self.expression_region(region, mapping) for region in op.regions]
+        new = _like(op, operands, regions)
+        if block is not None:
+            block.add_op(new)
+        mapping[value] = new.results[0]
+        return new.results[0]
+
+    def expression_region(self, region: Region, mapping: Mapping) -> Region:
+        """A copy of a region that ends with `tir.yield`."""
+        block, inner = self._open(region, mapping)
+        last = region.block.last_op
+        assert isinstance(last, tir.YieldOp)
+        block.add_op(tir.YieldOp(self.value(last.value, block, inner)))
+        return Region(block)
+
+    def statement(self, op: Operation, block: Block, mapping: Mapping) -> None:
+        """The copy of a statement and of its expressions, at the end of `block`."""
+        operands = [self.value(v, block, mapping) for v in op.operands]
+        regions = [self.region(region, mapping) for region in op.regions]
+        new = _like(op, operands, regions)
+        block.add_op(new)
+        for old, result in zip(op.results, new.results, strict=True):
+            mapping[old] = result
+
+    def region(self, region: Region, mapping: Mapping) -> Region:
+        """A copy of a region of statements, or of one that ends with `tir.yield`."""
+        if region.first_block is None:
+            return Region()
+        if isinstance(region.block.last_op, tir.YieldOp):
+            return self.expression_region(region, mapping)
+        block, inner = self._open(region, mapping)
+        self.statements(region.block.ops, block, inner)
+        return Region(block)
+
+    def statements(self, ops: Iterable[Operation], block: Block, mapping: Mapping) -> None:
+        """The statements among `ops`, one after the other; expressions come with what uses them."""
+        for op in ops:
+            if not is_expression(op) and not isinstance(op, tir.YieldOp):
+                self.statement(op, block, mapping)
+
+    @staticmethod
+    def _open(region: Region, mapping: Mapping) -> tuple[Block, Mapping]:
+        """An empty block with the arguments of a region's, and the mapping inside of it."""
+        old = region.block.args
+        block = Block(arg_types=[a.type for a in old])
+        for a, b in zip(old, block.args, strict=True):
+            set_name(b, name_of(a))
+        return block, {**mapping, **dict(zip(old, block.args, strict=True))}
+
+
+def _like(op: Operation, operands: list[SSAValue], regions: list[Region]) -> Operation:
+    new = type(op).create(
+        operands=operands,
+        result_types=[r.type for r in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+        regions=regions,
+    )
+    for old, result in zip(op.results, new.results, strict=True):
+        set_name(result, name_of(old))
+    new.location = op.location
+    return new
+
+
+_COPIER = Copier()
+
+
+def plant(value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
+    """The copy of an expression at the end of `block`, with what `mapping` says in place of values."""
+    return _COPIER.value(value, block, mapping)
+
+
+def copied(ops: Iterable[Operation], block: Block, mapping: Mapping) -> None:
+    """Copies of statements at the end of `block`."""
+    _COPIER.statements(ops, block, mapping)

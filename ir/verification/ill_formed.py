@@ -1,0 +1,256 @@
+"""What can be wrong with a module: one diagnostic for each rule of well-formedness, and the table of them.
+
+`RULES` maps the name of a rule to its diagnostic, whose docstring says the rule. `UNWRITABLE` names the rules of TVM
+that a module of tirax cannot break, and why.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ...diagnostics import VerifyError
+
+
+class IllFormedError(VerifyError):
+    """A rule of well-formedness that is broken; `function` is the function in which."""
+
+    rule: ClassVar[str] = ""
+    function: str | None = None
+
+
+class UndefinedVariable(IllFormedError):
+    """A variable that is used is defined."""
+
+    rule = "undefined-variable"
+
+
+class UsedBeforeDefinition(IllFormedError):
+    """A variable is defined before it is used."""
+
+    rule = "used-before-definition"
+
+
+class VariableOutOfScope(IllFormedError):
+    """What a branch or a local function binds is used in it alone."""
+
+    rule = "variable-out-of-scope"
+
+
+class DataflowVariableOutside(IllFormedError):
+    """What a dataflow block binds is used outside of it only where the block outputs it."""
+
+    rule = "dataflow-variable-outside"
+
+
+class VariableOfAnotherFunction(IllFormedError):
+    """Functions share no parameters and variables."""
+
+    rule = "variable-of-another-function"
+
+
+class NestedCall(IllFormedError):
+    """Arguments are variables, constants and the like (normal form): a call that is one is bound first."""
+
+    rule = "nested-call"
+
+
+class RecursiveClosure(IllFormedError):
+    """A local function does not use itself; functions of the module may."""
+
+    rule = "recursive-closure"
+
+
+class UndefinedSymbolicVariable(IllFormedError):
+    """A symbolic variable is an extent of a parameter or of a match_cast by itself before an expression uses it."""
+
+    rule = "undefined-symbolic-variable"
+
+
+class SymbolicVariableDType(IllFormedError):
+    """Extents of Relax are int64."""
+
+    rule = "symbolic-variable-dtype"
+
+
+class MissingResult(IllFormedError):
+    """A function ends with its result, so does a branch, and a dataflow block with its outputs."""
+
+    rule = "missing-result"
+
+
+class ControlFlowInDataflow(IllFormedError):
+    """There are no branches and no further dataflow blocks in a dataflow block."""
+
+    rule = "control-flow-in-dataflow"
+
+
+class ImpureCallInDataflow(IllFormedError):
+    """Calls in a dataflow block are pure."""
+
+    rule = "impure-call-in-dataflow"
+
+
+class ImpureCallInPureFunction(IllFormedError):
+    """Calls in a pure function are pure, unless its attribute `relax.force_pure` says that they do no harm."""
+
+    rule = "impure-call-in-pure-function"
+
+
+class ForcePureOnImpure(IllFormedError):
+    """Only a function that is declared to be pure has the attribute `relax.force_pure`."""
+
+    rule = "force-pure-on-impure"
+
+
+class DuplicateFunction(IllFormedError):
+    """A module has one function of a name."""
+
+    rule = "duplicate-function"
+
+
+class GlobalSymbolMismatch(IllFormedError):
+    """The attribute `global_symbol` of a function is its name in the module."""
+
+    rule = "global-symbol-mismatch"
+
+
+class GlobalSymbolOnPrivate(IllFormedError):
+    """A private function has no attribute `global_symbol`."""
+
+    rule = "global-symbol-on-private"
+
+
+class UnknownFunction(IllFormedError):
+    """A function that is called or mentioned is in the module."""
+
+    rule = "unknown-function"
+
+
+class WrongKindOfFunction(IllFormedError):
+    """`call_tir` calls tensor functions, a call of a function a Relax function."""
+
+    rule = "wrong-kind-of-function"
+
+
+class CallArity(IllFormedError):
+    """A call has as many arguments as its callee parameters: of `call_tir` inputs, outputs and `tir_vars`."""
+
+    rule = "call-arity"
+
+
+class CallArguments(IllFormedError):
+    """Arguments and outputs of a call can be of the struct info of its callee's parameters."""
+
+    rule = "call-arguments"
+
+
+class InplaceOutput(IllFormedError):
+    """An output of `call_tir_inplace` has the shape and dtype of the input that it is written into, one output each."""
+
+    rule = "inplace-output"
+
+
+class StructInfoMissing(IllFormedError):
+    """Every value has struct info."""
+
+    rule = "struct-info-missing"
+
+
+class StructInfoNotBase(IllFormedError):
+    """The struct info that is declared covers what is inferred."""
+
+    rule = "struct-info-not-base"
+
+
+class OperatorArguments(IllFormedError):
+    """The arguments and attributes of an operator fit it."""
+
+    rule = "operator-arguments"
+
+
+class ImpossibleCast(IllFormedError):
+    """A match_cast may succeed."""
+
+    rule = "impossible-cast"
+
+
+class TupleIndex(IllFormedError):
+    """The index of a field is less than the number of the tuple's fields."""
+
+    rule = "tuple-index"
+
+
+class ConditionNotBool(IllFormedError):
+    """The condition of a branch is a bool scalar."""
+
+    rule = "condition-not-bool"
+
+
+class OperationRefused(IllFormedError):
+    """Everything else that the verifiers of operations ask for."""
+
+    rule = "operation-refused"
+
+
+_ALL: tuple[type[IllFormedError], ...] = (
+    UndefinedVariable,
+    UsedBeforeDefinition,
+    VariableOutOfScope,
+    DataflowVariableOutside,
+    VariableOfAnotherFunction,
+    NestedCall,
+    RecursiveClosure,
+    UndefinedSymbolicVariable,
+    SymbolicVariableDType,
+    MissingResult,
+    ControlFlowInDataflow,
+    ImpureCallInDataflow,
+    ImpureCallInPureFunction,
+    ForcePureOnImpure,
+    DuplicateFunction,
+    GlobalSymbolMismatch,
+    GlobalSymbolOnPrivate,
+    UnknownFunction,
+    WrongKindOfFunction,
+    CallArity,
+    CallArguments,
+    InplaceOutput,
+    StructInfoMissing,
+    StructInfoNotBase,
+    OperatorArguments,
+    ImpossibleCast,
+    TupleIndex,
+    ConditionNotBool,
+    OperationRefused,
+)
+RULES: dict[str, type[IllFormedError]] = {cls.rule: cls for cls in _ALL}
+"""The rules by name, each with its diagnostic."""
+
+STRUCT_INFO_RULES = frozenset(
+    cls.rule
+    for cls in (
+        UndefinedSymbolicVariable,
+        SymbolicVariableDType,
+        CallArguments,
+        InplaceOutput,
+        StructInfoMissing,
+        StructInfoNotBase,
+        OperatorArguments,
+        ImpossibleCast,
+        TupleIndex,
+        ConditionNotBool,
+        OperationRefused,
+    )
+)
+"""Those that are left out where `check_struct_info` is False."""
+
+UNWRITABLE: dict[str, str] = {
+    "a variable is defined twice": "an SSA value has one definition; a parameter that is given twice is refused",
+    "functions share a symbolic variable": "the name of a symbolic variable is scoped to its function",
+    "a symbolic variable is defined twice": "where an extent of its name comes again, it is compared",
+    "the parts of a SeqExpr are no variables": "the result of a block is an SSA value",
+    "a function is called by an expression": "the callee of a call is a name or an SSA value",
+}
+"""Rules of TVM that no module of tirax can break, each with the reason."""
+
+__all__ = [*(cls.__name__ for cls in _ALL), "RULES", "STRUCT_INFO_RULES", "UNWRITABLE", "IllFormedError"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,0 +1,342 @@
+"""The rule for argmax and argmin along contiguous memory: the place of the best of many elements.
+
+    for i: for k: P[i], V[i] = better((P[i], V[i]), (k, X[i, k]))
+        ->
+    for i:
+        P[i], V[i] = init
+        best[:], step[:] = X[i, 0 :+ w], 0
+        for s in 1 … K / w:
+            where X[i, s * w :+ w] is better than best: best, step = X[i, s * w :+ w], s
+        k = the first of step * w + lane whose best is that of all lanes
+        P[i], V[i] = better((P[i], V[i]), (k, X[i, k]))
+        what is left of K, one by one
+
+No other element of the vectors than that of k can win. After a NaN the tir begins anew with the element that follows:
+vectors in which there is one are done one by one, too. Of equal elements the first wins, or the last, as the tir says;
+which of 0 and -0 is kept as the value is not observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width, is_float
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
+from ...dialects.tir import BufferType, ForKind
+from ...ir.affine.values import expr_of
+from .inline import is_intermediate, loads_of
+from .machine import Machine
+from .rewrite import Bindings, LoopBuilder
+from .stages import Iter, constant_slope, results_of, tree
+from .vector_reduction import across
+
+_VECTORS = (4, 2, 1)
+"""So many vectors are compared side by side, as many as leave the fewest elements over."""
+_KEEPS: dict[type[Operation], tuple[type[tir.BinaryExpr], type[tir.BinaryExpr], type[tir.BinaryExpr]]] = {
+    tir.GtOp: (tir.GeOp, tir.GtOp, tir.MaxOp),
+    tir.LtOp: (tir.LeOp, tir.LtOp, tir.MinOp),
+}
+"""By what is better: when the old one stays if the first of equals is wanted, when if the last; which is the best."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A nest that keeps the better one of what stands in two buffers and `value`, with its `position`."""
+
+    block: tir.BlockOp
+    iters: list[Iter]
+    stores: tuple[tir.StoreOp, tir.StoreOp]
+    inits: tuple[tir.StoreOp, ...]
+    better: type[Operation]
+    earlier: type[Operation]
+    position: SSAValue
+    value: SSAValue
+
+    @property
+    def wants_first(self) -> bool:
+        """Whether the first of equal elements wins, not the last."""
+        return self.earlier is tir.LtOp
+
+    @property
+    def reduce(self) -> list[Iter]:
+        return [it for it in self.iters if it.reduce]
+
+
+@dataclass(frozen=True)
+class PositionPlan:
+    """Vectors of `width` elements, `vectors` of `lanes`, along `lane`."""
+
+    choice: Choice
+    lane: Iter
+    lanes: int
+    vectors: int
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+    @property
+    def block(self) -> tir.BlockOp:
+        """Which block it is for."""
+        return self.choice.block
+
+
+def plan_positions(root: Operation, machine: Machine) -> PositionPlan | None:
+    """The plan for a nest that is an argmax or argmin of the form above, else None."""
+    choice = _choice_of(root)
+    return None if choice is None else _plan(choice, machine)
+
+
+def _choice_of(root: Operation) -> Choice | None:
+    """The choice that a nest makes, None where it makes none, or what it keeps is read by others."""
+    found = results_of(root)
+    if found is None or len(found.stores) != 2 or not _are_in_place([*found.stores, *found.inits], found.iters):
+        return None
+    block, stores = found.block, found.stores
+    parts = _parts(stores[0], stores[1])
+    value = stores[1].buffer
+    if parts is None or not is_intermediate(value) or any(block not in _parents(load) for load in loads_of(value)):
+        return None
+    return Choice(block, found.iters, (stores[0], stores[1]), tuple(found.inits), *parts)
+
+
+def _parents(op: Operation) -> list[Operation]:
+    found: list[Operation] = []
+    parent = op.parent_op()
+    while parent is not None:
+        found.append(parent)
+        parent = parent.parent_op()
+    return found
+
+
+def _are_in_place(stores: list[tir.StoreOp], iters: list[Iter]) -> bool:
+    """Whether all stores are to one place, which is another one for other values of the spatial iterators."""
+    places = {tuple(expr_of(i) for i in op.indices) for op in stores}
+    used = {v.name for place in places for e in place for v in e.free_vars()}
+    several = [it for it in iters if it.extent.constant != 1]
+    return len(places) == 1 and all((it.var in used) is not it.reduce for it in several)
+
+
+def _parts(
+    position: tir.StoreOp, value: tir.StoreOp
+) -> tuple[type[Operation], type[Operation], SSAValue, SSAValue] | None:
+    """(what is better, what is earlier, the new position, the new value) of what two stores keep."""
+    kept, keeper = _meaning(value.value), _meaning(position.value)
+    if not isinstance(kept, tir.SelectOp) or not isinstance(keeper, tir.SelectOp):
+        return None
+    wins, either = _meaning(kept.cond), _meaning(keeper.cond)
+    old = [_is_load(kept.true_value, value), _is_load(keeper.true_value, position)]
+    if not isinstance(wins, tir.GtOp | tir.LtOp) or not isinstance(either, tir.OrOp) or not all(old):
+        return None
+    both = _meaning(either.rhs)
+    equal, earlier = (_meaning(both.lhs), _meaning(both.rhs)) if isinstance(both, tir.AndOp) else (None, None)
+    if not isinstance(equal, tir.EqOp) or not isinstance(earlier, tir.GtOp | tir.LtOp):
+        return None
+    values, positions = (kept.true_value, kept.false_value), (keeper.true_value, keeper.false_value)
+    wanted = ((wins, values), (_meaning(either.lhs), values), (equal, values), (earlier, positions))
+    if type(_meaning(either.lhs)) is not type(wins) or not all(_compares(op, *pair) for op, pair in wanted):
+        return None
+    return type(wins), type(earlier), keeper.false_value, kept.false_value
+
+
+def _meaning(value: SSAValue) -> Operation | None:
+    """The operation that computes a value, under the names that were given to it."""
+    owner = value.owner
+    while isinstance(owner, tir.LetOp):
+        owner = owner.value.owner
+    return owner if isinstance(owner, Operation) else None
+
+
+def _is_load(value: SSAValue, store: tir.StoreOp) -> bool:
+    """Whether a value is what stands where `store` writes."""
+    load = _meaning(value)
+    if not isinstance(load, tir.LoadOp) or load.buffer is not store.buffer:
+        return False
+    return [expr_of(i) for i in load.indices] == [expr_of(i) for i in store.indices]
+
+
+def _compares(op: Operation | None, a: SSAValue, b: SSAValue) -> bool:
+    return isinstance(op, tir.BinaryExpr) and _same(op.lhs, a) and _same(op.rhs, b)
+
+
+def _same(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are one, or loads from one place."""
+    if a is b:
+        return True
+    one, other = _meaning(a), _meaning(b)
+    if one is other and one is not None:
+        return True
+    if not isinstance(one, tir.LoadOp) or not isinstance(other, tir.LoadOp) or one.buffer is not other.buffer:
+        return False
+    return [expr_of(i) for i in one.indices] == [expr_of(i) for i in other.indices]
+
+
+def _plan(choice: Choice, machine: Machine) -> PositionPlan | None:
+    """How wide the vectors are; None where there are none along contiguous memory, or too few elements."""
+    lane = choice.reduce[-1] if choice.reduce else None
+    loads = [op for op in tree(choice.value) if isinstance(op, tir.LoadOp)]
+    slopes = [constant_slope(load, lane) for load in loads] if lane is not None else []
+    written = {store.buffer for store in choice.stores}
+    if lane is None or 1 not in slopes or any(s not in (0, 1) for s in slopes):
+        return None
+    if any(op.regions for op in tree(choice.value)) or any(load.buffer in written for load in loads):
+        return None
+    where = expr_of(choice.position)
+    if (where.substitute({lane.expr: add(lane.expr, 1)}) - where).constant != 1:
+        return None
+    widest = max(32, *(bit_width(cast(BufferType, load.buffer.type).dtype) for load in loads))
+    lanes, extent = machine.vector_bits // max(widest, bit_width(choice.value.type)), lane.extent.constant
+    if lanes < 2 or (extent is not None and not 2 * lanes <= extent < 1 << 31):
+        return None
+    vectors = 2 if extent is None else min(_VECTORS, key=lambda n: (extent % (lanes * n), -n))
+    return PositionPlan(choice, lane, lanes, vectors)
+
+
+def emit_positions(loops: LoopBuilder, plan: PositionPlan) -> None:
+    """The loops of a plan."""
+    choice = plan.choice
+    spatial = [it for it in choice.iters if not it.reduce]
+    outer = [it for it in choice.reduce if it is not plan.lane]
+
+    def row(where: Bindings) -> None:
+        cloner = loops.cloner(where)
+        for store in choice.inits:
+            loops.insert(tir.StoreOp(cloner(store.value), store.buffer, [cloner(i) for i in store.indices]))
+        loops.nest(outer, where, lambda ks: _Row(loops, plan, ks).emit())
+
+    loops.nest(spatial, {}, row)
+
+
+@dataclass
+class _Row:
+    """The elements along the vectors, the other iterators are at `where`."""
+
+    loops: LoopBuilder
+    plan: PositionPlan
+    where: Bindings
+
+    @property
+    def full(self) -> SymExpr:
+        """How many times the vectors fit."""
+        return floordiv(self.plan.lane.extent, Const(self.plan.width, self.plan.lane.dtype))
+
+    @property
+    def done(self) -> SymExpr:
+        """How many elements vectors are made of."""
+        return mul(self.full, Const(self.plan.width, self.plan.lane.dtype))
+
+    def emit(self) -> None:
+        loops, lane = self.loops, self.plan.lane
+        if self.full.constant is None:
+            some = tir.LtOp(self._number(0), loops.value(self.full, lane.dtype))
+            loops.branch(loops.op(some), self._vectors)
+        elif self.full.constant:
+            self._vectors()
+        self._one_by_one(self.done, lane.extent)
+
+    def _number(self, value: int) -> SSAValue:
+        return self.loops.value(Const(value, self.plan.lane.dtype), self.plan.lane.dtype)
+
+    def _one_by_one(self, begin: SymExpr, end: SymExpr) -> None:
+        dtype = self.plan.lane.dtype
+
+        def element(v: SSAValue) -> None:
+            self._one(self.loops.value(add(begin, Var(v, dtype)), dtype))
+
+        self.loops.loop(end - begin, element, dtype=dtype, name="k")
+
+    def _one(self, k: SSAValue) -> None:
+        """What the tir does for one element."""
+        loops = self.loops
+        cloner = loops.cloner({**self.where, self.plan.lane: k})
+        values = [cloner(store.value) for store in self.plan.choice.stores]
+        for store, value in zip(self.plan.choice.stores, values, strict=True):
+            loops.insert(tir.StoreOp(value, store.buffer, [cloner(i) for i in store.indices]))
+
+    def _vectors(self) -> None:
+        """The best of whole vectors, which then is compared with what there was before."""
+        plan, loops = self.plan, self.loops
+        kind = plan.choice.value.type
+        best, step = self._buffer(kind), self._buffer(i32)
+        seen = self._buffer(i32) if is_float(kind) else None
+        zero = loops.op(tir.ConstOp(0, i32))
+
+        def begin(c: SSAValue) -> None:
+            x = self._element(c)
+            loops.insert(tir.StoreOp(x, best, [c]))
+            loops.insert(tir.StoreOp(zero, step, [c]))
+            if seen is not None:
+                loops.insert(tir.StoreOp(self._or_nan(zero, x), seen, [c]))
+
+        self._along(begin)
+        loops.loop(self.full - 1, lambda v: self._step(v, best, step, seen), dtype=plan.lane.dtype, name="k_tile")
+        k = self._best_place(best, step)
+        if seen is None:
+            self._one(k)
+            return
+        normal = Block()
+        with loops.inside(normal):
+            self._one(k)
+        found = across(loops, seen, [], (plan.lanes, plan.vectors), tir.MaxOp)
+        has_nan = loops.op(tir.GtOp(found, loops.op(tir.ConstOp(0, i32))))
+        loops.branch(has_nan, lambda: self._one_by_one(Const(0, plan.lane.dtype), self.done), normal)
+
+    def _step(self, v: SSAValue, best: SSAValue, step: SSAValue, seen: SSAValue | None) -> None:
+        """Compare the vectors behind those of number `v` with the best."""
+        loops, dtype, choice = self.loops, self.plan.lane.dtype, self.plan.choice
+        number = loops.value(add(Var(v, dtype), 1), dtype)
+        first = loops.value(mul(Var(number, dtype), Const(self.plan.width, dtype)), dtype)
+        here = self._as(number, i32)
+        keeps = _KEEPS[choice.better][0 if choice.wants_first else 1]
+
+        def compare(c: SSAValue) -> None:
+            x = self._element(loops.sum(first, c))
+            old, place = (loops.op(tir.LoadOp(buffer, [c])) for buffer in (best, step))
+            stays = loops.op(keeps(old, x))
+            loops.insert(tir.StoreOp(loops.op(tir.SelectOp(stays, old, x)), best, [c]))
+            loops.insert(tir.StoreOp(loops.op(tir.SelectOp(stays, place, here)), step, [c]))
+            if seen is not None:
+                loops.insert(tir.StoreOp(self._or_nan(loops.op(tir.LoadOp(seen, [c])), x), seen, [c]))
+
+        self._along(compare)
+
+    def _best_place(self, best: SSAValue, step: SSAValue) -> SSAValue:
+        """The first place of the best of all lanes, or the last."""
+        plan, loops = self.plan, self.loops
+        dtype = i32 if plan.lane.extent.constant is not None else plan.lane.dtype
+        size = (plan.lanes, plan.vectors)
+        top = across(loops, best, [], size, _KEEPS[plan.choice.better][2])
+        first = plan.choice.wants_first
+        none = loops.op(tir.ConstOp((1 << (dtype.width.data - 1)) - 1 if first else -1, dtype))
+        places = self._buffer(dtype)
+
+        def place(c: SSAValue) -> None:
+            is_top = loops.op(tir.EqOp(loops.op(tir.LoadOp(best, [c])), top))
+            number = self._as(loops.op(tir.LoadOp(step, [c])), dtype)
+            at = add(mul(Var(number, dtype), Const(plan.width, dtype)), Var(self._as(c, dtype), dtype))
+            loops.insert(tir.StoreOp(loops.op(tir.SelectOp(is_top, loops.value(at, dtype), none)), places, [c]))
+
+        self._along(place)
+        return self._as(across(loops, places, [], size, tir.MinOp if first else tir.MaxOp), plan.lane.dtype)
+
+    def _as(self, value: SSAValue, dtype: IntegerType) -> SSAValue:
+        return value if value.type == dtype else self.loops.op(tir.CastOp(value, dtype))
+
+    def _element(self, k: SSAValue) -> SSAValue:
+        return self.loops.cloner({**self.where, self.plan.lane: k})(self.plan.choice.value)
+
+    def _or_nan(self, before: SSAValue, x: SSAValue) -> SSAValue:
+        loops = self.loops
+        return loops.op(tir.SelectOp(loops.op(tir.NeOp(x, x)), loops.op(tir.ConstOp(1, i32)), before))
+
+    def _buffer(self, dtype: Attribute) -> SSAValue:
+        return self.loops.op(tir.AllocBufferOp(BufferType.of([self.plan.width], dtype, scope="local"), padded=True))
+
+    def _along(self, body: Callable[[SSAValue], object]) -> None:
+        self.loops.loop(self.plan.width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)

@@ -1,0 +1,131 @@
+"""Nests that run over the same rows become one nest, so that a row is finished while it is in the first-level cache:
+
+    for i: M[i] = max(X[i, :])                  for i:
+    for i: E[i, :] = exp(X[i, :] - M[i])          M[i] = max(X[i, :])
+    for i: S[i] = sum(E[i, :])             ->     E[i, :] = exp(X[i, :] - M[i])
+    for i: Y[i, :] = E[i, :] / S[i]               S[i] = sum(E[i, :])
+                                                  Y[i, :] = E[i, :] / S[i]
+
+What lies between the nests, here M, E and S, shrinks to a row when buffers are moved to where they are used. A loop
+joins the one before it where both have the same extent and whatever one of them writes for the other is, in each
+iteration, a part that no other iteration touches. Then E is computed in the loop of the sum (`on_the_way`).
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import Op, SymExpr, Var, floordiv
+from ...dialects.tir import ForKind
+from ...ir.affine.values import expr_of
+from ...transforms.tir.walk import is_pure
+from .compute_at_first_use import compute_on_the_way
+
+Place = tuple[SymExpr | None, ...]
+_STATEMENTS = (tir.ForOp, tir.IfOp, tir.IfThenElseOp, tir.YieldOp, tir.AllocBufferOp, tir.LoadOp, tir.StoreOp)
+
+
+def fuse_rows(func: tir.FuncOp) -> None:
+    """Join neighbouring loops of a function whose buffers do not overlap."""
+    attrs = func.func_attrs
+    if attrs is not None and "tir.noalias" in attrs.data:
+        _fuse(func.body.block)
+
+
+def _fuse(block: Block) -> None:
+    """Join the loops of a block, then those in the loops that were joined."""
+    first: tir.ForOp | None = None
+    joined: dict[tir.ForOp, None] = {}
+    between: list[Operation] = []
+    for op in list(block.ops):
+        if isinstance(op, tir.ForOp):
+            if first is not None and _fits(first, op):
+                _join(first, op, between)
+                joined[first] = None
+            else:
+                first = op
+            between = []
+        elif _may_move(op):
+            between.append(op)
+        else:
+            first = None
+    for loop in joined:
+        _fuse(loop.body.block)
+        compute_on_the_way(loop.body.block)
+
+
+def _may_move(op: Operation) -> bool:
+    """Whether an operation neither reads nor writes memory."""
+    if isinstance(op, tir.AllocBufferOp):
+        return True
+    return is_pure(op) and not any(isinstance(inner, tir.LoadOp) for inner in op.walk())
+
+
+def _join(first: tir.ForOp, second: tir.ForOp, between: list[Operation]) -> None:
+    for op in between:
+        op.detach()
+        cast(Block, first.parent).insert_op_before(op, first)
+    second.loop_var.replace_all_uses_with(first.loop_var)
+    for op in list(second.body.block.ops):
+        op.detach()
+        first.body.block.add_op(op)
+    second.detach()
+    second.erase()
+
+
+def _fits(first: tir.ForOp, second: tir.ForOp) -> bool:
+    """Whether the loops are alike, hand something on, and that is a part of its own in each iteration."""
+    plain = all(
+        loop.kind is ForKind.SERIAL and loop.annotations is None and isinstance(loop.min, SymExpr)
+        for loop in (first, second)
+    )
+    if not plain or first.min != second.min or first.extent != second.extent:
+        return False
+    if first.loop_var.type != second.loop_var.type or not isinstance(first.extent, SymExpr):
+        return False
+    if not all(isinstance(op, _STATEMENTS) or is_pure(op) for loop in (first, second) for op in loop.walk()):
+        return False
+    written = [{op.buffer for op in loop.walk() if isinstance(op, tir.StoreOp)} for loop in (first, second)]
+    used = [_buffers(loop) for loop in (first, second)]
+    shared = (written[0] & used[1]) | (written[1] & used[0])
+    return bool(written[0] & used[1]) and all(_is_apart(buffer, first, second) for buffer in shared)
+
+
+def _range(loop: tir.ForOp) -> tuple[SymExpr | SSAValue, SymExpr | SSAValue]:
+    return loop.min, loop.extent
+
+
+def _buffers(loop: tir.ForOp) -> set[SSAValue]:
+    return {op.buffer for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp)}
+
+
+def _is_apart(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
+    """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
+    var = _var(first)
+    places = _places(buffer, first) + [
+        tuple(None if e is None else e.substitute({_var(second): var}) for e in place)
+        for place in _places(buffer, second)
+    ]
+    common = {dims[0] for dims in zip(*places, strict=True) if all(e == dims[0] for e in dims)} - {None}
+    return var in common or any(_whole(e, var) in common for e in common)
+
+
+def _whole(rest: SymExpr | None, var: Var) -> SymExpr | None:
+    """For `var` mod n: `var` // n, which together with it says what `var` is."""
+    if isinstance(rest, Op) and rest.kind == "floormod" and rest.args[0] == var:
+        return floordiv(var, rest.args[1])
+    return None
+
+
+def _var(loop: tir.ForOp) -> Var:
+    return Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
+
+
+def _places(buffer: SSAValue, loop: tir.ForOp) -> list[Place]:
+    """The indices of each access to a buffer; None for those that are vectors, as of a gather."""
+    accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
+    return [tuple(expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices) for op in accesses]

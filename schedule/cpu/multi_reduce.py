@@ -1,0 +1,179 @@
+"""The rule for reductions of several results that depend on each other, over other than contiguous memory: argmax.
+
+    for j: for k: P[j], V[j] = better((P[j], V[j]), (k, X[k, j]))
+        ->
+    for j in J / w:
+        p[w], v[w] = init
+        for k: p[:], v[:] = better((p[:], v[:]), (k, X[k, j * w :+ w]))
+        P[j * w :+ w], V[j * w :+ w] = p[:], v[:]
+
+Each lane does what the tir says of its element, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
+from ...dialects.tir import BufferType, ForKind
+from ...ir.affine.values import expr_of
+from .inline import is_intermediate, loads_of
+from .machine import Machine
+from .rewrite import Bindings, LoopBuilder
+from .stages import Iter, constant_slope, results_of
+
+
+@dataclass(frozen=True)
+class TogetherPlan:
+    """A tile of `vectors` vectors of `lanes` elements along `lane`; `stores` are what is written, `inits` before."""
+
+    block: tir.BlockOp
+    iters: list[Iter]
+    stores: list[tir.StoreOp]
+    inits: list[tir.StoreOp]
+    lane: Iter
+    lanes: int
+    vectors: int
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+    @property
+    def loads(self) -> list[tir.LoadOp]:
+        """The loads of the body."""
+        return [op for op in self.block.body.block.ops if isinstance(op, tir.LoadOp)]
+
+
+def plan_together(root: Operation, machine: Machine) -> TogetherPlan | None:
+    """The plan for a nest of the form above, None where it has another one."""
+    found = results_of(root)
+    if found is None or not any(it.reduce for it in found.iters):
+        return None
+    if any(isinstance(op, tir.LoadOp) for op in found.begin) or not _stores_come_last(found.block):
+        return None
+    bits = [bit_width(cast(BufferType, b.type).dtype) for b in (op.buffer for op in found.stores)]
+    bits += [bit_width(op.result.type) for op in found.rest if isinstance(op, tir.LoadOp)]
+    lanes = machine.vector_bits // max(8, *bits)
+    lane = _lane(found.iters, [*found.stores, *found.inits], found.rest)
+    if lane is None or lanes < 2:
+        return None
+    wanted = -(-(lane.extent.constant or 1 << 30) // lanes)
+    tile = lane, lanes, min(wanted, machine.registers // 4)
+    return TogetherPlan(found.block, found.iters, found.stores, found.inits, *tile)
+
+
+def _stores_come_last(block: tir.BlockOp) -> bool:
+    """Whether everything is read before anything is written."""
+    ops = [op for op in block.body.block.ops if not isinstance(op, tir.ConstOp)]
+    first = next(at for at, op in enumerate(ops) if isinstance(op, tir.StoreOp))
+    return all(isinstance(op, tir.StoreOp) for op in ops[first:])
+
+
+def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -> Iter | None:
+    """The iterator along which everything is contiguous or stays where it is."""
+    written = {op.buffer for op in stores}
+    loads = [op for op in body if isinstance(op, tir.LoadOp)]
+    if any(op.regions for op in body):
+        return None
+    own = [op for op in loads if op.buffer in written]
+    places = {tuple(expr_of(i) for i in op.indices) for op in [*stores, *own]}
+    used = {v.name for place in places for e in place for v in e.free_vars()}
+    several = [it for it in iters if it.extent.constant != 1]
+    if len(places) != 1 or not all((it.var in used) is not it.reduce for it in several):
+        return None
+    given = [op for op in loads if op.buffer not in written]
+    for it in reversed([it for it in several if not it.reduce]):
+        slopes = [constant_slope(op, it) for op in given]
+        if all(constant_slope(op, it) == 1 for op in stores) and all(s in (0, 1) for s in slopes) and 1 in slopes:
+            return it
+    return None
+
+
+def emit_together(loops: LoopBuilder, plan: TogetherPlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.iters if not it.reduce and it is not plan.lane]
+    loops.nest(outer, {}, lambda where: _tiles(loops, plan, where))
+
+
+def _tiles(loops: LoopBuilder, plan: TogetherPlan, where: Bindings) -> None:
+    """Tiles, at last a narrower one."""
+    lane = plan.lane
+    full = floordiv(lane.extent, Const(plan.width, lane.dtype))
+    done = mul(full, Const(plan.width, lane.dtype))
+
+    def tile(v: SSAValue) -> None:
+        first = mul(Var(v, lane.dtype), Const(plan.width, lane.dtype))
+        _Tile(loops, plan, where, loops.value(first, lane.dtype), Const(plan.width, lane.dtype)).emit()
+
+    loops.loop(full, tile, dtype=lane.dtype, name="j_tile")
+    rest = lane.extent - done
+    if rest.constant is None:
+        some = loops.op(tir.LtOp(loops.value(Const(0, lane.dtype), lane.dtype), loops.value(rest, lane.dtype)))
+        loops.branch(some, lambda: _Tile(loops, plan, where, loops.value(done, lane.dtype), rest).emit())
+    elif rest.constant:
+        _Tile(loops, plan, where, loops.value(done, lane.dtype), rest).emit()
+
+
+@dataclass
+class _Tile:
+    """`count` elements from `first` on, at most as many as the plan's tiles have."""
+
+    loops: LoopBuilder
+    plan: TogetherPlan
+    where: Bindings
+    first: SSAValue
+    count: SymExpr
+
+    def emit(self) -> None:
+        """Begin, reduce, and store what is read later."""
+        plan, loops = self.plan, self.loops
+        parts = [self._part(store) for store in plan.stores]
+        begins = {init.buffer: init.value for init in plan.inits}
+
+        def begin(c: SSAValue) -> None:
+            for store, part in zip(plan.stores, parts, strict=True):
+                loops.insert(tir.StoreOp(loops.cloner()(begins[store.buffer]), part, [c]))
+
+        def step(ks: Bindings) -> None:
+            self._along(lambda c: self._step(c, ks, parts))
+
+        def end(c: SSAValue) -> None:
+            cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c)})
+            for store, part in zip(plan.stores, parts, strict=True):
+                if not self._is_forgotten(store.buffer):
+                    value = loops.op(tir.LoadOp(part, [c]))
+                    loops.insert(tir.StoreOp(value, store.buffer, [cloner(i) for i in store.indices]))
+
+        self._along(begin)
+        loops.nest([it for it in plan.iters if it.reduce], {}, step)
+        self._along(end)
+
+    def _part(self, store: tir.StoreOp) -> SSAValue:
+        dtype = cast(BufferType, store.buffer.type).dtype
+        return self.loops.op(tir.AllocBufferOp(BufferType.of([self.plan.width], dtype, scope="local"), padded=True))
+
+    def _step(self, c: SSAValue, ks: Bindings, parts: list[SSAValue]) -> None:
+        plan, loops = self.plan, self.loops
+        cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c), **ks})
+        part_of = {store.buffer: part for store, part in zip(plan.stores, parts, strict=True)}
+        for load in plan.loads:
+            if load.buffer in part_of:
+                cloner.replace(load.result, loops.op(tir.LoadOp(part_of[load.buffer], [c])))
+        values = [cloner(store.value) for store in plan.stores]
+        for value, part in zip(values, parts, strict=True):
+            loops.insert(tir.StoreOp(value, part, [c]))
+
+    def _is_forgotten(self, buffer: SSAValue) -> bool:
+        """Whether nothing but the nest itself reads a buffer."""
+        inside = set(self.plan.loads)
+        return is_intermediate(buffer) and all(load in inside for load in loads_of(buffer))
+
+    def _along(self, body: Callable[[SSAValue], object]) -> None:
+        self.loops.loop(self.count, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)

@@ -1,0 +1,151 @@
+"""Asking for lines of memory before they are needed, where the processor does not foresee that they will be.
+
+    for i: for k in J / 64:               for i: for k in J / 64:
+        for c in 64: e = exp(X[i, …])         prefetch X[i + 1, 64 k :+ 64], Y[i, 64 k :+ 64]
+        …                             ->      for c in 64: e = exp(X[i, …])
+        for j: Y[i, j] = …                    …
+                                              for j: Y[i, j] = …
+
+While elementary functions are computed memory has nothing to do: it can bring the next row, and the one to be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.tir import BufferType, ForKind
+from ...ir.affine.values import expr_of
+from .nontemporal_store import is_streamed
+from .rewrite import Cloner
+from .stages import tree
+
+LINE_BITS = 512
+_LARGE_BITS = 1 << 23
+"""What is smaller is in the second-level cache, or soon will be."""
+_SECOND_LEVEL, _DATA = 2, 1
+"""What llvm.prefetch is told."""
+
+Insert = Callable[[Operation], object]
+
+
+def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
+    """Ask for the line of an element, into the second-level cache."""
+
+    def value(op: Operation) -> SSAValue:
+        insert(op)
+        return op.results[0]
+
+    element = value(tir.LoadOp(buffer, indices))
+    address = value(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
+    how = [value(tir.ConstOp(number, i32)) for number in (int(write), _SECOND_LEVEL, _DATA)]
+    insert(tir.EvaluateOp(value(tir.CallLLVMEffectOp("llvm.prefetch", [address, *how], tir.VOID))))
+
+
+@dataclass(frozen=True)
+class Line:
+    """An access that goes along a row: the lanes of `loop`."""
+
+    access: tir.LoadOp | tir.StoreOp
+    loop: tir.ForOp
+
+    @property
+    def elements(self) -> int:
+        """Of a line of memory."""
+        return LINE_BITS // bit_width(cast(BufferType, self.access.buffer.type).dtype)
+
+
+def far_lines(loop: tir.ForOp) -> list[Line]:
+    """The accesses of a vectorized loop to large buffers that the function is given, along their rows."""
+    return [Line(op, loop) for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and _is_far(op, loop)]
+
+
+def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
+    kind = cast(BufferType, op.buffer.type)
+    if isinstance(op.buffer.owner, tir.AllocBufferOp) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
+        return False
+    size = bit_width(kind.dtype)
+    for extent in kind.dims:
+        size *= extent.constant or 0
+    *outer, last = (expr_of(i) for i in op.indices)
+    lane = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
+    below = [inner for index in op.indices for inner in tree(index)]
+    fits = last == lane and all(lane not in e.free_vars() for e in outer)
+    return size >= _LARGE_BITS and fits and not any(isinstance(inner, tir.LoadOp) for inner in below)
+
+
+def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
+    """In `strips`, vectors of a row of `rows`: ask for what `reads` read in the next one, and for what is stored."""
+    count, inner = rows.extent, _vectors(strips)
+    if inner is None or not isinstance(count, SymExpr) or count.constant is None:
+        return
+    width = cast(SymExpr, inner.extent).constant
+    if width is None:
+        return
+    following = _next(rows, count.constant, strips)
+    for line in reads:
+        if rows.loop_var in [v.value for i in line.access.indices for v in expr_of(i).free_vars()]:
+            _ask(line, strips, width, {rows.loop_var: following}, write=False)
+    for line in _stored_behind(strips):
+        _ask(line, strips, width, {}, write=True)
+
+
+def _vectors(strips: tir.ForOp) -> tir.ForOp | None:
+    found = [op for op in strips.body.block.ops if isinstance(op, tir.ForOp)]
+    return found[0] if len(found) == 1 and isinstance(found[0].extent, SymExpr) else None
+
+
+def _next(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
+    """The row after this one, or the last."""
+    block, dtype = cast(Block, before.parent), cast(IntegerType, rows.loop_var.type)
+    one, last = tir.ConstOp(1, dtype), tir.ConstOp(count - 1, dtype)
+    after = tir.AddOp(rows.loop_var, one.result)
+    least = tir.MinOp(after.result, last.result)
+    for op in (one, after, last, least):
+        block.insert_op_before(op, before)
+    return least.result
+
+
+def _stored_behind(strips: tir.ForOp) -> Iterator[Line]:
+    """What loops behind `strips` store, one of each buffer."""
+    seen: set[SSAValue] = set()
+    op = strips.next_op
+    while op is not None:
+        for loop in op.walk():
+            if isinstance(loop, tir.ForOp) and loop.kind is ForKind.VECTORIZED:
+                for line in far_lines(loop):
+                    store = line.access
+                    if isinstance(store, tir.StoreOp) and store.buffer not in seen and not is_streamed(store):
+                        seen.add(store.buffer)
+                        yield line
+        op = op.next_op
+
+
+def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAValue], *, write: bool) -> None:
+    """Ask for the lines of `width` elements, at the head of `strips`."""
+    body, dtype = strips.body.block, cast(IntegerType, line.loop.loop_var.type)
+    anchor = next(op for op in body.ops if isinstance(op, tir.ForOp))
+    if strips.loop_var.type != dtype:
+        return
+
+    def insert(op: Operation) -> None:
+        body.insert_op_before(op, anchor)
+
+    def value(op: Operation) -> SSAValue:
+        insert(op)
+        return op.results[0]
+
+    for first in range(0, width, line.elements):
+        begin = value(tir.MulOp(strips.loop_var, value(tir.ConstOp(width, dtype))))
+        place = value(tir.AddOp(begin, value(tir.ConstOp(first, dtype))))
+        cloner = Cloner(insert)
+        for old, new in (*where.items(), (line.loop.loop_var, place)):
+            cloner.replace(old, new)
+        ask_for(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)

@@ -1,0 +1,163 @@
+"""The rule for reductions into one long row: a vector times a large matrix, sums over the leading axis.
+
+    for j: for k: C[j] += A[k] * B[k, j]
+        ->
+    for k in K / 8: for j in J / 16:
+        prefetch B[8 k, 16 j + 512], …, B[8 k + 7, 16 j + 512]
+        for c in 16: S[16 j + c] = (S[16 j + c] + A[8 k] * B[8 k, 16 j + c]) + … + A[8 k + 7] * B[8 k + 7, 16 j + c]
+    for j: C[j] = epilogue(S[j])
+
+Nothing is used twice but the row of sums, so that the speed is that of reading B: eight rows side by side are eight
+streams through memory, where a tile of `tiles` would jump from page to page. What processors foresee of one stream they
+do not of eight at a time, so that each asks for its lines itself, into the second-level cache: with the first one the
+row of sums would have to make room. Each element is summed in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul
+from ...dialects.tir import BufferType, ForKind
+from .epilogue import Epilogue
+from .prefetch import LINE_BITS, ask_for
+from .register_tiles import Machine, plan_tiles
+from .rewrite import Bindings, LoopBuilder
+from .stages import Iter, Stage, Update, constant_slope
+
+_STREAMS = 8
+_PAGE_BYTES = 1 << 12
+_AHEAD_BYTES = 1 << 11
+"""How far in front of what is read lines are asked for: by measurement, anything from 1 to 3 KiB is as good."""
+
+
+@dataclass
+class StreamPlan:
+    """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
+
+    Lines are asked for that lie `ahead_bytes` in front of what is read.
+    """
+
+    update: Update
+    epilogue: Epilogue
+    lane: Iter
+    inner: Iter
+    far: list[tir.LoadOp]
+    """What is read from memory all the way: rows of which neighbours lie pages apart."""
+    streams: int = _STREAMS
+    ahead_bytes: int = _AHEAD_BYTES
+
+    @property
+    def stage(self) -> Stage:
+        return self.epilogue.stage
+
+
+def plan_streams(epilogue: Epilogue, machine: Machine) -> StreamPlan | None:
+    """The plan for a reduction, None where this rule does not fit or `tiles` reads whole rows as well."""
+    tiles = plan_tiles(epilogue, machine)
+    if tiles is None or tiles.row is not None or tiles.panels is not None or epilogue.stage.init is None:
+        return None
+    inner = [it for it in epilogue.stage.reduce if it.extent.constant != 1][-1:]
+    width = tiles.lane.extent.constant
+    if not inner or (width is not None and width <= tiles.width) or (inner[0].extent.constant or _STREAMS) < _STREAMS:
+        return None
+    loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]
+    far = [load for load in loads if _is_far(load, inner[0])]
+    return StreamPlan(tiles.update, epilogue, tiles.lane, inner[0], far) if far else None
+
+
+def emit_streams(loops: LoopBuilder, plan: StreamPlan) -> None:
+    """The loops of a plan."""
+    outer = [it for it in plan.stage.spatial if it is not plan.lane]
+    loops.nest(outer, {}, lambda where: _row(loops, plan, where))
+
+
+def _row(loops: LoopBuilder, plan: StreamPlan, where: Bindings) -> None:
+    """One row of results."""
+    dtype = cast(BufferType, plan.stage.buffer.type).dtype
+    sums = loops.op(tir.AllocBufferOp(BufferType.of([plan.lane.extent], dtype)))
+    init, lane, inner = plan.stage.init, plan.lane, plan.inner
+    assert init is not None
+
+    def along(body: Callable[[SSAValue], object]) -> None:
+        loops.loop(lane.extent, body, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
+
+    def begin(j: SSAValue) -> None:
+        loops.insert(tir.StoreOp(loops.cloner({**where, lane: j})(init.value), sums, [j]))
+
+    def steps(ks: Bindings) -> None:
+        count = floordiv(inner.extent, Const(plan.streams, inner.dtype))
+        done = mul(count, Const(plan.streams, inner.dtype))
+
+        def some(v: SSAValue) -> None:
+            first = mul(Var(v, inner.dtype), Const(plan.streams, inner.dtype))
+            places = [loops.value(add(first, step), inner.dtype) for step in range(plan.streams)]
+            _lines(loops, plan, {**where, **ks}, sums, places)
+
+        def one(v: SSAValue) -> None:
+            place = loops.value(add(done, Var(v, inner.dtype)), inner.dtype)
+            along(lambda j: _add(loops, plan, {**where, **ks, lane: j}, sums, [place]))
+
+        loops.loop(count, some, dtype=inner.dtype, name=f"{name_of(inner.var) or 'k'}_tile")
+        loops.loop(inner.extent - done, one, dtype=inner.dtype, name=name_of(inner.var))
+
+    along(begin)
+    loops.nest([it for it in plan.stage.reduce if it is not inner], {}, steps)
+    along(lambda j: plan.epilogue.store(loops, {**where, lane: j}, loops.op(tir.LoadOp(sums, [j]))))
+
+
+def _lines(loops: LoopBuilder, plan: StreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
+    """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
+    lane = plan.lane
+    width = LINE_BITS // max(bit_width(cast(BufferType, load.buffer.type).dtype) for load in plan.far)
+    count = floordiv(lane.extent, Const(width, lane.dtype))
+
+    def part(first: SSAValue | None, size: SymExpr | int) -> None:
+        def element(c: SSAValue) -> None:
+            _add(loops, plan, {**where, lane: c if first is None else loops.sum(first, c)}, sums, places)
+
+        loops.loop(size, element, dtype=lane.dtype, kind=ForKind.VECTORIZED)
+
+    def line(v: SSAValue) -> None:
+        first = mul(Var(v, lane.dtype), Const(width, lane.dtype))
+        ahead = minimum(add(first, 8 * plan.ahead_bytes * width // LINE_BITS), lane.extent - 1)
+        for place in places:
+            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(ahead, lane.dtype)})
+        part(loops.value(first, lane.dtype), width)
+
+    loops.loop(count, line, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_line")
+    done = mul(count, Const(width, lane.dtype))
+    part(loops.value(done, lane.dtype), lane.extent - done)
+
+
+def _prefetch(loops: LoopBuilder, plan: StreamPlan, where: Bindings) -> None:
+    """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
+    for load in plan.far:
+        if isinstance(load.buffer.owner, tir.AllocBufferOp):
+            continue
+        cloner = loops.cloner(where)
+        ask_for(loops.insert, load.buffer, [cloner(i) for i in load.indices])
+
+
+def _add(loops: LoopBuilder, plan: StreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
+    """One element for the steps of `inner` at `places`."""
+    j = where[plan.lane]
+    total = loops.op(tir.LoadOp(sums, [j]))
+    for place in places:
+        cloner = loops.cloner({**where, plan.inner: place})
+        cloner.replace(plan.update.old.result, total)
+        total = cloner(plan.update.combiner.result)
+    loops.insert(tir.StoreOp(total, sums, [j]))
+
+
+def _is_far(load: tir.LoadOp, it: Iter) -> bool:
+    """Whether a step of an iterator is one of a page of memory or more."""
+    step = constant_slope(load, it)
+    return step is not None and abs(step) * bit_width(cast(BufferType, load.buffer.type).dtype) >= 8 * _PAGE_BYTES

@@ -1,0 +1,113 @@
+"""Tiles in the middle of an image: nothing that they read is padding, so that no element asks whether it is.
+
+    if 1 <= i * rows and i * rows + rows + 2 <= N:
+        for k: acc[r] += X[i * rows + r + k - 1] * W[k]
+    else:
+        for k: acc[r] += (X[i * rows + r + k - 1] if 1 <= i * rows + r + k <= N else 0) * W[k]
+
+Conditions are conjunctions of comparisons of sums; one holds for a whole tile where it does at the worst corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.sym.expr import Const, SymExpr
+from ...ir.affine.values import expr_of
+from .rewrite import Cloner, LoopBuilder
+from .stages import Iter, Stage, tree
+
+Range = tuple[SymExpr, SymExpr]
+"""The first and the last value of an iterator."""
+
+
+@dataclass(frozen=True)
+class Interior:
+    """The choices below an expression, and what is not negative where all of them take their first way."""
+
+    choices: tuple[tir.IfThenElseOp, ...]
+    bounds: tuple[SymExpr, ...]
+
+    def holds(self, loops: LoopBuilder, ranges: Mapping[Iter, Range]) -> SSAValue | None:
+        """The condition that every choice takes its first way; None where that cannot be known, or is always so.
+
+        `ranges` are those of the iterators in a tile.
+        """
+        worst: list[SymExpr] = []
+        for bound in self.bounds:
+            least = _least(bound, ranges)
+            if least is None or (least.constant or 0) < 0:
+                return None
+            if least.constant is None and least not in worst:
+                worst.append(least)
+        return _none_negative(loops, worst)
+
+    def take(self, cloner: Cloner) -> None:
+        """In what `cloner` copies, every choice is its first way."""
+        for choice in self.choices:
+            taken = cast(tir.YieldOp, choice.then_region.block.last_op).value
+            cloner.replace(choice.result, cloner(taken))
+
+
+def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
+    """The choices that `value` depends on; None where there are none, or where they ask for more than iterators."""
+    choices = tuple(op for op in tree(value) if isinstance(op, tir.IfThenElseOp))
+    bounds: dict[SymExpr, None] = {}
+    for choice in choices:
+        for part in _conjuncts(choice.cond):
+            bound = _bound(part)
+            if bound is None:
+                return None
+            bounds[bound] = None
+    used = {v.value for bound in bounds for v in bound.free_vars()} - {None}
+    return (
+        Interior(choices, tuple(bounds)) if choices and used <= {it.var for it in stage.iters if not it.parts} else None
+    )
+
+
+def _conjuncts(cond: SSAValue) -> Iterator[SSAValue]:
+    if isinstance(cond.owner, tir.AndOp):
+        yield from _conjuncts(cond.owner.lhs)
+        yield from _conjuncts(cond.owner.rhs)
+    else:
+        yield cond
+
+
+def _bound(cond: SSAValue) -> SymExpr | None:
+    """What is not negative where a comparison holds."""
+    op = cond.owner
+    if not isinstance(op, tir.LeOp | tir.LtOp) or not isinstance(op.lhs.type, IntegerType):
+        return None
+    return expr_of(op.rhs) - expr_of(op.lhs) - (1 if isinstance(op, tir.LtOp) else 0)
+
+
+def _least(bound: SymExpr, ranges: Mapping[Iter, Range]) -> SymExpr | None:
+    """The least value of an expression; None where it does not grow evenly with an iterator."""
+    for it, (first, last) in ranges.items():
+        slope = (bound.substitute({it.expr: it.expr + 1}) - bound).constant
+        if slope is None:
+            return None
+        bound = bound.substitute({it.expr: first if slope >= 0 else last})
+    return bound
+
+
+def _none_negative(loops: LoopBuilder, bounds: list[SymExpr]) -> SSAValue | None:
+    """Whether none of the expressions is negative."""
+    holds: SSAValue | None = None
+    for bound in bounds:
+        zero = loops.value(Const(0, bound.dtype), bound.dtype)
+        one = loops.op(tir.LeOp(zero, loops.value(bound, bound.dtype)))
+        holds = one if holds is None else loops.op(tir.AndOp(holds, one))
+    return holds
+
+
+def range_of(first: SSAValue, count: int = 1) -> Range:
+    """So many values from `first` on."""
+    begin = expr_of(first)
+    return begin, begin + (count - 1)

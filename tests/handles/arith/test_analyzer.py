@@ -1,0 +1,324 @@
+"""`tvm.arith`: the analyzer and sets by TVM's names, and what they say against brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tirax.diagnostics import TiraxError
+from tirax.dialects.sym.analyzer import Analyzer as SymAnalyzer
+from tirax.dialects.sym.expr import OPS, Const, Var, logical_and
+from tirax.dialects.sym.int_set import IntervalSet as Span
+from tirax.dialects.sym.int_set import values_of
+from tirax.dialects.sym.linear import clip_bounds, deduced_set, solved
+from tirax.handles.tir.prim_expr import less
+from tirax.ir.affine.iter_map import IterMapLevel, NotAffineError, detect_padded_map, to_expr
+from tirax.tvm_api import arith, ir, te, tir
+
+x, y, n, i, j, k = (tir.Var(name, "int32") for name in "xynijk")
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def same(expr, expected) -> bool:
+    """Whether two views are the same expression."""
+    return bool(te.const(0, "int32") + expr == te.const(0, "int32") + expected)
+
+
+def test_bounds_and_residues():
+    analyzer = arith.Analyzer()
+    assert analyzer.const_int_bound(x + 1) == arith.ConstIntBound(-(2**31) + 1, 2**31)
+    assert analyzer.const_int_bound(tir.Var("w", "int64")).max_value == arith.ConstIntBound.POS_INF
+    analyzer.bind(x, ir.Range(0, 8))
+    assert analyzer.const_int_bound(x * 4 + 1) == arith.ConstIntBound(1, 29)
+    assert analyzer.modular_set(x * 4 + 1) == arith.ModularSet(4, 1)
+    assert analyzer.const_int_bound_is_bound(x) and not analyzer.const_int_bound_is_bound(y)
+    with pytest.raises(TiraxError, match="something else is known"):
+        analyzer.bind(x, ir.Range(0, 9))
+    analyzer.bind(x, ir.Range(0, 9), allow_override=True)
+    assert analyzer.const_int_bound(x).max_value == 8
+    analyzer.update(y, arith.ConstIntBound(0, arith.ConstIntBound.POS_INF))
+    analyzer.update(y, arith.ModularSet(6, 2))
+    assert analyzer.const_int_bound(y // 2 + x).min_value == 1
+    assert analyzer.modular_set(y * 2 + 1) == arith.ModularSet(12, 5)
+    assert analyzer.modular_set(te.const(5, "int32")) == arith.ModularSet(0, 5)
+
+
+def test_simplified_forms():
+    analyzer = arith.Analyzer()
+    analyzer.bind(x, ir.Range(0, 8))
+    analyzer.bind(y, x * 4)
+    for form in (analyzer.simplify, analyzer.rewrite_simplify, analyzer.canonical_simplify):
+        assert same(form(y + x), x * 5)
+        assert form(x + 2 < 5).dtype == "bool" and str(form(x + 2 < 5)) == str(x < 3)
+        assert int(form((n * 8 + x) // 8 - n)) == 0
+        assert bool(form(x * 8 < 64))
+    assert str(analyzer.simplify(te.any(n > 3, x * 2 < n * 2 - 5))) == str(te.any(less(3, n), less(x + 2, n)))
+    value = tir.Var("f", "float32") + 1.0
+    assert analyzer.simplify(value) is value
+
+
+def test_conditions_hold_in_their_scope():
+    analyzer = arith.Analyzer()
+    with analyzer.constraint_scope(n % 8 == 0):
+        assert analyzer.can_prove((n + 7) // 8 * 8 == n)
+        assert analyzer.can_prove_equal(te.min(n, n // 8 * 8 + 3), n)
+        with analyzer.constraint_scope(te.all(x < n, n < y)):
+            assert analyzer.can_prove(x + 1 < y) and not analyzer.can_prove(x + 2 < y)
+        assert not analyzer.can_prove(x < y)
+    assert not analyzer.can_prove((n + 7) // 8 * 8 == n)
+    copy = analyzer.clone()
+    copy.bind(n, te.const(8, "int32"))
+    assert copy.can_prove(n == 8) and not analyzer.can_prove(n == 8)
+    assert copy.can_prove_less(n, 9) and copy.can_prove_greater_equal(n, 8)
+
+
+def test_sets():
+    analyzer = arith.Analyzer()
+    found = analyzer.int_set(x + y, {x: arith.IntervalSet(0, 10), y: arith.IntervalSet(1, 11)})
+    assert (int(found.min_value), int(found.max_value)) == (1, 21)
+    found = analyzer.int_set(x // 3, {x: arith.IntervalSet(n, n + 5)})
+    assert same(found.min_value, n // 3) and same(found.max_value, (n + 5) // 3)
+    everything = arith.IntervalSet(arith.neg_inf(), arith.pos_inf())
+    assert everything.is_everything() and everything.min_value.same_as(arith.neg_inf())
+    assert arith.IntSet.single_point(x).is_single_point() and not arith.IntSet.single_point(x).is_nothing()
+    assert arith.IntervalSet(0, 3).intersect(arith.IntervalSet(5, 9)).is_nothing()
+    assert arith.IntervalSet(0, 3).union(arith.IntervalSet(5, 9)) == arith.IntervalSet(0, 9)
+    assert analyzer.int_set(n * 2, {}) == arith.IntSet.single_point(n * 2)
+
+
+SYMBOLS = tuple(Var(name) for name in "abn")
+A, B, N = SYMBOLS
+
+
+def linear(depth=2):
+    leaf = st.sampled_from(SYMBOLS) | st.integers(-5, 9).map(Const)
+    kinds = st.sampled_from(["add", "sub", "mul", "min", "max", "floordiv", "floormod"])
+
+    def build(kind, left, right, d):
+        if kind in ("floordiv", "floormod"):
+            return OPS[kind](left, d)
+        return {"add": left + right, "sub": left - right, "mul": left * d}.get(kind) or OPS[kind](left, right)
+
+    return st.recursive(leaf, lambda c: st.builds(build, kinds, c, c, st.integers(1, 6)), max_leaves=6)
+
+
+@QUICK
+@given(linear(), st.integers(-3, 3), st.integers(0, 4))
+def test_a_set_holds_all_values(e, low, width):
+    """a from low, b from a to a + n: the ends of the second use the first, and n stays."""
+    domain = {A: Span(Const(low), Const(low + width)), B: Span(A, A + N)}
+    found = values_of(e, domain)
+    used = {v for end in (found.low, found.high) if end is not None for v in end.free_vars()}
+    assert used <= {N}
+    for size, a in itertools.product((0, 1, 4), range(low, low + width + 1)):
+        for b in range(a, a + size + 1):
+            value = e.evaluate({"a": a, "b": b, "n": size})
+            assert found.low is None or found.low.evaluate({"n": size}) <= value
+            assert found.high is None or value <= found.high.evaluate({"n": size})
+
+
+def test_a_set_says_more_than_that_extents_are_not_negative():
+    """a is -1: the greater one of a + n and n is n."""
+    found = values_of(OPS["max"](B, N), {A: Span(Const(-1), Const(-1)), B: Span(A, A + N)})
+    assert found.high == N
+
+
+def test_a_domain_takes_the_place_of_what_was_said():
+    known = SymAnalyzer()
+    known.bind(A, 0, 8, multiple_of=8)
+    known.assume(OPS["lt"](A, N))
+    for e in (A, OPS["max"](A, N), OPS["floormod"](A, 8)):
+        found = values_of(e, {A: Span(Const(1), Const(7))}, known)
+        assert all(
+            found.low.evaluate({"n": size}) <= e.evaluate({"a": a, "n": size}) <= found.high.evaluate({"n": size})
+            for a in range(1, 8)
+            for size in range(10)
+        )
+
+
+DOMAIN = {i: ir.Range(0, 8), j: ir.Range(0, 16)}
+
+
+def bounds_of(found):
+    return found and [(int(s.min_value), int(s.max_value)) for s in found]
+
+
+@pytest.mark.parametrize(
+    ("region", "predicate", "exact", "around"),
+    [
+        ([(i * 16 + j, 1)], True, [(0, 127)], [(0, 127)]),
+        ([(i * 16 + j, 1)], i * 16 + j < 100, [(0, 99)], [(0, 99)]),
+        ([(i, 1), (j * 2, 2)], True, [(0, 7), (0, 31)], [(0, 7), (0, 31)]),
+        ([(i * 2, 1)], True, None, [(0, 14)]),
+        ([(i * 2, 3)], True, [(0, 16)], [(0, 16)]),
+        ([(i + j, 1)], True, [(0, 22)], [(0, 22)]),
+        ([(i, 1), (i + j, 1)], True, None, [(0, 7), (0, 22)]),
+        ([(7 - i, 1)], True, [(0, 7)], [(0, 7)]),
+        ([(i * i, 1)], True, None, [(0, 49)]),
+    ],
+)
+def test_regions(region, predicate, exact, around):
+    ranges = [ir.Range.from_min_extent(first, extent) for first, extent in region]
+    assert bounds_of(arith.estimate_region_lower_bound(ranges, DOMAIN, predicate)) == exact
+    assert bounds_of(arith.estimate_region_strict_bound(ranges, DOMAIN, predicate)) == exact
+    assert bounds_of(arith.estimate_region_upper_bound(ranges, DOMAIN, predicate)) == around
+
+
+def test_quasi_affine_maps():
+    found = arith.detect_iter_map([i // 2, i % 2 * 16 + j], DOMAIN)
+    assert not found.errors and not bool(found.padding_predicate)
+    (first,), (second,) = (index.args for index in found.indices)
+    assert int(first.extent) == 4 and int(second.extent) == 32
+    back = arith.inverse_affine_iter_map(found.indices, [x, y])
+    assert same(back[i], x * 2 + y // 16) and same(back[j], y % 16)
+    assert same(arith.normalize_iter_map_to_expr(found.indices[1]), i % 2 * 16 + j)
+    broken = arith.detect_iter_map([i, i], DOMAIN)
+    assert not broken.indices and "overlap" in broken.errors[0]
+    assert [str(e) for e in arith.iter_map_simplify([(i * 16 + j) // 16, (i * 16 + j) % 16], DOMAIN)] == [
+        str(i),
+        str(j),
+    ]
+    total = arith.normalize_to_iter_sum(i * 16 + j * 4 + n, DOMAIN)
+    assert [int(a.scale) for a in total.args] == [16, 4] and total.base.same_as(n)
+    assert total.args[0].source == arith.IterMark(i, 8) and int(total.args[0].lower_factor) == 1
+    whole = arith.IterSumExpr([arith.IterSplitExpr(arith.IterMark(i, 8), 2, 4, 3)], n)
+    assert same(arith.normalize_iter_map_to_expr(whole), i // 2 * 3 + n)
+    with pytest.raises(NotAffineError):
+        arith.normalize_to_iter_sum(i * j, DOMAIN)
+
+
+def test_subspaces():
+    (outer, inner), (outside, inside) = arith.subspace_divide([i * 16 + j + n], DOMAIN, [j], i < 5)
+    assert same(arith.normalize_iter_map_to_expr(outer), i) and int(outer.extent) == 5
+    assert same(arith.normalize_iter_map_to_expr(inner), j + n) and int(inner.extent) == 16
+    assert str(outside.extent) == str(i < 5) and bool(inside.extent)
+    *_, (outside, inside) = arith.subspace_divide([i, j], DOMAIN, [j], te.all(i < 5, j < 9))
+    assert str(outside.extent) == str(i < 5) and str(inside.extent) == str(j < 9)
+    assert arith.subspace_divide([i * 16 + j], DOMAIN, [i]) == []
+    assert arith.subspace_divide([i * 16 + j], DOMAIN, [j], i < j) == []
+
+
+@pytest.mark.parametrize(
+    ("indices", "level", "good"),
+    [
+        ([i // 3], "surjective", True),
+        ([i // 3, i % 3], "surjective", False),
+        ([i // 3, i % 3], "nocheck", True),
+        ([(i + 1) // 3], "surjective", True),
+        ([(i + j * 8 + 5) // 16], "surjective", True),
+        ([i // 3], "bijective", False),
+        ([i // 3, (i + 1) % 3], "nocheck", False),
+    ],
+)
+def test_padded_maps(indices, level, good):
+    found = arith.detect_iter_map(indices, DOMAIN, True, level)
+    assert bool(found.indices) == good and bool(found.errors) != good
+
+
+@QUICK
+@given(st.integers(2, 20), st.integers(2, 6), st.integers(2, 3), st.integers(0, 7))
+def test_padding_is_where_no_iterator_is(extent, outer, inner, left):
+    """A digit of a padded iterator has its extent as range, and the padding predicate tells what it counts besides."""
+    v = Var("v")
+    digits = [OPS["floordiv"](v + left, outer * inner), OPS["floormod"](OPS["floordiv"](v + left, inner), outer)]
+    found = detect_padded_map(digits, {v: (Const(0), Const(extent))}, level=IterMapLevel.NO_CHECK)
+    for value in range(extent):
+        assert not found.padding_predicate.evaluate({"v": value})
+    for padding in found.paddings:
+        counted = range(-padding.left, (padding.mark.extent.constant or 0) - padding.left)
+        real = [p for p in counted if not padding.predicate.evaluate({"v": p})]
+        assert set(range(extent)) <= set(real) or padding.split.mark.source != v
+    for index, e in zip(found.indices, digits, strict=True):
+        assert [to_expr(index).evaluate({"v": p}) for p in range(extent)] == [
+            e.evaluate({"v": p}) for p in range(extent)
+        ]
+
+
+def test_linear_forms():
+    assert [str(e) for e in arith.detect_linear_equation(i * 4 + j * n + 7, [i, j])] == ["4", str(n), "7"]
+    assert arith.detect_linear_equation(i * i, [i]) == []
+    assert arith.detect_linear_equation(i // 2, [i]) == []
+    low, high = arith.detect_clip_bound(te.all(i < n, i > 4), [i])
+    assert int(low) == 5 and same(high, n - 1)
+    assert arith.detect_clip_bound(i + j < n, [i, j]) == []
+    assert arith.detect_clip_bound(i < n, [i])[0] is None
+
+
+@QUICK
+@given(
+    st.integers(-4, 4).filter(bool), st.integers(-9, 9), st.sampled_from(["lt", "le", "gt", "ge"]), st.integers(1, 4)
+)
+def test_limits_are_exact(slope, offset, kind, divisor):
+    v = Var("v", Const(0).dtype)
+    for e in (v * slope + offset, OPS["floordiv"](v, divisor) * slope + offset):
+        condition = OPS[kind](e, 0)
+        found = deduced_set(v, condition, {}, {})
+        limits = clip_bounds(condition, [v])
+        for value in range(-45, 46):
+            inside = all(
+                (low is None or low.constant <= value) and (high is None or value <= high.constant)
+                for low, high in [(found.low, found.high), *(limits or [])]
+            )
+            assert inside == bool(condition.evaluate({"v": value}))
+
+
+def test_deduced_sets():
+    hints = {n: arith.IntervalSet(0, 100)}
+    found = arith.deduce_bound(i, i + j < n, hints, {j: arith.IntervalSet(0, 5)})
+    assert same(found.max_value, n - 6)
+    assert same(arith.deduce_bound(i, i // 4 < n, hints, {}).max_value, n * 4 - 1)
+    assert int(arith.deduce_bound(i, te.all(i * 2 > 5, i < 9), {}, {}).min_value) == 3
+    assert arith.deduce_bound(i, i != 4, {}, {}).is_nothing()
+    assert same(arith.deduce_bound(i, i * x >= n, {x: arith.IntervalSet(1, 4)}, {}).min_value, (n + x - 1) // x)
+
+
+@QUICK
+@given(st.lists(st.lists(st.integers(-4, 4), min_size=4, max_size=4), min_size=1, max_size=3))
+def test_linear_equations_have_the_solutions_found(rows):
+    variables = [Var(name) for name in "abc"]
+    equations = [
+        OPS["eq"](sum((v * c for v, c in zip(variables, row, strict=False)), start=Const(0)), row[3]) for row in rows
+    ]
+    if any(e.constant is not None for e in equations):
+        return
+    found = solved(equations, variables)
+    assert found is not None
+    possible = all(c.constant is None or c.constant for c in found.conditions)
+    wanted = {p for p in itertools.product(range(-4, 5), repeat=3) if _holds(equations, p)}
+    if not possible:
+        assert not wanted
+        return
+    for point in wanted:
+        at = dict(zip("abc", point, strict=True))
+        free = {v.name: e.evaluate(at) for v, e in found.free_values.items()}
+        assert tuple(e.evaluate(free) for e in found.values.values()) == point
+    for free in itertools.product((-2, 0, 3), repeat=len(found.free)):
+        at = dict(zip((v.name for v in found.free), free, strict=True))
+        assert _holds(equations, [found.values[v].evaluate(at) for v in variables])
+
+
+def _holds(equations, point):
+    at = dict(zip("abc", point, strict=True))
+    return all(e.evaluate(at) for e in equations)
+
+
+def test_solved_equations_by_name():
+    found = arith.solve_linear_equations([x + y == n, x - y == 2], [x, y], {x: ir.Range(0, 8)})
+    assert not found.dst.variables and len(found.dst.relations) == 3
+    analyzer = arith.Analyzer()
+    with analyzer.constraint_scope(te.all(*found.dst.relations)):
+        assert analyzer.can_prove_equal(found.src_to_dst[x] * 2, n + 2)
+        assert analyzer.can_prove_equal(found.src_to_dst[y] * 2, n - 2)
+    free = arith.solve_linear_equations([x * 2 + y * 4 == n], [x, y])
+    assert len(free.dst.variables) == 1 and str(n % 2 == 0) in {str(r) for r in free.dst.relations}
+    with pytest.raises(TiraxError, match="not linear"):
+        arith.solve_linear_equations([x * y == 4], [x, y])
+
+
+def test_the_analyzer_takes_symbolic_expressions_too():
+    analyzer = SymAnalyzer()
+    analyzer.assume(logical_and(OPS["ge"](A, 2), OPS["lt"](A, 5)))
+    assert (analyzer.bounds(A).low, analyzer.bounds(A).high) == (2, 4)

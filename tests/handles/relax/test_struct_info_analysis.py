@@ -1,0 +1,178 @@
+"""Struct info: what covers what, what both have in common, symbolic variables, what a call gives.
+
+`BASE` is what TVM says (checked against it), but that `n` and `n + 1` are never equal.
+"""
+
+import itertools
+
+import pytest
+
+from tirax.diagnostics import DTypeError, ShapeError
+from tirax.dialects.relax import is_base_of
+from tirax.dialects.sym.expr import Var
+from tirax.handles.relax import names as rx
+from tirax.handles.relax.calls import make_call
+from tirax.handles.relax.names import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from tirax.handles.relax.struct_info_analysis import (
+    BaseCheckResult,
+    can_prove_shape_equal,
+    collect_non_negative_expressions,
+    definable_tir_vars_in_struct_info,
+    derive_call_ret_struct_info,
+    erase_to_well_defined,
+    get_static_type,
+    struct_info_base_check,
+    struct_info_lca,
+    tir_vars_in_struct_info,
+)
+
+O = ObjectStructInfo()  # noqa: E741
+
+
+def T(*shape, dtype="float32"):  # noqa: N802
+    return TensorStructInfo(shape, dtype)
+
+
+def ranked(ndim, dtype="float32"):
+    return TensorStructInfo(None, dtype, ndim=ndim)
+
+
+UNKNOWN = TensorStructInfo(None, None)
+F = FuncStructInfo([T(2, 4)], T(2, 4))
+IMPURE = FuncStructInfo([T(2, 4)], T(2, 4), False)
+OPAQUE = FuncStructInfo.opaque_func()
+SHAPE = ShapeStructInfo([2, 4])
+
+BASE = [
+    (O, T(2, 4), 3), (O, F, 3), (T(2, 4), O, 1), (F, O, 1), (T(2, 4), SHAPE, 0), (SHAPE, F, 0),
+    (T(2, 4), T(2, 4), 3), (T(2, 4), T(2, 3), 0), (T(2, 4), T(4), 0), (T(2, 4), T("n", 4), 2),
+    (T("n", 4), T("m", 4), 2),
+    (T("n", 4), T("n + 1", 4), 0), (T(2, 4), ranked(2), 2), (ranked(2), T(2, 4), 3), (ranked(2), T(4), 0),
+    (ranked(2), ranked(-1), 1), (ranked(-1), T(4), 3), (T(2, 4), T(2, 4, dtype="float16"), 0),
+    (T(2, 4), T(2, 4, dtype=None), 1), (T(2, 4, dtype=None), T(2, 4), 3), (T(2, 4), UNKNOWN, 1), (UNKNOWN, T(2, 4), 3),
+    (SHAPE, ShapeStructInfo([2, 3]), 0), (SHAPE, ShapeStructInfo(["n", 4]), 2), (SHAPE, ShapeStructInfo(ndim=2), 2),
+    (SHAPE, ShapeStructInfo(), 1), (ShapeStructInfo(), SHAPE, 3),
+    (PrimStructInfo("int64"), PrimStructInfo("int32"), 0), (PrimStructInfo("int64"), PrimStructInfo(value="n"), 3),
+    (PrimStructInfo(value="n"), PrimStructInfo("int64"), 2), (PrimStructInfo(value=3), PrimStructInfo(value=4), 0),
+    (TupleStructInfo([]), TupleStructInfo([]), 3), (TupleStructInfo([T(4)]), TupleStructInfo([]), 0),
+    (TupleStructInfo([T(2, 4)]), TupleStructInfo([ranked(2)]), 2), (TupleStructInfo([T(4)]), TupleStructInfo([O]), 1),
+    (TupleStructInfo([T(4), T(4)]), TupleStructInfo([O, T(5)]), 0),
+    (F, F, 3), (F, IMPURE, 0), (IMPURE, F, 3), (F, OPAQUE, 0), (IMPURE, OPAQUE, 2), (OPAQUE, F, 3),
+    (F, FuncStructInfo.opaque_func(purity=True), 2), (F, FuncStructInfo([T(2, 4)] * 2, T(2, 4)), 0),
+    (F, FuncStructInfo([ranked(2)], T(2, 4)), 2), (FuncStructInfo([ranked(2)], T(2, 4)), F, 3),
+    (FuncStructInfo.opaque_func(ret=T(2, 4)), FuncStructInfo([T(2, 4)], ranked(2)), 2),
+    (FuncStructInfo.opaque_func(ret=T(2, 4)), OPAQUE, 1),
+]  # fmt: skip
+ALL = list(dict.fromkeys(s for row in BASE for s in row[:2]))
+
+
+@pytest.mark.parametrize(("base", "derived", "result"), BASE)
+def test_base_check(base, derived, result):
+    assert struct_info_base_check(base, derived) is BaseCheckResult(result)
+
+
+def test_a_covered_struct_info_passes():
+    """All pairs: subtyping and the check agree, but for the parameters of functions."""
+    for a, b in itertools.product(ALL, ALL):
+        if not (isinstance(a, FuncStructInfo) and isinstance(b, FuncStructInfo)):
+            assert is_base_of(a.type, b.type) == (struct_info_base_check(a, b) is BaseCheckResult.PASS), (a, b)
+
+
+def test_the_common_ancestor_covers_both():
+    for a, b in itertools.product(ALL, ALL):
+        lca = struct_info_lca(a, b)
+        assert lca.is_base_of(a) and lca.is_base_of(b), (a, b, lca)
+        assert struct_info_lca(b, a) == lca or isinstance(lca, FuncStructInfo)
+        if a.is_base_of(b):
+            assert a.is_base_of(lca) and lca.is_base_of(a)
+
+
+def test_common_ancestors():
+    assert struct_info_lca(T(2, 4), T("n", 4)) == ranked(2)
+    assert struct_info_lca(T(2, 4), T(4)) == ranked(-1)
+    assert struct_info_lca(T(2, 4), T(2, 4, dtype="int32")) == T(2, 4, dtype=None)
+    assert struct_info_lca(T(2, 4), SHAPE) == O
+    assert struct_info_lca(TupleStructInfo([T(2), SHAPE]), TupleStructInfo([T(3), SHAPE])) == TupleStructInfo(
+        [ranked(1), SHAPE]
+    )
+    assert struct_info_lca(F, IMPURE) == IMPURE
+    result_only = FuncStructInfo.opaque_func(ret=T(2, 4), purity=True)
+    assert struct_info_lca(F, FuncStructInfo([T(4)], T(2, 4))) == result_only
+    # What only the parameters determine goes with them.
+    symbolic = FuncStructInfo([T("n")], T("n"))
+    assert struct_info_lca(F, symbolic) == FuncStructInfo.opaque_func(ret=ranked(-1), purity=True)
+
+
+def test_static_types():
+    assert get_static_type(T(2, "n")) == ranked(2) and get_static_type(O) == O
+    assert get_static_type(TupleStructInfo([SHAPE, PrimStructInfo(value="n")])) == TupleStructInfo(
+        [ShapeStructInfo(ndim=2), PrimStructInfo("int64")]
+    )
+    assert get_static_type(F) == FuncStructInfo([ranked(2)], ranked(2))
+
+
+def test_equal_shapes():
+    assert can_prove_shape_equal([2, "n * 2"], rx.ShapeExpr([2, "n + n"]))
+    assert not can_prove_shape_equal([2], [2, 2]) and not can_prove_shape_equal(["n"], ["m"])
+
+
+def test_erasing_what_is_not_defined():
+    n, m = Var("n"), Var("m")
+    assert erase_to_well_defined(T("n", "m")) == ranked(2) == erase_to_well_defined(T("n", "m"), {n: n})
+    assert erase_to_well_defined(T("n", "m"), {n: m + 1, m: n}) == T("m + 1", "n")
+    assert erase_to_well_defined(T("n", 4), {"n": 3}, {}) == T(3, 4)
+    sinfo = TupleStructInfo([ShapeStructInfo(["n", 4]), T(4), PrimStructInfo(value="n")])
+    assert erase_to_well_defined(sinfo, {}) == TupleStructInfo([ShapeStructInfo(ndim=2), T(4), PrimStructInfo("int64")])
+
+
+def test_symbolic_variables():
+    n, m = Var("n"), Var("m")
+    sinfo = TupleStructInfo([T("n", "n + 1"), ShapeStructInfo(["m * 2", 4]), PrimStructInfo(value="m")])
+    assert tir_vars_in_struct_info(sinfo) == [n, m] == definable_tir_vars_in_struct_info(sinfo)
+    assert definable_tir_vars_in_struct_info(T("n", "m * 2")) == [n]
+    assert tir_vars_in_struct_info(FuncStructInfo([T("n")], T("m"))) == [n, m]
+    assert tir_vars_in_struct_info(O) == [] == definable_tir_vars_in_struct_info(ranked(2))
+    assert collect_non_negative_expressions(sinfo) == [n, n + 1, m * 2]
+
+
+def derived(func, *args, sinfo_args=()):
+    variables = [rx.Var(f"x{i}", a) for i, a in enumerate(args)]
+    call = make_call(rx.ExternFunc("ignored"), variables, None, sinfo_args)
+    return derive_call_ret_struct_info(func, call)
+
+
+def test_what_a_call_gives():
+    func = FuncStructInfo([T("n", "m"), ShapeStructInfo(["k"])], TupleStructInfo([T("n * 2", "k"), T("m", "j")]))
+    assert derived(func, T(3, "p"), ShapeStructInfo(["p + 1"])) == TupleStructInfo([T(6, "p + 1"), ranked(2)])
+    # The rank alone binds nothing.
+    assert derived(FuncStructInfo([T("n")], T("n")), ranked(1)) == ranked(1)
+    assert derived(FuncStructInfo([T(4)], T(4)), ranked(1)) == T(4) == derived(FuncStructInfo([T(4)], T(4)), O)
+    assert derived(OPAQUE, T(4), sinfo_args=[T(5)]) == T(5) and derived(OPAQUE, T(4)) == O
+
+
+@pytest.mark.parametrize(
+    ("params", "args", "error", "message"),
+    [
+        ([T("n")], [], ShapeError, "wrong number of arguments"),
+        ([T("n", 4)], [T(3, 5)], ShapeError, "argument 0 of the call does not fit"),
+        ([T("n"), T("n")], [T(3), T(4)], ShapeError, "argument 1 of the call does not fit"),
+        ([T("n")], [T(3, 3)], DTypeError, "argument 0"),
+        ([T("n")], [T(3, dtype="int32")], DTypeError, "argument 0"),
+        ([T("n")], [SHAPE], DTypeError, "argument 0"),
+    ],
+)
+def test_calls_that_cannot_be(params, args, error, message):
+    with pytest.raises(error, match=message):
+        derived(FuncStructInfo(params, O), *args)
+
+
+def test_only_functions_are_called():
+    with pytest.raises(DTypeError, match="only a function"):
+        derived(T(4), T(4))

@@ -1,0 +1,54 @@
+"""Index arithmetic as expressions and back."""
+
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Block
+
+from tirax.dialects import tir
+from tirax.dialects.sym.expr import OPS, Const, Var, minimum, select
+from tirax.ir.affine.values import Materializer, expr_of
+
+BLOCK = Block(arg_types=[i64, i64])
+I, J = BLOCK.args
+i, j = Var(I), Var(J)
+
+
+def test_round_trips():
+    for expr in (
+        i * 4 + j,
+        (i * 4 + j) // 8,
+        (i + 1) % 3 * Var("n") - 2,
+        minimum(i, j + 5),
+        select(OPS["lt"](i, 4), i, j),
+        OPS["and"](OPS["lt"](i, 4), OPS["not"](OPS["eq"](j, 0))),
+        -i + j,
+        -i - 3,
+        i * j * 2,
+        Const(7),
+    ):
+        block = Block()
+        value = Materializer(block.add_op)(expr)
+        assert expr_of(value) == expr
+        assert value.type == expr.dtype
+
+
+def test_equal_expressions_become_one_value():
+    block = Block()
+    materialize = Materializer(block.add_op)
+    assert materialize(i * 4 + j) is materialize(j + i * 4)
+
+
+def test_what_is_no_arithmetic_is_a_variable():
+    buffer = Block(arg_types=[tir.BufferType.of([4], i64)]).args[0]
+    load = tir.LoadOp(buffer, [I])
+    total = tir.AddOp(load.result, I)
+    assert expr_of(total.result) == Var(load.result) + i
+
+
+def test_casts_to_wider_integers():
+    narrow = Block(arg_types=[i32]).args[0]
+    wide = tir.CastOp(narrow, i64)
+    total = tir.AddOp(tir.MulOp(wide.result, wide.result).result, wide.result).result
+    v = Var(narrow, i32)
+    assert expr_of(total, through_casts=True) == v * v + v
+    assert expr_of(wide.result) == Var(wide.result)
+    assert expr_of(tir.CastOp(wide.result, i32).result, through_casts=True).free_vars()[0].value is not narrow

@@ -1,0 +1,89 @@
+"""Windows with padding: tiles in the middle of an image ask for nothing, those at the border do, all are right."""
+
+import numpy as np
+import pytest
+
+from tirax.dialects import tir
+from tirax.ir.passes.transform import Sequential
+from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
+from tirax.target import Target
+from tirax.tvm_api import relax
+from tirax.tvm_api.script import from_source
+
+TARGETS = ["llvm"] + (["llvm -mcpu=x86-64-v3"] if {"avx2", "fma"} <= Target().features else [])
+PROGRAM = """
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor({shape}, "float32"), w: R.Tensor((3, 3, 1, {channels}), "float32")):
+        h = T.int64()
+        v = T.int64()
+        with R.dataflow():
+            y = {body}
+            z = R.nn.relu(y)
+            R.output(z)
+        return z
+"""
+DEPTHWISE = (
+    'R.nn.conv2d(x, w, padding={padding}, strides={stride}, groups={channels}, data_layout="NHWC",'
+    ' kernel_layout="HWIO")'
+)
+POOL = 'R.nn.max_pool2d(x, pool_size=3, padding={padding}, strides={stride}, layout="NHWC")'
+
+
+def program(body, shape='(2, "h", "v", 40)', channels=40, padding="[1, 1, 1, 1]", stride=1):
+    body = body.format(channels=channels, padding=padding, stride=stride)
+    return from_source(PROGRAM.format(shape=shape, channels=channels, body=body))
+
+
+def windows(x, padding, stride, fill):
+    """[3, 3, n, rows, columns, channels] in double precision."""
+    up, left, down, right = padding
+    x = np.pad(x.astype(np.float64), [(0, 0), (up, down), (left, right), (0, 0)], constant_values=fill)
+    found = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[:, ::stride, ::stride]
+    return found.transpose(4, 5, 0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("padding", "stride"), [((1, 1, 1, 1), 1), ((0, 2, 1, 0), 2)])
+def test_symbolic_extents(padding, stride, target):
+    calls = [
+        relax.build(program(body, padding=str(list(padding)), stride=stride), target=target)["main"]
+        for body in (DEPTHWISE, POOL)
+    ]
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((3, 3, 1, 40)).astype(np.float32)
+    for rows, columns in ((2, 2), (3, 17), (16, 3), (14, 15)):
+        x = rng.standard_normal((2, rows, columns, 40)).astype(np.float32)
+        convolved = np.einsum("yxnhwc,yxc->nhwc", windows(x, padding, stride, 0), w[:, :, 0])
+        np.testing.assert_allclose(calls[0](x, w), np.maximum(convolved, 0), rtol=1e-5, atol=1e-5)
+        greatest = windows(x, padding, stride, -np.inf).max((0, 1))
+        np.testing.assert_allclose(calls[1](x, w), np.maximum(greatest, 0), rtol=1e-6)
+
+
+def scheduled(mod):
+    """The operations of the module after the default schedule for AVX-512."""
+    names = (*OPTIMIZE, *SCHEDULE)
+    passes = make_passes(names[: names.index("default-schedule") + 1], "llvm -mcpu=skylake-avx512 -vector-width=512")
+    return Sequential(passes)(mod.op)
+
+
+def choices(region):
+    return [op for op in region.walk() if isinstance(op, tir.IfThenElseOp)]
+
+
+@pytest.mark.parametrize("body", [DEPTHWISE, POOL])
+def test_the_middle_asks_for_nothing(body):
+    mod = scheduled(program(body, shape="(1, 28, 28, 64)", channels=64))
+    branches = [op for op in mod.walk() if isinstance(op, tir.IfOp)]
+    assert branches
+    for branch in branches:
+        assert not choices(branch.then_region) and choices(branch.else_region)
+
+
+@pytest.mark.parametrize("shape", ["(1, 28, 3, 64)", "(1, 2, 2, 64)"])
+def test_an_image_without_a_middle_has_one_version(shape):
+    mod = scheduled(program(DEPTHWISE, shape=shape, channels=64))
+    assert choices(mod) and not [op for op in mod.walk() if isinstance(op, tir.IfOp)]

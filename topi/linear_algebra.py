@@ -1,0 +1,107 @@
+"""Einstein sums, outer products, quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute
+
+from ..diagnostics import ShapeError
+from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr
+from ..te import reduction as red
+from ..te.tensor import IterVar, Tensor, compute
+from .util import Indices, over_axes, zero_like
+
+
+def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]) -> Tensor:
+    """The sum of products over the letters of `inputs` that `result` lacks; digits are dimensions that broadcast."""
+    summed = [c for c in dict.fromkeys("".join(inputs)) if c not in result]
+    ks = {c: IterVar(c, Const(0, extents[c].dtype), extents[c], is_reduction=True) for c in summed}
+
+    def factor(x: Tensor, term: str, where: Mapping[str, PrimExpr]) -> PrimExpr:
+        at = [zero_like(d) if c.isdigit() and d.constant == 1 else where[c] for c, d in zip(term, x.dims, strict=True)]
+        return x(*at)
+
+    def element(i: Indices) -> Any:
+        where = {**dict(zip(result, i, strict=True)), **ks}
+        out = factor(xs[0], inputs[0], where)
+        for x, term in zip(xs[1:], inputs[1:], strict=True):
+            out = out * factor(x, term, where)
+        return red.sum(out, axis=list(ks.values()))
+
+    return over_axes([extents[c] for c in result], element, "T_einsum", "einsum")
+
+
+def einsum_of(subscripts: str, xs: Sequence[Tensor]) -> Tensor:
+    """Einstein's sum by numpy's notation, without `...`. Raises `ShapeError` where tensors do not fit it."""
+    left, arrow, result = subscripts.replace(" ", "").partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(xs) or any(len(t) != x.ndim for t, x in zip(inputs, xs, strict=False)):
+        found = ", ".join(f"rank {x.ndim}" for x in xs)
+        raise ShapeError("einsum: the tensors do not fit the subscripts", expected=subscripts, found=found)
+    if not arrow:
+        result = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+    extents = {c: d for t, x in zip(inputs, xs, strict=True) for c, d in zip(t, x.dims, strict=True)}
+    missing = [c for c in result if c not in extents]
+    if missing:
+        raise ShapeError("einsum: the result has letters that no tensor has", found=", ".join(missing))
+    return einsum(xs, inputs, result, extents)
+
+
+def tensordot(a: Tensor, b: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    """The sum of products over `pairs` of dimensions; the result has the others of `a`, then those of `b`."""
+    ks = [IterVar(f"k{n}", Const(0, a.dims[x].dtype), a.dims[x], is_reduction=True) for n, (x, _) in enumerate(pairs)]
+    left = {x: k for (x, _), k in zip(pairs, ks, strict=True)}
+    right = {y: k for (_, y), k in zip(pairs, ks, strict=True)}
+    dims = [d for n, d in enumerate(a.dims) if n not in left] + [d for n, d in enumerate(b.dims) if n not in right]
+
+    def element(i: Indices) -> Any:
+        rest = iter(i)
+        first = a(*(left[n] if n in left else next(rest) for n in range(a.ndim)))
+        second = b(*(right[n] if n in right else next(rest) for n in range(b.ndim)))
+        return red.sum(first * second, axis=ks) if ks else first * second
+
+    return over_axes(dims, element, "T_tensordot", "matmul")
+
+
+def outer(x: Tensor, y: Tensor) -> Tensor:
+    """The products of each element of one vector with each of another."""
+    return compute([x.dims[0], y.dims[0]], lambda i, j: x(i) * y(j), "outer")
+
+
+def ewise_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x * y + z"""
+    return over_axes(x.dims, lambda i: x(*i) * y(*i) + z(*i), "T_ewise_fma", "elemwise")
+
+
+def _parameter(t: Tensor, i: Sequence[PrimExpr], axis: int) -> PrimExpr:
+    return t(i[axis]) if t.ndim else t()
+
+
+def quantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype: Attribute) -> Tensor:
+    """round(data / scale) + zero_point, limited to what `dtype` can hold."""
+    low, high = (tx.const(float(bound(dtype).constant or 0), data.type) for bound in (tx.min_value, tx.max_value))
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        scaled = tx.round_(tx.div(data(*i), _parameter(scale, i, axis).astype(data.type)))
+        shifted = scaled + _parameter(zero_point, i, axis).astype(data.type)
+        return tx.maximum(tx.minimum(shifted, high), low).astype(dtype)
+
+    return compute(data.dims, element, "quantized", "injective")
+
+
+def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype: Attribute) -> Tensor:
+    """(data - zero_point) * scale"""
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        moved = data(*i).astype(i32) - _parameter(zero_point, i, axis).astype(i32)
+        return moved.astype(dtype) * _parameter(scale, i, axis).astype(dtype)
+
+    return compute(data.dims, element, "dequantized", "injective")
+
+
+__all__ = ["dequantize", "einsum", "einsum_of", "ewise_fma", "outer", "quantize", "tensordot"]

@@ -1,0 +1,266 @@
+"""Operators that move elements, and matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
+
+from ..diagnostics import ShapeError, TiraxError, unknown_name
+from ..dialects.sym.expr import Const, SymExpr, add, floordiv, product
+from ..handles.tir import prim_expr as tx
+from ..handles.tir.prim_expr import PrimExpr, from_sym
+from ..te import reduction as red
+from ..te.tensor import IterVar, Tensor, compute
+from .broadcast import broadcast_indices, broadcast_shapes
+from .util import Indices, normalize_axes, normalize_axis, over_axes, shape_dims, unit_like, zero_like
+
+
+def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """Dimension i of the result is dimension axes[i] of `a`; all reversed where None."""
+    order = [normalize_axis(x, a.ndim) for x in axes] if axes is not None else list(range(a.ndim))[::-1]
+
+    def element(i: Indices) -> PrimExpr:
+        return a(*(i[order.index(d)] for d in range(a.ndim)))
+
+    return over_axes([a.dims[x] for x in order], element, "T_transpose", "injective")
+
+
+def _groups(old: Sequence[SymExpr], new: Sequence[SymExpr]) -> list[tuple[range, range]]:
+    """Cuts two shapes into the finest runs that hold equally many elements each."""
+    groups: list[tuple[range, range]] = []
+    i = j = 0
+    for end_i in range(1, len(old) + 1):
+        before = product(old[i:end_i])
+        for end_j in range(j + 1, len(new) + 1):
+            if product(new[j:end_j]) == before:
+                groups.append((range(i, end_i), range(j, end_j)))
+                i, j = end_i, end_j
+                break
+    if i == len(old) and j == len(new):
+        return groups
+    if groups and all(d.constant == 1 for d in (*old[i:], *new[j:])):
+        first, last = groups.pop()
+        return [*groups, (range(first.start, len(old)), range(last.start, len(new)))]
+    return [*groups, (range(i, len(old)), range(j, len(new)))]
+
+
+def _flat(dims: Sequence[SymExpr], indices: Sequence[PrimExpr]) -> PrimExpr:
+    """The row major position of `indices`."""
+    out: PrimExpr | None = None
+    for d, i in zip(dims, indices, strict=True):
+        if d.constant != 1:
+            out = i if out is None else out * from_sym(d) + i
+    return out if out is not None else tx.const(0, dims[0].dtype if dims else i64)
+
+
+def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
+    """The indices at a row major position; the outermost needs no modulo."""
+    out: list[PrimExpr] = []
+    outermost = next((n for n, d in enumerate(dims) if d.constant != 1), None)
+    for n, d in enumerate(dims):
+        if d.constant == 1:
+            out.append(zero_like(d))
+            continue
+        index = tx.floordiv(position, from_sym(product(dims[n + 1 :], d.dtype)))
+        out.append(index if n == outermost else tx.floormod(index, from_sym(d)))
+    return out
+
+
+def reshape(a: Tensor, newshape: Any) -> Tensor:
+    """The elements in row major order, in another shape."""
+    dims = shape_dims(newshape)
+    groups = _groups(a.dims, dims)
+
+    def element(i: Indices) -> PrimExpr:
+        own: list[PrimExpr] = []
+        for old, new in groups:
+            position = _flat([dims[n] for n in new], [i[n] for n in new])
+            own += _unflat([a.dims[n] for n in old], position)
+        return a(*own)
+
+    return over_axes(dims, element, "T_reshape", "injective")
+
+
+def flatten(a: Tensor) -> Tensor:
+    """All elements in one dimension."""
+    return reshape(a, [product(a.dims)])
+
+
+def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
+    """New dimensions of extent 1 at the positions `axis` of the result."""
+    count = 1 if isinstance(axis, int) else len(axis)
+    axes = normalize_axes(axis, a.ndim + count)
+    old = iter(a.dims)
+    dims = [unit_like(a.dims) if n in axes else next(old) for n in range(a.ndim + count)]
+    return compute(dims, lambda *i: a(*(v for n, v in enumerate(i) if n not in axes)), "expand_dims", "broadcast")
+
+
+def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
+    """Without the dimensions `axis`, of extent 1; without all such where None."""
+    unit = [n for n, d in enumerate(a.dims) if d.constant == 1]
+    axes = unit if axis is None else normalize_axes(axis, a.ndim)
+
+    def element(i: Indices) -> PrimExpr:
+        rest = iter(i)
+        return a(*(zero_like(d) if n in axes else next(rest) for n, d in enumerate(a.dims)))
+
+    return over_axes([d for n, d in enumerate(a.dims) if n not in axes], element, "T_squeeze", "injective")
+
+
+def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors joined along `axis`. Raises `ShapeError` for none."""
+    if not tensors:
+        raise ShapeError("there is nothing to concatenate", expected="one tensor or more", found=0)
+    place = normalize_axis(axis, tensors[0].ndim)
+    starts: list[SymExpr] = [Const(0, tensors[0].dims[place].dtype)]
+    for t in tensors:
+        starts.append(add(starts[-1], t.dims[place]))
+    dims = [*tensors[0].dims[:place], starts[-1], *tensors[0].dims[place + 1 :]]
+
+    def element(i: Indices) -> PrimExpr:
+        out = tensors[0](*i)
+        for t, start in zip(tensors[1:], starts[1:], strict=False):
+            at = i[place]
+            own = t(*i[:place], at - from_sym(start), *i[place + 1 :])
+            out = tx.if_then_else(tx.less_equal(from_sym(start), at), own, out)
+        return out
+
+    return over_axes(dims, element, "T_concat", "injective")
+
+
+def split(a: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """`a` cut along `axis`: into so many sections (of equal extent, rounded up), or at positions."""
+    place = normalize_axis(axis, a.ndim)
+    extent = a.dims[place]
+    if isinstance(indices_or_sections, int):
+        each = floordiv(add(extent, indices_or_sections - 1), Const(indices_or_sections, extent.dtype))
+        edges = [each * n for n in range(indices_or_sections)]
+        name = "T_split_sections"
+    else:
+        edges = [Const(0, extent.dtype), *(Const(int(w), extent.dtype) for w in indices_or_sections)]
+        name = "T_split"
+    bounds = [*edges, extent]
+    return [_section(a, place, low, high, name) for low, high in zip(bounds, bounds[1:], strict=False)]
+
+
+def _section(a: Tensor, axis: int, low: SymExpr, high: SymExpr, name: str) -> Tensor:
+    dims = [*a.dims[:axis], high - low, *a.dims[axis + 1 :]]
+    return over_axes(dims, lambda i: a(*i[:axis], i[axis] + from_sym(low), *i[axis + 1 :]), name, "injective")
+
+
+def take(a: Tensor, indices: Tensor | PrimExpr | int, axis: int | None = None, mode: str = "clip") -> Tensor:
+    """The slices of `a` along `axis` (of flat `a` where None) at `indices`.
+
+    `mode` says what an index outside does: `fast` trusts that there is none, `clip`, `wrap`, or `nan` (fills with NaN).
+    """
+    if axis is None:
+        a, axis = (a if a.ndim == 1 else flatten(a)), 0
+    place = normalize_axis(axis, a.ndim)
+    middle = indices.dims if isinstance(indices, Tensor) else ()
+    bounded = _BOUNDED.get(mode)
+    if bounded is None:
+        raise unknown_name("mode of take", mode, _BOUNDED)
+
+    def element(i: Indices) -> PrimExpr:
+        at = indices(*i[place : place + len(middle)]) if isinstance(indices, Tensor) else tx.convert(indices)
+        return bounded(a, i[:place], at, i[place + len(middle) :], a.dims[place])
+
+    return over_axes([*a.dims[:place], *middle, *a.dims[place + 1 :]], element, "T_take", "injective")
+
+
+def take_batched(a: Tensor, indices: Tensor, axis: int, batch_dims: int, mode: str = "clip") -> Tensor:
+    """`take` where the first `batch_dims` dimensions of both tensors are the same. Raises `ShapeError` otherwise."""
+    place = normalize_axis(axis, a.ndim)
+    if not batch_dims <= min(place, indices.ndim):
+        raise ShapeError(
+            "take: the axis is one of the batch", expected=f"at most {place} batch dimensions", found=batch_dims
+        )
+    middle = indices.dims[batch_dims:]
+    bounded = _BOUNDED.get(mode)
+    if bounded is None:
+        raise unknown_name("mode of take", mode, _BOUNDED)
+
+    def element(i: Indices) -> PrimExpr:
+        inner = i[place : place + len(middle)]
+        at = indices(*i[:batch_dims], *inner)
+        return bounded(a, i[:place], at, i[place + len(middle) :], a.dims[place])
+
+    return over_axes([*a.dims[:place], *middle, *a.dims[place + 1 :]], element, "T_take", "injective")
+
+
+def layout_transform(
+    x: Tensor, dims: Sequence[SymExpr], source: Callable[[Sequence[PrimExpr]], Sequence[PrimExpr]], padded: bool
+) -> Tensor:
+    """The tensor of shape `dims` whose element at i is that of `x` at source(i), 0 outside of `x` where `padded`."""
+
+    def element(i: Indices) -> PrimExpr:
+        at = source(i)
+        if not padded:
+            return x(*at)
+        inside = tx.logical_and(*(tx.less(v, from_sym(d)) for v, d in zip(at, x.dims, strict=True)))
+        return tx.if_then_else(inside, x(*at), tx.const(0, x.type))
+
+    return over_axes(dims, element, "T_layout_trans", "injective")
+
+
+def _take_fast(a: Tensor, before: Indices, at: PrimExpr, after: Indices, extent: SymExpr) -> PrimExpr:
+    return a(*before, at, *after)
+
+
+def _take_clip(a: Tensor, before: Indices, at: PrimExpr, after: Indices, extent: SymExpr) -> PrimExpr:
+    return a(*before, tx.minimum(tx.maximum(0, at), from_sym(extent - 1)), *after)
+
+
+def _take_wrap(a: Tensor, before: Indices, at: PrimExpr, after: Indices, extent: SymExpr) -> PrimExpr:
+    size = from_sym(extent)
+    return a(*before, tx.truncmod(tx.truncmod(at, size) + size, size), *after)
+
+
+def _take_nan(a: Tensor, before: Indices, at: PrimExpr, after: Indices, extent: SymExpr) -> PrimExpr:
+    inside = tx.logical_and(tx.less_equal(0, at), tx.less(at, from_sym(extent)))
+    return tx.if_then_else(inside, a(*before, at, *after), tx.const(float("nan"), a.type))
+
+
+_BOUNDED = {"fast": _take_fast, "clip": _take_clip, "wrap": _take_wrap, "nan": _take_nan}
+
+
+def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Tensor:
+    """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy.
+
+    Operands are converted to `out_dtype` first. Raises `TiraxError` for a tensor of rank 0.
+    """
+    if a.ndim == 0 or b.ndim == 0:
+        raise TiraxError("matmul takes tensors of rank 1 or more", found=f"ranks {a.ndim} and {b.ndim}")
+    dtype = a.type if out_dtype in (None, "", "void") else out_dtype
+    batch_a, batch_b = a.dims[:-2], b.dims[:-2]
+    batch = broadcast_shapes([batch_a, batch_b]) if batch_a or batch_b else []
+    rows = list(a.dims[-2:-1])
+    columns = list(b.dims[-1:]) if b.ndim > 1 else []
+    extent = a.dims[-1]
+    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+    def element(*i: PrimExpr) -> Any:
+        own = i[: len(batch)]
+        left = a(*broadcast_indices(batch_a, own, batch), *i[len(batch) : len(batch) + len(rows)], k)
+        right = b(*broadcast_indices(batch_b, own, batch), k, *i[len(batch) + len(rows) :])
+        return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)
+
+    return compute([*batch, *rows, *columns], element, "matmul", "matmul")
+
+
+__all__ = [
+    "concatenate",
+    "expand_dims",
+    "flatten",
+    "layout_transform",
+    "matmul",
+    "reshape",
+    "split",
+    "squeeze",
+    "take",
+    "take_batched",
+    "transpose",
+]
