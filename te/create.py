@@ -16,9 +16,10 @@ from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
 from ..ir.buffers.regions import infer_regions
+from .axis import IterVar
 from .reduction import Reduce
-from .statements import ExternOp, Statements
-from .tensor import ComputeOp, IterVar, PlaceholderOp, Tensor
+from .statements import Statements
+from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 
 Mappings = dict[SSAValue, SSAValue]
 Stage = PlaceholderOp | ComputeOp | ExternOp

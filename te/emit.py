@@ -15,8 +15,9 @@ from ..dialects.names import name_of
 from ..dialects.relax.structure import function_attrs
 from ..dialects.sym.expr import SymExpr
 from ..handles.tir.prim_expr import PrimExpr, const, from_sym
+from .axis import index_type
 from .create import add_scalar_params, build_func, undetermined_vars
-from .tensor import Tensor, compute, index_type, placeholder
+from .tensor import Tensor, compute, placeholder
 
 
 @dataclass

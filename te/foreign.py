@@ -17,8 +17,9 @@ from ..dialects.sym.expr import SymExpr, Var
 from ..handles.tir.prim_expr import PrimExpr, convert
 from ..handles.tir.prim_func import Buffer, PrimFunc, Stmt
 from ..ir.rewriting.substitute import substitute_symbols
+from .axis import shape_dims
 from .statements import Statements, filled
-from .tensor import Tensor, shape_dims
+from .tensor import Tensor
 
 Calls = PrimExpr | Sequence[PrimExpr]
 

@@ -22,7 +22,7 @@ from ..handles.tir.prim_expr import (
     minimum,
     multiply,
 )
-from .tensor import IterVar
+from .axis import IterVar
 
 Values = tuple[PrimExpr, ...]
 

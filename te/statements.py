@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import i64
@@ -24,22 +23,10 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
 from ..handles.tir.prim_func import Stmt
 from ..handles.tir.statements import add_to
-from .tensor import Tensor
+from .tensor import ExternOp, Tensor
 
 Indices = tuple[PrimExpr, ...]
 _DEFINITIONS = (tir.ConstOp, tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp)
-
-
-@dataclass(eq=False)
-class ExternOp:
-    """Tensors that `body` fills, in the block `name`; it may read its own tensors, and `input_tensors`."""
-
-    name: str
-    input_tensors: tuple[Tensor, ...]
-    body: Callable[[Statements], None]
-    outputs: tuple[Tensor, ...] = ()
-    tag: str = ""
-    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def filled(
@@ -208,4 +195,4 @@ class Statements:
             yield
 
 
-__all__ = ["Array", "Cell", "ExternOp", "Statements", "filled"]
+__all__ = ["Array", "Cell", "Statements", "filled"]

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
-from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Attribute, SSAValue
 
 from ..diagnostics import ShapeError, TiraxError
@@ -20,8 +19,6 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..dialects.tir import BufferType, LoadOp
 from ..handles.tir.prim_expr import (
     PrimExpr,
-    SizeVar,
-    as_sym,
     children,
     const,
     convert,
@@ -29,24 +26,10 @@ from ..handles.tir.prim_expr import (
     load,
     placeholder_value,
 )
+from .axis import DimLike, IterVar, shape_dims
+from .reduction import Reduce
 
-if TYPE_CHECKING:
-    from .reduction import Reduce
-    from .statements import ExternOp
-
-DimLike = int | PrimExpr | SymExpr
-_INDEX_TYPE: ContextVar[IntegerType] = ContextVar("index_type", default=i32)
 _TAG: ContextVar[str] = ContextVar("tag", default="")
-
-
-@contextmanager
-def index_type(dtype: IntegerType) -> Iterator[None]:
-    """Inside, Python integers in shapes and domains are of `dtype` (int32 outside)."""
-    token = _INDEX_TYPE.set(dtype)
-    try:
-        yield
-    finally:
-        _INDEX_TYPE.reset(token)
 
 
 @contextmanager
@@ -72,54 +55,6 @@ def _tag(own: str) -> str:
     return own or around
 
 
-def dim(value: DimLike) -> SymExpr:
-    """An extent as a symbolic expression. Raises `TiraxError` where it is computed from data."""
-    if isinstance(value, SymExpr):
-        return value
-    if not isinstance(value, PrimExpr):
-        return Const(int(value), _INDEX_TYPE.get())
-    expr = as_sym(value)
-    for v in expr.free_vars():
-        if not isinstance(v.name, str):
-            raise TiraxError("an extent depends on a value that is known only at run time", found=str(value))
-    return expr
-
-
-def shape_dims(shape: Any) -> list[SymExpr]:
-    """A shape given as one extent or a sequence of them."""
-    return [dim(d) for d in (shape if isinstance(shape, list | tuple) else (shape,))]
-
-
-class IterVar(PrimExpr):
-    """An axis: a variable that runs from `min`, over `extent` values."""
-
-    __slots__ = ("extent", "is_reduction", "min", "name")
-
-    def __init__(self, name: str, min_: SymExpr, extent: SymExpr, is_reduction: bool):
-        super().__init__(placeholder_value(extent.dtype, name))
-        self.name, self.min, self.extent, self.is_reduction = name, min_, extent, is_reduction
-
-    @property
-    def var(self) -> PrimExpr:
-        return self
-
-
-def reduce_axis(dom: tuple[DimLike, DimLike], name: str = "rv") -> IterVar:
-    """An axis to reduce over, from `dom[0]` up to `dom[1]` (exclusive)."""
-    low, high = dim(dom[0]), dim(dom[1])
-    return IterVar(name, Const(0, high.dtype) if low.constant == 0 else low, high - low, is_reduction=True)
-
-
-def var(name: str = "tindex", dtype: str = "int32") -> SizeVar:
-    """A symbolic variable, for shapes and as a parameter."""
-    return SizeVar(name, dtype)
-
-
-def size_var(name: str = "size", dtype: str = "int32") -> SizeVar:
-    """A symbolic variable that is not negative."""
-    return SizeVar(name, dtype)
-
-
 @dataclass(eq=False)
 class PlaceholderOp:
     """An input."""
@@ -143,6 +78,21 @@ class ComputeOp:
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
         return () if isinstance(self.body, tuple) else self.body.axes
+
+
+@dataclass(eq=False)
+class ExternOp:
+    """Tensors that `body`, given a `te.statements.Statements`, fills in the block `name`.
+
+    It may read its own tensors, and `input_tensors`.
+    """
+
+    name: str
+    input_tensors: tuple[Tensor, ...]
+    body: Callable[[Any], None]
+    outputs: tuple[Tensor, ...] = ()
+    tag: str = ""
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 _TENSORS: WeakValueDictionary[SSAValue, Tensor] = WeakValueDictionary()
@@ -228,21 +178,6 @@ class TensorSlice:
         return self.tensor[(*self.indices, *more)]
 
 
-def _operator(name: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
-    def apply(self: Tensor, other: Any) -> Any:
-        from .. import topi
-
-        build = getattr(topi, name)
-        return build(other, self) if swapped else build(self, other)
-
-    return apply
-
-
-for _symbol, _name in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")):
-    setattr(Tensor, f"__{_symbol}__", _operator(_name))
-    setattr(Tensor, f"__r{_symbol}__", _operator(_name, swapped=True))
-
-
 def placeholder(
     shape: Sequence[DimLike] | DimLike, dtype: str | Attribute | None = None, name: str = "placeholder"
 ) -> Tensor:
@@ -295,8 +230,6 @@ def _axis_names(function: Callable[..., Any], rank: int, varargs_names: Sequence
 
 
 def _as_body(value: Any) -> tuple[PrimExpr, ...] | Reduce:
-    from .reduction import Reduce
-
     if isinstance(value, Reduce):
         return value
     if isinstance(value, list | tuple):
@@ -305,8 +238,6 @@ def _as_body(value: Any) -> tuple[PrimExpr, ...] | Reduce:
 
 
 def _scalar(value: Any) -> PrimExpr:
-    from .reduction import Reduce
-
     if isinstance(value, Tensor):
         return value()
     if isinstance(value, Reduce):

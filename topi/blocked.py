@@ -11,7 +11,8 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.tensor import IterVar, Tensor, compute
+from ..te.axis import IterVar
+from ..te.tensor import Tensor, compute
 from .windows import Padding, pad_constant
 
 _NAMES = ["n", "oc_chunk", "oh", "ow", "oc_block"]

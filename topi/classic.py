@@ -10,14 +10,16 @@ from ..dialects.sym.expr import Const, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes
 from ..te.create import LAYOUT_FREE
-from ..te.tensor import IterVar, Tensor, compute
+from ..te.tensor import Tensor, compute
 from . import broadcast as bc
 from . import elementwise as ew
 from .fast_math import fast_exp
 from .nn import dense
 from .reduction import max as reduce_max
-from .util import Indices, normalize_axis, over_axes
+from .util import normalize_axis
 from .windows import pad_constant
 
 

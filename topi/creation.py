@@ -10,8 +10,10 @@ from xdsl.ir import Attribute
 from ..dialects.dtypes import dtype_of
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr
-from ..te.tensor import Tensor, compute, shape_dims
-from .util import Scalar, over_axes
+from ..te.axis import shape_dims
+from ..te.broadcast import over_axes
+from ..te.tensor import Tensor, compute
+from .util import Scalar
 
 
 def _dtype(dtype: str | Attribute) -> Attribute:

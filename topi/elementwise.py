@@ -12,8 +12,10 @@ from ..diagnostics import ShapeError
 from ..dialects.dtypes import dtype_of, is_float, is_unsigned
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr
+from ..te.axis import shape_dims
+from ..te.broadcast import over_axes
 from ..te.tensor import Tensor, compute
-from .util import Scalar, over_axes, scalar, shape_dims
+from .util import Scalar, scalar
 
 
 def _unary(name: str, build: Callable[[ExprLike], PrimExpr]) -> Callable[[Tensor], Tensor]:

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import f32, i32
 from ..dialects import tir
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr
+from ..te.broadcast import over_axes
 from ..te.tensor import Tensor
-from .util import over_axes
 
 _EXP_LOW, _EXP_HIGH = -87.33, 88.37
 _LOG2_E = 1.4426950408889634

@@ -11,10 +11,11 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes
 from ..te.statements import Statements, filled
-from ..te.tensor import IterVar, Tensor
+from ..te.tensor import Tensor
 from . import reduction as rd
-from .util import Indices, over_axes
 from .windows import Padding, Places, pad_constant, pool
 
 Windows = tuple[Sequence[int], Sequence[int], Sequence[int], Padding]

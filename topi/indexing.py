@@ -8,9 +8,9 @@ from ..dialects.relax.indexing import Slice
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
+from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes, over_axes
 from ..te.tensor import Tensor, compute
-from .broadcast import broadcast_indices, broadcast_shapes
-from .util import Indices, normalize_axis, over_axes, unit_like
+from .util import normalize_axis, unit_like
 
 
 def strided_slice(x: Tensor, slices: Mapping[int, Slice], name: str | None = None) -> Tensor:

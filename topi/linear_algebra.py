@@ -13,8 +13,9 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr
 from ..te import reduction as red
-from ..te.tensor import IterVar, Tensor, compute
-from .util import Indices, over_axes, zero_like
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes, zero_like
+from ..te.tensor import Tensor, compute
 
 
 def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]) -> Tensor:

@@ -13,9 +13,10 @@ from ..dialects.sym.expr import Const, SymExpr, add, floordiv, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.tensor import IterVar, Tensor, compute
-from .broadcast import broadcast_indices, broadcast_shapes
-from .util import Indices, normalize_axes, normalize_axis, over_axes, shape_dims, unit_like, zero_like
+from ..te.axis import IterVar, shape_dims
+from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes, over_axes, zero_like
+from ..te.tensor import Tensor, compute
+from .util import normalize_axes, normalize_axis, unit_like
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:

@@ -13,13 +13,15 @@ from ..dialects.sym.expr import Const, SymExpr, maximum, mul, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes, over_axes
 from ..te.create import LAYOUT_FREE
-from ..te.tensor import IterVar, Tensor, compute
+from ..te.tensor import Tensor, compute
 from . import broadcast as bc
 from . import elementwise as ew
 from . import manipulation as tf
 from . import reduction as rd
-from .util import Indices, normalize_axes, normalize_axis, over_axes
+from .util import normalize_axes, normalize_axis
 
 Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
 """From a row to the first column that it looks at, and the first after these."""
@@ -187,10 +189,10 @@ def batch_matmul(
     k = _along(x, 1 if transpose_a else 2)
     rows, columns = x.dims[2 if transpose_a else 1], y.dims[1 if transpose_b else 2]
 
-    batch = bc.broadcast_shapes([x.dims[:1], y.dims[:1]])
+    batch = broadcast_shapes([x.dims[:1], y.dims[:1]])
 
     def element(b: PrimExpr, i: PrimExpr, j: PrimExpr) -> Any:
-        (own,), (other,) = (bc.broadcast_indices(t.dims[:1], [b], batch) for t in (x, y))
+        (own,), (other,) = (broadcast_indices(t.dims[:1], [b], batch) for t in (x, y))
         left = x(own, k, i) if transpose_a else x(own, i, k)
         right = y(other, j, k) if transpose_b else y(other, k, j)
         return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)

@@ -12,11 +12,12 @@ from ..dialects.sym.expr import Const, SymExpr, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.tensor import IterVar, Tensor, compute
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes
+from ..te.tensor import Tensor, compute
 from . import broadcast as bc
 from . import elementwise as ew
 from . import reduction as rd
-from .util import Indices, over_axes
 
 
 def _wide(dtype: Attribute) -> Attribute:

@@ -9,9 +9,11 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.tensor import IterVar, Tensor
+from ..te.axis import IterVar, shape_dims
+from ..te.broadcast import Indices, over_axes
+from ..te.tensor import Tensor
 from .manipulation import reshape
-from .util import Indices, normalize_axis, over_axes, shape_dims, unit_like
+from .util import normalize_axis, unit_like
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:

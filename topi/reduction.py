@@ -14,11 +14,13 @@ from ..dialects.sym.expr import Const, SymExpr, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes
 from ..te.reduction import Combiner, Reducer, Values, make_reduce
-from ..te.tensor import IterVar, Tensor
+from ..te.tensor import Tensor
 from .broadcast import divide, multiply, subtract
 from .elementwise import sqrt
-from .util import Indices, normalize_axes, over_axes
+from .util import normalize_axes
 
 Axis = int | Sequence[int] | None
 

@@ -13,10 +13,12 @@ from ..dialects.sym.expr import Const, SymExpr, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes
 from ..te.statements import Array, Statements, filled
-from ..te.tensor import IterVar, Tensor
+from ..te.tensor import Tensor
 from .manipulation import reshape
-from .util import Indices, normalize_axis, over_axes, unit_like
+from .util import normalize_axis, unit_like
 
 _RUN = 32
 """So many elements are sorted by counting: merging them takes five passes of some thirty cycles an element."""

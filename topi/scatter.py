@@ -8,10 +8,10 @@ from ..diagnostics import unknown_name
 from ..dialects.sym.expr import SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
+from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes
 from ..te.statements import Statements, filled
 from ..te.tensor import Tensor
-from .broadcast import broadcast_indices, broadcast_shapes
-from .util import Indices, normalize_axis
+from .util import normalize_axis
 
 _TWO = 2
 

@@ -12,8 +12,10 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
-from ..te.tensor import Tensor, shape_dims
-from .util import Indices, normalize_axis, over_axes, unit_like
+from ..te.axis import shape_dims
+from ..te.broadcast import Indices, over_axes
+from ..te.tensor import Tensor
+from .util import normalize_axis, unit_like
 
 
 def reverse_sequence(a: Tensor, seq_lengths: Tensor | None, seq_axis: int = 1, batch_axis: int = 0) -> Tensor:

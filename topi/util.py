@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..diagnostics import ShapeError
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.prim_expr import PrimExpr, const
-from ..te.tensor import Tensor, compute, shape_dims
+from ..te.axis import shape_dims
+from ..te.broadcast import Indices, over_axes, zero_like
+from ..te.tensor import Tensor
 
-Indices = tuple[PrimExpr, ...]
 Scalar = bool | int | float | PrimExpr
-
-
-def over_axes(
-    shape: Sequence[Any],
-    element: Callable[[Indices], Any],
-    name: str,
-    tag: str = "",
-    attrs: Mapping[str, Any] | None = None,
-) -> Any:
-    """A compute with axes `ax0`, `ax1`, …; `element` takes the tuple of indices."""
-    names = [f"ax{i}" for i in range(len(shape))]
-    return compute(list(shape), lambda *i: element(i), name, tag, attrs, names)
-
-
-def zero_like(extent: SymExpr) -> PrimExpr:
-    """The index 0 of a dimension."""
-    return const(0, extent.dtype)
 
 
 def normalize_axis(axis: int, rank: int) -> int:

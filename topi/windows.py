@@ -13,8 +13,9 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
-from ..te.tensor import IterVar, Tensor, compute
-from .util import Indices, over_axes
+from ..te.axis import IterVar
+from ..te.broadcast import Indices, over_axes
+from ..te.tensor import Tensor, compute
 
 Padding = Sequence[tuple[int, int]]
 Places = Sequence[int]

@@ -17,8 +17,9 @@ from ...dialects.sym.expr import Const
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.passes.transform import Pass
 from ...te import reduction
-from ...te.tensor import IterVar, Tensor, compute
-from ...topi.broadcast import broadcast_indices, broadcast_shapes
+from ...te.axis import IterVar
+from ...te.broadcast import broadcast_indices, broadcast_shapes
+from ...te.tensor import Tensor, compute
 from .rules import producer
 from .te_calls import call_tensor_functions
 

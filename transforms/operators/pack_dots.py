@@ -18,7 +18,8 @@ from ...dialects.sym.expr import Const, SymExpr
 from ...handles.tir.prim_expr import PrimExpr
 from ...target import Target
 from ...te import reduction
-from ...te.tensor import IterVar, Tensor, compute
+from ...te.axis import IterVar
+from ...te.tensor import Tensor, compute
 from ...topi import windows
 from .dot_products import Dot, dot_of
 from .rules import constant_array, place

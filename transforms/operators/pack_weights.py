@@ -22,7 +22,8 @@ from ...handles.tir.prim_expr import PrimExpr
 from ...ir.passes.transform import Pass
 from ...target import Target
 from ...te import reduction
-from ...te.tensor import IterVar, Tensor, compute
+from ...te.axis import IterVar
+from ...te.tensor import Tensor, compute
 from .pack_dots import packed_product
 from .rules import constant_array, place
 from .te_calls import call_tensor_functions

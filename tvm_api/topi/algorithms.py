@@ -8,7 +8,8 @@ from typing import Any
 from ...dialects.dtypes import dtype_of
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr
-from ...te.tensor import Tensor, dim
+from ...te.axis import dim
+from ...te.tensor import Tensor
 from ...topi import scan as _scan
 from ...topi import scatter as _scatter
 from .common import element_type, integer

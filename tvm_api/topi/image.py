@@ -7,7 +7,8 @@ from typing import Any
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.relax.layout import arranged
 from ...dialects.sym.expr import Const, SymExpr
-from ...te.tensor import Tensor, dim, shape_dims
+from ...te.axis import dim, shape_dims
+from ...te.tensor import Tensor
 from ...topi import image as _image
 from ...topi import sampling as _sampling
 from ...topi import spatial as _spatial

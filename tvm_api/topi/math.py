@@ -9,6 +9,7 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_of
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr
+from ...te.broadcast import broadcasting as _broadcasting
 from ...te.functions import atan2 as _atan2
 from ...te.functions import logaddexp as _logaddexp
 from ...te.tensor import Tensor, compute
@@ -41,7 +42,6 @@ from ...topi.broadcast import (
     subtract,
     where,
 )
-from ...topi.broadcast import broadcasting as _broadcasting
 from ...topi.elementwise import (
     abs,
     acos,

@@ -13,7 +13,9 @@ from ...handles.tir import prim_expr as tx
 from ...handles.tir.data_layout import bijective_layout
 from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te import reduction as red
-from ...te.tensor import IterVar, Tensor, dim, shape_dims
+from ...te.axis import IterVar, dim, shape_dims
+from ...te.broadcast import Indices, over_axes
+from ...te.tensor import Tensor
 from ...topi import indexing as _indexing
 from ...topi import linear_algebra as _algebra
 from ...topi.manipulation import concatenate as _concatenate
@@ -29,7 +31,7 @@ from ...topi.sequences import (
     unravel_index,
 )
 from ...topi.sequences import sliding_window as _sliding_window
-from ...topi.util import Indices, normalize_axis, over_axes
+from ...topi.util import normalize_axis
 from .common import axes, integer, integers, tensors
 
 

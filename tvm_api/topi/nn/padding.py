@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....handles.tir.prim_expr import PrimExpr
-from ....te.tensor import Tensor, dim
+from ....te.axis import dim
+from ....te.tensor import Tensor
 from ....topi import spatial as _spatial
 from ....topi import windows as _windows
 from ..common import integer, integers

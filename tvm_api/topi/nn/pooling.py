@@ -7,7 +7,8 @@ from typing import Any
 from ....diagnostics import TiraxError
 from ....dialects.relax.layout import arranged
 from ....dialects.sym.expr import Const, SymExpr
-from ....te.tensor import Tensor, dim
+from ....te.axis import dim
+from ....te.tensor import Tensor
 from ....topi import grad as _grad
 from ....topi import windows as _windows
 from ..common import integers

@@ -1,0 +1,75 @@
+"""Extents and axes of the tensor-expression language: symbolic sizes, and variables that run over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType, i32
+
+from ..diagnostics import TiraxError
+from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir.prim_expr import PrimExpr, SizeVar, as_sym, placeholder_value
+
+DimLike = int | PrimExpr | SymExpr
+_INDEX_TYPE: ContextVar[IntegerType] = ContextVar("index_type", default=i32)
+
+
+@contextmanager
+def index_type(dtype: IntegerType) -> Iterator[None]:
+    """Inside, Python integers in shapes and domains are of `dtype` (int32 outside)."""
+    token = _INDEX_TYPE.set(dtype)
+    try:
+        yield
+    finally:
+        _INDEX_TYPE.reset(token)
+
+
+def dim(value: DimLike) -> SymExpr:
+    """An extent as a symbolic expression. Raises `TiraxError` where it is computed from data."""
+    if isinstance(value, SymExpr):
+        return value
+    if not isinstance(value, PrimExpr):
+        return Const(int(value), _INDEX_TYPE.get())
+    expr = as_sym(value)
+    for v in expr.free_vars():
+        if not isinstance(v.name, str):
+            raise TiraxError("an extent depends on a value that is known only at run time", found=str(value))
+    return expr
+
+
+def shape_dims(shape: Any) -> list[SymExpr]:
+    """A shape given as one extent or a sequence of them."""
+    return [dim(d) for d in (shape if isinstance(shape, list | tuple) else (shape,))]
+
+
+class IterVar(PrimExpr):
+    """An axis: a variable that runs from `min`, over `extent` values."""
+
+    __slots__ = ("extent", "is_reduction", "min", "name")
+
+    def __init__(self, name: str, min_: SymExpr, extent: SymExpr, is_reduction: bool):
+        super().__init__(placeholder_value(extent.dtype, name))
+        self.name, self.min, self.extent, self.is_reduction = name, min_, extent, is_reduction
+
+    @property
+    def var(self) -> PrimExpr:
+        return self
+
+
+def reduce_axis(dom: tuple[DimLike, DimLike], name: str = "rv") -> IterVar:
+    """An axis to reduce over, from `dom[0]` up to `dom[1]` (exclusive)."""
+    low, high = dim(dom[0]), dim(dom[1])
+    return IterVar(name, Const(0, high.dtype) if low.constant == 0 else low, high - low, is_reduction=True)
+
+
+def var(name: str = "tindex", dtype: str = "int32") -> SizeVar:
+    """A symbolic variable, for shapes and as a parameter."""
+    return SizeVar(name, dtype)
+
+
+def size_var(name: str = "size", dtype: str = "int32") -> SizeVar:
+    """A symbolic variable that is not negative."""
+    return SizeVar(name, dtype)
