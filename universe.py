@@ -80,7 +80,7 @@ _PASSES: dict[str, str] = {
     "fuse-ops": "transforms.fusion.fuse_ops:FuseOps",
     "fuse-tir": "transforms.fusion.fuse_tir:FuseTIR",
     "apply-dpl-patterns": "transforms.dpl.apply_dpl_patterns:ApplyDplPatterns",
-    "merge-composite-functions": "transforms.dpl.merge_composite_functions:MergeCompositeFunctions",
+    "merge-composite-functions": "transforms.codegen.merge_composite_functions:MergeCompositeFunctions",
     "call-tir-rewrite": "transforms.memory.call_tir_rewrite:CallTIRRewrite",
     "static-plan-block-memory": "transforms.memory.static_plan_block_memory:StaticPlanBlockMemory",
     "remove-purity-checking": "transforms.memory.remove_purity_checking:RemovePurityChecking",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .bindings import rewrite_bindings
-from .context import PatternContext, PatternSeq, SameShapeConstraint
 from .cost import EstimatedCost
 from .eqsat import EqsatRewrite, saturated
 from .patterns import (
@@ -20,7 +19,10 @@ from .patterns import (
     GlobalVarPattern,
     NotPattern,
     OrPattern,
+    PatternContext,
+    PatternSeq,
     PrimArrPattern,
+    SameShapeConstraint,
     ShapePattern,
     StructInfoPattern,
     TupleGetItemPattern,

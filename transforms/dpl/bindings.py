@@ -18,8 +18,8 @@ from ...ir.equality import fingerprint
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import no_gc
 from ..bindings.dead_code_elimination import remove_dead_bindings
-from .context import PatternContext
 from .graph import match_block
+from .patterns import PatternContext
 from .place import Placer, names_of
 from .rewriter import divergence, forget_discarded, size_of, verify
 

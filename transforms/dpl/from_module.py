@@ -42,11 +42,10 @@ from ...ir.passes.transform import module_op
 from ...ir.rewriting.substitute import substitute_symbols
 from . import patterns as p
 from .matcher import Matches, bind_symbols
-from .rewriter import PatternMatchingRewriter
 
 
-def rewriter_of(mod: Any) -> PatternMatchingRewriter:
-    """The rewriter that a module describes. Raises `TiraxError` for one that is no such description."""
+def rule_of(mod: Any) -> tuple[p.DFPattern, Callable[[Expr, Matches], Expr]]:
+    """The pattern that a module describes, and what to make of a match. Raises `TiraxError` for another module."""
     view = IRModule(module_op(mod))
     pattern, replacement = (_function(view, name) for name in ("pattern", "replacement"))
     _check_same_signature(pattern, replacement)
@@ -56,7 +55,7 @@ def rewriter_of(mod: Any) -> PatternMatchingRewriter:
     def rewrite(_: Expr, matches: Matches) -> Expr:
         return template.instantiate([matches[q] for q in build.params])
 
-    return PatternMatchingRewriter.from_pattern(build.result(), rewrite)
+    return build.result(), rewrite
 
 
 def _function(view: IRModule, name: str) -> relax.FuncOp:
@@ -187,4 +186,4 @@ class _Template:
         infer_again(copy)
 
 
-__all__ = ["rewriter_of"]
+__all__ = ["rule_of"]

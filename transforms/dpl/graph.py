@@ -17,11 +17,10 @@ from ...dialects import relax
 from ...handles.relax.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of, is_inline
 from ...handles.relax.function import DataflowBlock
 from . import patterns as p
-from .context import Constraints, Edge
 from .matcher import Matcher, Matches, Subject, roots_of, same_value
 
 
-def match_block(constraints: Constraints, dfb: DataflowBlock) -> Matches | None:
+def match_block(constraints: p.Constraints, dfb: DataflowBlock) -> Matches | None:
     """The variables that the patterns of a context stand for in a dataflow block, None where not all can be found."""
     if not constraints.nodes:
         return None
@@ -29,6 +28,9 @@ def match_block(constraints: Constraints, dfb: DataflowBlock) -> Matches | None:
     for _ in search.solve():
         return Matches({n: search.found_variable(n) for n in constraints.nodes})
     return None
+
+
+p.SEARCH.in_block = match_block
 
 
 @dataclass
@@ -96,13 +98,13 @@ def consumers(value: SSAValue) -> dict[Operation, None]:
 class _Search:
     """A search by backtracking; `solve` yields for every solution."""
 
-    def __init__(self, constraints: Constraints, index: BlockIndex):
+    def __init__(self, constraints: p.Constraints, index: BlockIndex):
         self.constraints = constraints
         self.index = index
         self.matcher = Matcher(index.lookup)
         self.taken: set[SSAValue] = set()
         self.at: dict[p.DFPattern, SSAValue] = {}
-        self.edges_of: dict[p.DFPattern, list[Edge]] = {n: [] for n in constraints.nodes}
+        self.edges_of: dict[p.DFPattern, list[p.Edge]] = {n: [] for n in constraints.nodes}
         for edge in constraints.edges:
             self.edges_of[edge.definition].append(edge)
             self.edges_of[edge.user].append(edge)
@@ -154,7 +156,7 @@ class _Search:
         value = self.at[node]
         return value.op if isinstance(value, OpResult) else self.index.block
 
-    def _holds(self, edge: Edge) -> bool:
+    def _holds(self, edge: p.Edge) -> bool:
         """Whether an edge holds; one whose other end has no variable yet does."""
         if edge.definition not in self.at or edge.user not in self.at:
             return True

@@ -120,6 +120,9 @@ def extract(pattern: p.DFPattern, expr: Any, var2val: Mapping[Any, Any] | None) 
     return Matcher(opaque if var2val is None else var2val.get).first(pattern, subject)
 
 
+p.SEARCH.in_expr = extract
+
+
 # What is the same expression.
 
 

@@ -11,19 +11,31 @@ how they are matched (`matcher`); constraints between patterns that are no parts
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
 
 from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr, Var
+from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr, Op
+from ...handles.relax.function import DataflowBlock
 from ...handles.relax.struct_info import dims_of, type_of
 
-if TYPE_CHECKING:
-    from .context import PatternSeq, SameShapeConstraint
+
+@dataclass
+class Search:
+    """How patterns are searched for. `matcher` and `graph` say it when they are imported: they know all patterns."""
+
+    in_expr: Callable[[DFPattern, Any, Mapping[Any, Any] | None], dict[DFPattern, Any] | None] = field(init=False)
+    in_block: Callable[[Constraints, DataflowBlock], dict[DFPattern, Any] | None] = field(init=False)
+
+
+SEARCH = Search()
 
 
 class DFPattern:
@@ -71,20 +83,14 @@ class DFPattern:
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
         """What each part of the pattern stands for in `expr`, None where it does not match."""
-        from .matcher import extract
-
-        return extract(self, expr, var2val)
+        return SEARCH.in_expr(self, expr, var2val)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
         """What this matches is used by what `other` matches, as its argument `index` where that is not -1."""
-        from .context import as_seq
-
         return as_seq(self).used_by(other, index)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
         """As `used_by`, and by nothing else."""
-        from .context import as_seq
-
         return as_seq(self).only_used_by(other, index)
 
     __xor__ = used_by
@@ -97,8 +103,6 @@ class DFPattern:
 
     def same_shape_as(self, *others: DFPattern) -> SameShapeConstraint:
         """What this and `others` match has one shape."""
-        from .context import SameShapeConstraint
-
         return SameShapeConstraint(self, *others)
 
     def dup(self) -> Self:
@@ -154,8 +158,6 @@ class CallPattern(DFPattern):
         self.args = tuple(map(as_pattern, args))
         self.varg_default_wildcard = varg_default_wildcard
         if add_constraint:
-            from .context import constrain_arguments
-
             constrain_arguments(self)
 
 
@@ -302,8 +304,6 @@ def is_const() -> ConstantPattern:
 
 def is_expr(expr: Any) -> ExprPattern:
     """An expression that is structurally equal to `expr`."""
-    from ...handles.relax.calls import to_expr
-
     return ExprPattern(expr if isinstance(expr, Op) else to_expr(expr))
 
 
@@ -381,9 +381,174 @@ def make_fused_bias_activation_pattern(
 
     `allow_reshape`: what the bias is added to may be reshaped before.
     """
-    out: DFPattern = is_op(op_name)(wildcard(), wildcard())
-    if with_bias:
+    out = is_op(op_name)(wildcard(), wildcard())
+    return with_bias_and_activation(out, wildcard() if with_bias else None, activation, allow_reshape)
+
+
+def with_bias_and_activation(
+    out: DFPattern, bias: DFPattern | None, activation: str | None, allow_reshape: bool
+) -> DFPattern:
+    """`out`, perhaps with a bias added, which it may be reshaped for, and an activation."""
+    if bias is not None:
         if allow_reshape:
             out = out.optional(lambda result: is_op("relax.reshape")(result, wildcard()))
-        out = is_op("relax.add")(out, wildcard())
+        out = is_op("relax.add")(out, bias)
     return out if activation is None else is_op(activation)(out)
+
+
+# Constraints between patterns.
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What `definition` matches is used by what `user` matches, as argument `index` if that is not -1."""
+
+    definition: DFPattern
+    user: DFPattern
+    index: int = -1
+    only: bool = False
+
+
+@dataclass
+class Constraints:
+    """What a context holds: its patterns in order, edges between them and patterns of one shape."""
+
+    nodes: dict[DFPattern, None] = field(default_factory=dict[DFPattern, None])
+    edges: list[Edge] = field(default_factory=list[Edge])
+    same_shapes: list[tuple[DFPattern, ...]] = field(default_factory=list[tuple[DFPattern, ...]])
+
+    def add_edge(self, edge: Edge) -> None:
+        self.nodes.setdefault(edge.definition)
+        self.nodes.setdefault(edge.user)
+        self.edges.append(edge)
+
+    def copy(self) -> Constraints:
+        return Constraints(dict(self.nodes), list(self.edges), list(self.same_shapes))
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.contexts: list[PatternContext] = []
+
+
+_stack = _Stack()
+
+
+class PatternContext:
+    """Collects the constraints of patterns that are made inside of `with`; an incremental one has the outer's, too."""
+
+    def __init__(self, incremental: bool = False):
+        outer = _stack.contexts
+        if incremental and not outer:
+            raise TiraxError("an incremental PatternContext stands inside of another")
+        self.constraints: Constraints = outer[-1].constraints.copy() if incremental else Constraints()
+
+    def __enter__(self) -> PatternContext:
+        _stack.contexts.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _stack.contexts.pop()
+
+    @staticmethod
+    def current() -> PatternContext:
+        """The innermost context of this thread. Raises `TiraxError` where there is none."""
+        if not _stack.contexts:
+            raise TiraxError("there is no PatternContext here", hint="with PatternContext() as ctx:")
+        return _stack.contexts[-1]
+
+    def match_dfb(self, dfb: DataflowBlock) -> dict[DFPattern, Any] | None:
+        """The variables of a dataflow block that the patterns stand for, None where not all can be found."""
+        return SEARCH.in_block(self.constraints, dfb)
+
+
+def _current() -> Constraints | None:
+    return _stack.contexts[-1].constraints if _stack.contexts else None
+
+
+_NO_VALUES = (GlobalVarPattern, ExternFuncPattern, PrimArrPattern, ConstantPattern)
+
+
+def constrain_arguments(call: CallPattern) -> None:
+    """In a context the arguments of a call pattern are used by it."""
+    constraints = _current()
+    if constraints is None:
+        return
+    for i, arg in enumerate(call.args):
+        if not isinstance(arg, _NO_VALUES):
+            constraints.add_edge(Edge(arg, call, i))
+
+
+class PatternSeq:
+    """Patterns each of which is used by the next one (`only_use`: by nothing else)."""
+
+    def __init__(self, patterns: Iterable[DFPattern], only_use: bool = False):
+        self.patterns = [as_pattern(x) for x in patterns]
+        if not self.patterns:
+            raise TiraxError("a PatternSeq has at least one pattern")
+        self._edges = [Edge(a, b, -1, only_use) for a, b in zip(self.patterns, self.patterns[1:], strict=False)]
+        _register(self._edges)
+
+    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """The last of this is used by the first of `other`."""
+        return self._then(other, index, only=False)
+
+    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """The last of this is used by the first of `other` and by nothing else."""
+        return self._then(other, index, only=True)
+
+    __xor__ = used_by
+    __rshift__ = only_used_by
+
+    def _then(self, other: DFPattern | PatternSeq, index: int, only: bool) -> PatternSeq:
+        following = as_seq(other)
+        edge = Edge(self.patterns[-1], following.patterns[0], index, only)
+        _register([edge])
+        return _joined([*self.patterns, *following.patterns], [*self._edges, edge, *following.edges])
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The constraints between neighbours."""
+        return self._edges
+
+    def __getitem__(self, index: int) -> DFPattern:
+        return self.patterns[index]
+
+    def __len__(self) -> int:
+        return len(self.patterns)
+
+    def dup(self) -> PatternSeq:
+        """A sequence like this of patterns with identities of their own."""
+        copies = [pattern.dup() for pattern in self.patterns]
+        edges = [Edge(a, b, e.index, e.only) for a, b, e in zip(copies, copies[1:], self._edges, strict=False)]
+        _register(edges)
+        return _joined(copies, edges)
+
+
+def _register(edges: Iterable[Edge]) -> None:
+    constraints = _current()
+    if constraints is not None:
+        for edge in edges:
+            constraints.add_edge(edge)
+
+
+def _joined(patterns: list[DFPattern], edges: list[Edge]) -> PatternSeq:
+    seq = PatternSeq.__new__(PatternSeq)
+    seq.patterns = patterns
+    seq._edges = edges  # pyright: ignore[reportPrivateUsage]
+    return seq
+
+
+def as_seq(pattern: DFPattern | PatternSeq) -> PatternSeq:
+    """A pattern as a sequence of one. Raises `TiraxError` for what is no pattern."""
+    return pattern if isinstance(pattern, PatternSeq) else PatternSeq([pattern])
+
+
+class SameShapeConstraint:
+    """What these patterns match has one shape."""
+
+    def __init__(self, *args: DFPattern):
+        self.args = tuple(map(as_pattern, args))
+        constraints = _current()
+        if constraints is not None:
+            constraints.same_shapes.append(self.args)

@@ -28,6 +28,7 @@ from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from . import patterns as p
+from .from_module import rule_of
 from .graph import consumers
 from .matcher import Matcher, Matches, roots_of
 from .place import Placer, names_of
@@ -65,9 +66,7 @@ class PatternMatchingRewriter:
     @staticmethod
     def from_module(mod: Any) -> PatternMatchingRewriter:
         """What computes as the function `pattern` of a module does becomes what its function `replacement` does."""
-        from .from_module import rewriter_of
-
-        return rewriter_of(mod)
+        return PatternMatchingRewriter.from_pattern(*rule_of(mod))
 
     def __or__(self, other: PatternMatchingRewriter) -> PatternMatchingRewriter:
         return OrRewriter(self, other)

@@ -13,9 +13,9 @@ from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.transforms.bindings.normalize import Normalize
+from tirax.transforms.codegen.fuse_ops_by_pattern import FuseOpsByPattern
+from tirax.transforms.codegen.merge_composite_functions import MergeCompositeFunctions
 from tirax.transforms.dpl import DPLRewritePattern, PatternMatchingRewriter, is_op, wildcard
-from tirax.transforms.dpl.fuse_ops_by_pattern import FuseOpsByPattern
-from tirax.transforms.dpl.merge_composite_functions import MergeCompositeFunctions
 
 
 def rules():

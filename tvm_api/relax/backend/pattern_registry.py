@@ -1,3 +1,10 @@
 """`tvm.relax.backend.pattern_registry`: fusion patterns by name."""
 
-from ....transforms.dpl.pattern_registry import *  # noqa: F403
+from ....transforms.codegen.fusion_pattern import (
+    get_pattern,
+    get_patterns_with_prefix,
+    register_patterns,
+    remove_patterns,
+)
+
+__all__ = ["get_pattern", "get_patterns_with_prefix", "register_patterns", "remove_patterns"]

@@ -1,7 +1,6 @@
 """`tvm.relax.backend.patterns`: patterns of what libraries have kernels for."""
 
-from ....transforms.dpl.attention_pattern import make_attention_rewrite_pattern
-from ....transforms.dpl.library_patterns import (
+from ....transforms.codegen.library_patterns import (
     make_attention_pattern,
     make_conv2d_pattern,
     make_fused_bias_activation_pattern,
@@ -13,6 +12,7 @@ from ....transforms.dpl.library_patterns import (
     make_rms_norm_pattern,
     make_stacked_attention_pattern,
 )
+from ....transforms.operators.attention_pattern import make_attention_rewrite_pattern
 
 __all__ = [
     "make_attention_pattern",

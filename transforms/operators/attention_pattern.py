@@ -2,6 +2,10 @@
 
 softmax(matmul(q, transposed k) * scale [+ bias]) · v, over matrices (batch, length, size), is attention of one head;
 where q, k and v have been brought to that form from (batch, length, heads, size), it is attention of several.
+
+This is TVM's function, whose users say which form they have; the pass `fuse-attention` beside it finds all forms that
+importers write, as the pipelines need it. (`schedule/cpu/attention_form.py` is of another level: it reads what `topi`
+made of `nn.attention`, loops.)
 """
 
 from __future__ import annotations
@@ -14,8 +18,8 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
 from ...handles.relax.calls import call_operator as call
 from ...handles.relax.expr import Expr, ShapeExpr
-from .matcher import Matches
-from .patterns import DFPattern, is_const, is_op, wildcard
+from ..dpl.matcher import Matches
+from ..dpl.patterns import DFPattern, is_const, is_op, wildcard
 
 Rewriter = Callable[[Expr, Any], Expr]
 _LAYOUTS = ("BSNH", "BSH")

@@ -1,8 +1,9 @@
-"""What `FuseOpsByPattern` looks for: patterns with names, and the checks of users."""
+"""What `FuseOpsByPattern` looks for: patterns with names and the checks of users, and a registry of them by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -10,9 +11,9 @@ from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError
 from ...handles.relax.expr import Expr, Var, bound_expr, expr_of
-from .graph import BlockIndex, consumers
-from .matcher import Matches
-from .patterns import DFPattern
+from ..dpl.graph import BlockIndex, consumers
+from ..dpl.matcher import Matches
+from ..dpl.patterns import DFPattern
 
 Check = Callable[["PatternCheckContext"], bool]
 
@@ -82,3 +83,40 @@ def fusion_pattern(given: Any) -> FusionPattern:
     raise TiraxError(
         "not a fusion pattern", expected="a FusionPattern or (name, pattern, …)", found=repr(cast(Any, given))
     )
+
+
+# The fusion patterns of libraries and code generators, by name.
+
+_patterns: dict[str, FusionPattern] = {}
+_lock = threading.Lock()
+
+
+def register_patterns(patterns: Iterable[Any]) -> None:
+    """Register fusion patterns, or tuples of their fields. Those registered later have priority.
+
+    One of a name that is registered already takes its place, with the priority of a new one. Raises `TiraxError` for
+    what is no pattern.
+    """
+    made = [fusion_pattern(p) for p in patterns]
+    with _lock:
+        for p in made:
+            _patterns.pop(p.name, None)
+            _patterns[p.name] = p
+
+
+def get_patterns_with_prefix(prefix: str) -> list[FusionPattern]:
+    """The patterns whose names begin with `prefix`, in order of priority: the last registered comes first."""
+    with _lock:
+        return [p for name, p in reversed(_patterns.items()) if name.startswith(prefix)]
+
+
+def get_pattern(name: str) -> FusionPattern | None:
+    """The pattern of this name, None where there is none."""
+    return _patterns.get(name)
+
+
+def remove_patterns(prefix: str) -> None:
+    """Forget the patterns whose names begin with `prefix`."""
+    with _lock:
+        for name in [n for n in _patterns if n.startswith(prefix)]:
+            del _patterns[name]

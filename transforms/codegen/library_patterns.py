@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..dpl.patterns import (
+    DFPattern,
+    is_call_tir,
+    is_const,
+    is_op,
+    is_tuple_get_item,
+    wildcard,
+    with_bias_and_activation,
+)
 from .fusion_pattern import PatternCheckContext
-from .patterns import DFPattern, is_call_tir, is_const, is_op, is_tuple_get_item, wildcard
 
 Annotated = tuple[DFPattern, Mapping[str, DFPattern]]
 
@@ -17,11 +25,8 @@ def _with_bias_and_activation(
     out: DFPattern, parts: dict[str, DFPattern], with_bias: bool, activation: str | None, allow_reshape: bool = False
 ) -> Annotated:
     if with_bias:
-        parts["bias"] = bias = wildcard()
-        if allow_reshape:
-            out = out.optional(lambda result: is_op("relax.reshape")(result, wildcard()))
-        out = is_op("relax.add")(out, bias)
-    return (out if activation is None else is_op(activation)(out)), parts
+        parts["bias"] = wildcard()
+    return with_bias_and_activation(out, parts.get("bias"), activation, allow_reshape), parts
 
 
 def make_fused_bias_activation_pattern(
