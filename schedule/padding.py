@@ -21,7 +21,7 @@ from . import checks
 from . import state as st
 from .accesses import Access, is_conditional, label, substitute_iters
 from .pad_function import PadFunction
-from .rewrite import Insert, Iter, before, copier, empty_block, iters_of, nested, new_loop, refresh_regions, remove
+from .rewrite import BlockIter, Insert, before, copier, empty_block, iters_of, nested, new_loop, refresh_regions, remove
 from .state import State
 
 
@@ -137,7 +137,7 @@ def _widened(
     dtype = cast(IntegerType, indices[0].type)
     names = [str(p.name) for p in padding.params]
     made = [new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
-    rows: list[Iter] = [
+    rows: list[BlockIter] = [
         (IterKind.SPATIAL, lp.loop_var, (Const(0, dtype), extent)) for lp, extent in zip(made, shape, strict=True)
     ]
     start, rank = _start(block, indices), len(indices)
@@ -218,7 +218,7 @@ def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tupl
     loops = [new_loop(n, extent, p.dtype) for n, extent, p in zip(names, shape, padding.params, strict=True)]
     insert(loops[0])
     nested(loops)
-    rows: list[Iter] = [
+    rows: list[BlockIter] = [
         (IterKind.SPATIAL, lp.loop_var, (Const(0, p.dtype), extent))
         for lp, extent, p in zip(loops, shape, padding.params, strict=True)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
@@ -17,9 +17,7 @@ from ..ir.affine.values import Materializer, expr_of
 from ..ir.buffers.regions import infer_regions
 from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
-from .cpu.rewrite import Cloner, captured
-
-Insert = Callable[[Operation], object]
+from .loop_builder import Cloner, Insert, captured
 
 
 def before(anchor: Operation) -> Insert:
@@ -238,18 +236,18 @@ def copy_statements(source: Block, target: Block, mapping: Mapping[SSAValue, SSA
         target.add_op(op.clone({v: copy(v) for v in captured(op)}))
 
 
-Iter = tuple[tir.IterKind, SSAValue, tuple[SymExpr, SymExpr]]
+BlockIter = tuple[tir.IterKind, SSAValue, tuple[SymExpr, SymExpr]]
 """Kind, binding, and domain (least value, extent) of an iterator."""
 
 
-def iters_of(block: tir.BlockOp) -> list[Iter]:
+def iters_of(block: tir.BlockOp) -> list[BlockIter]:
     """The iterators of a block, as its constructor takes them."""
     doms = zip(block.mins, block.extents, strict=True)
     return list(zip(block.kinds, block.bindings, doms, strict=True))
 
 
 def empty_block(
-    name: str, iters: Sequence[Iter], names: Sequence[str | None], predicate: SSAValue | None = None
+    name: str, iters: Sequence[BlockIter], names: Sequence[str | None], predicate: SSAValue | None = None
 ) -> tir.BlockOp:
     """A block without statements; its iterators are called `names`."""
     body = Block(arg_types=[binding.type for _, binding, _ in iters])

@@ -30,9 +30,9 @@ from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, constant_slope, results_of, tree
 from .vector_reduction import across
 

@@ -38,13 +38,13 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, maximum, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
 from .epilogue import Epilogue
 from .inline import erase_if_unread
 from .machine import Machine
 from .panels import FEWEST_ROWS
-from .rewrite import Bindings, Cloner, LoopBuilder
 from .rules import rules
 from .stages import Iter, Stage
 

@@ -19,11 +19,11 @@ from ...dialects.names import name_of
 from ...dialects.sched import Number, Version
 from ...dialects.sym.expr import Const
 from ...transforms.tir.walk import erase_with_tree
+from ..loop_builder import LoopBuilder
 from .epilogue import Epilogue
 from .fuse_iters import merged
 from .inline import erase_if_unread
 from .machine import Machine
-from .rewrite import LoopBuilder
 from .rules import Rule
 from .stages import Iter
 

@@ -23,8 +23,8 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
 from ...dialects.tir import ForKind
 from ...ir.affine.values import expr_of
 from ...transforms.tir.walk import erase_with_tree, is_pure
+from ..loop_builder import Cloner, captured
 from .prefetch import ask_ahead, far_lines
-from .rewrite import Cloner, captured
 
 Accesses = tir.LoadOp | tir.StoreOp
 

@@ -44,11 +44,11 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .dot_products_plan import DotPanels, DotPlan, plan_dots, room
 from .epilogue import Guard, hoist_uniform
 from .panels import FEWEST_ROWS
 from .register_tiles import row_tiles
-from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter
 from .transpose import transposed
 

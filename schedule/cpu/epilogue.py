@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .inline import dimension_iters, is_intermediate, loads_of, unchanged_after, written_elsewhere
-from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter, Stage, constant_slope, tree
 
 

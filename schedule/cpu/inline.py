@@ -11,7 +11,7 @@ from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import expr_of
 from ...transforms.tir.walk import erase_with_tree
-from .rewrite import Cloner
+from ..loop_builder import Cloner
 from .stages import Iter, Stage, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)

@@ -23,9 +23,9 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, constant_slope, results_of
 
 

@@ -17,8 +17,8 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.tir import BufferType
+from ..loop_builder import LoopBuilder
 from .machine import Machine
-from .rewrite import LoopBuilder
 from .stages import Iter, Stage, constant_slope
 
 STREAMED = "tirax_streamed"

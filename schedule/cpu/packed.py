@@ -18,8 +18,8 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .prefetch import LINE_BITS, ask_for
-from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter, Stage, constant_slope
 
 

@@ -35,11 +35,11 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul, product
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, LoopBuilder, captured
 from .epilogue import Epilogue, Guard, hoist_uniform
 from .fuse_iters import moves_alike
 from .packed import panels_of
 from .register_tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
-from .rewrite import Bindings, LoopBuilder, captured
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .transpose import WIDEST, transposed
 

@@ -15,11 +15,11 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import ForKind
+from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
 from .nontemporal_store import can_be_streamed, pays_streamed, streamed
 from .reciprocals import Reciprocals
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, constant_slope
 
 _STORES = ("cached", "streamed")

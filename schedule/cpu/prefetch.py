@@ -11,7 +11,7 @@ While elementary functions are computed memory has nothing to do: it can bring t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,8 +23,8 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Cloner, Insert
 from .nontemporal_store import is_streamed
-from .rewrite import Cloner
 from .stages import tree
 
 LINE_BITS = 512
@@ -32,8 +32,6 @@ _LARGE_BITS = 1 << 23
 """What is smaller is in the second-level cache, or soon will be."""
 _SECOND_LEVEL, _DATA = 2, 1
 """What llvm.prefetch is told."""
-
-Insert = Callable[[Operation], object]
 
 
 def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:

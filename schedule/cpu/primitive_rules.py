@@ -25,12 +25,12 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...transforms.tir.walk import erase_with_tree, values_of
 from ..errors import ScheduleError, function_of
+from ..loop_builder import LoopBuilder
 from ..rewrite import refresh_regions
 from ..schedule import Schedule
 from ..trace import Trace
 from .epilogue import Epilogue
 from .machine import Machine
-from .rewrite import LoopBuilder
 from .rules import Rule
 from .stages import analyse
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import tir
-from .rewrite import Bindings, Cloner, LoopBuilder
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .stages import Iter, constant_slope, tree
 
 _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.0**1022}

@@ -29,11 +29,11 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul, product
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, Guard, hoist_uniform
 from .machine import Machine
 from .packed import Panels, panels_of
 from .prefetch import LINE_BITS, ask_for
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .unswitch_padding import Interior, interior_of, range_of
 

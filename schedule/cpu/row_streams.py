@@ -26,10 +26,10 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul
 from ...dialects.tir import BufferType, ForKind
+from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .prefetch import LINE_BITS, ask_for
 from .register_tiles import Machine, plan_tiles
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, Update, constant_slope
 
 _STREAMS = 8

@@ -17,13 +17,13 @@ from ...diagnostics import TiraxError, unknown_name
 from ...dialects.relax import OPERATORS
 from ...dialects.sym.expr import SymExpr
 from ...ir.passes.additions import Additions
+from ..loop_builder import LoopBuilder
 from .dot_products import emit_dots, plan_dots
 from .epilogue import Epilogue
 from .machine import Machine
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
 from .pointwise import emit_pointwise, plan_pointwise
 from .register_tiles import STEPS, emit_tiles, plan_tiles
-from .rewrite import LoopBuilder
 from .row_streams import emit_streams, plan_streams
 from .split_iter import emit_digits, emit_interleave, plan_digits, plan_interleave
 from .transpose import emit_transpose, plan_transpose

@@ -29,8 +29,8 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
+from ..loop_builder import Bindings, LoopBuilder
 from .machine import Machine
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, address, constant_slope, is_expression, tree
 
 _WIDTH = 512

@@ -24,9 +24,9 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floormod, mul
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
-from .rewrite import Bindings, Cloner, LoopBuilder
 from .stages import Iter, Stage, constant_slope
 
 _FEW = (2, 3, 4)

@@ -10,42 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
+from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Iter
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _EXPRESSIONS = frozenset[type[Operation]]((
     *tir.BINARY.values(), tir.NotOp, tir.CastOp, tir.ReinterpretOp, tir.SelectOp, tir.IfThenElseOp, tir.CallIntrinOp,
     tir.ConstOp, tir.LoadOp, ValueOp, tir.YieldOp,
 ))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Iter:
-    """An iterator of a block: its variable and how many values it has, from 0.
-
-    With `parts`, (outer, inner), it is two iterators as one: `outer` is its value // inner.extent, `inner` the rest;
-    `var` is then that of `inner`, by which accesses move.
-    """
-
-    var: SSAValue
-    extent: SymExpr
-    reduce: bool
-    parts: tuple[Iter, ...] = ()
-
-    @property
-    def dtype(self) -> IntegerType:
-        return cast(IntegerType, self.var.type)
-
-    @property
-    def expr(self) -> Var:
-        return Var(self.var, self.dtype)
 
 
 @dataclass

@@ -19,8 +19,8 @@ from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import LoopBuilder
 from .machine import Machine
-from .rewrite import LoopBuilder
 from .stages import Iter, constant_slope, is_expression, tree
 
 

@@ -23,9 +23,9 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import ForKind
 from ...ir.affine.values import expr_of
+from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .register_tiles import Machine
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, constant_slope
 
 WIDEST = 16

@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.values import expr_of
-from .rewrite import Cloner, LoopBuilder
+from ..loop_builder import Cloner, LoopBuilder
 from .stages import Iter, Stage, tree
 
 Range = tuple[SymExpr, SymExpr]

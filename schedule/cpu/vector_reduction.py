@@ -24,9 +24,9 @@ from ...dialects import tir
 from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
+from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
 from .register_tiles import Machine, element_bits
-from .rewrite import Bindings, LoopBuilder
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _ROWS = 4

@@ -22,8 +22,8 @@ from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..rewrite import (
+    BlockIter,
     Insert,
-    Iter,
     before,
     conditions,
     copier,
@@ -105,7 +105,7 @@ class _Part:
 
     def enter(self, state: State, outer: Sequence[SSAValue | None]) -> tir.BlockOp:
         """Let the block have the inner parts of its iterators only; `outer` are the outer ones, None where it is 0."""
-        rows: list[tuple[Iter, str]] = []
+        rows: list[tuple[BlockIter, str]] = []
         build = Materializer(before(self.block))
         for var, kind, division, name in zip(
             self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
@@ -149,11 +149,11 @@ class _Part:
     def _base(division: Division) -> bool:
         return division.base.constant != 0
 
-    def rows_of_init(self, copies: dict[SSAValue, SSAValue], insert: Insert) -> list[tuple[SSAValue, Iter, str]]:
+    def rows_of_init(self, copies: dict[SSAValue, SSAValue], insert: Insert) -> list[tuple[SSAValue, BlockIter, str]]:
         """The spatial inner iterators for the init: those of the block, their rows, their names."""
         build = Materializer(insert)
         variables: dict[Var, SymExpr] = {cast(Var, _value(a)): _value(b) for a, b in copies.items()}
-        rows: list[tuple[SSAValue, Iter, str]] = []
+        rows: list[tuple[SSAValue, BlockIter, str]] = []
         for var, kind, division, name in zip(
             self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
         ):
@@ -402,7 +402,7 @@ Rows = dict[tuple[SymExpr, SymExpr], tuple[int, _Part]]
 
 def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.BlockOp:
     build = Materializer(before(anchor))
-    iters: list[Iter] = []
+    iters: list[BlockIter] = []
     for (binding, extent), (k, part) in rows.items():
         dtype = cast(IntegerType, part.block.iter_vars[k].type)
         iters.append((IterKind.SPATIAL, build(binding, dtype), _domain(extent, dtype)))

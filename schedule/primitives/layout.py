@@ -31,7 +31,7 @@ from ..arguments import chosen, given_map, index_dtype, separators_of, with_buff
 from ..pad_function import PadFunction
 from ..padding import Padding, fill, replace_writer
 from ..registry import adapted, followed, primitive
-from ..rewrite import Iter, before, empty_block, new_loop, remove
+from ..rewrite import BlockIter, before, empty_block, new_loop, remove
 from ..state import State, fail
 
 
@@ -147,7 +147,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     params = dict(zip(mapping.params, block.kinds, strict=True))
     kinds = [_kind(block, result, params) for result in mapping.results]
     made = [new_loop(f"ax{k}", extent, _dtype(block)) for k, extent in enumerate(shape)]
-    rows: list[Iter] = [
+    rows: list[BlockIter] = [
         (kind, lp.loop_var, (Const(0, _dtype(block)), extent))
         for kind, lp, extent in zip(kinds, made, shape, strict=True)
     ]

@@ -24,8 +24,8 @@ from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..rewrite import (
+    BlockIter,
     Insert,
-    Iter,
     before,
     copier,
     depends_on,
@@ -388,7 +388,7 @@ def _fill(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp], inse
     insert(loops[0])
     body = nested(loops)
     copy = copier(body.add_op, {a.loop_var: b.loop_var for a, b in zip(inside, loops, strict=True)})
-    rows: list[Iter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
+    rows: list[BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
     predicate = None if block.predicate is None else copy(block.predicate)
     names = [name_of(v) for v in block.iter_vars]
     made = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)

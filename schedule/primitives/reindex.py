@@ -20,7 +20,18 @@ from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
 from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
 from ..registry import adapted, primitive
-from ..rewrite import Insert, Iter, before, conditions, copier, empty_block, joined, nested, new_loop, refresh_regions
+from ..rewrite import (
+    BlockIter,
+    Insert,
+    before,
+    conditions,
+    copier,
+    empty_block,
+    joined,
+    nested,
+    new_loop,
+    refresh_regions,
+)
 from ..state import BlockLike, State, fail
 from .caches import allocate
 
@@ -141,7 +152,7 @@ class _Stage:
     ) -> tir.BlockOp:
         """Put the block into `loops`, and these where `insert` does."""
         domains = {v: (least, extent) for v, (least, extent) in _domains(self.block).items()}
-        rows: list[Iter] = [
+        rows: list[BlockIter] = [
             (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
         ]
         made = empty_block(name, rows, names, predicate)

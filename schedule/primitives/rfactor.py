@@ -20,8 +20,8 @@ from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..rewrite import (
+    BlockIter,
     Insert,
-    Iter,
     before,
     conditions,
     copier,
@@ -316,7 +316,7 @@ def _partial(
     made, mapping = _copies(loops)
     place(made[0])
     body = nested(made)
-    rows: list[tuple[Iter, str | None]] = [(_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")]
+    rows: list[tuple[BlockIter, str | None]] = [(_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")]
     origin: list[SSAValue | tir.ForOp] = [loop]
     for it, var, binding in zip(iters_of(block), block.iter_vars, block.bindings, strict=True):
         if not depends_on(binding, [loop.loop_var]):
@@ -358,7 +358,7 @@ def _copy_stores(
         target.add_op(tir.StoreOp(value, store.buffer, [copy(i) for i in store.indices]))
 
 
-def _over(loop: tir.ForOp, mapping: dict[SSAValue, SSAValue], kind: IterKind) -> Iter:
+def _over(loop: tir.ForOp, mapping: dict[SSAValue, SSAValue], kind: IterKind) -> BlockIter:
     """An iterator that is a loop."""
     return kind, mapping[loop.loop_var], (st.min_of(loop), st.extent_of(loop))
 

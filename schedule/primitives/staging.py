@@ -21,7 +21,7 @@ from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside
 from ..arguments import buffers_of, nth, with_index
 from ..registry import adapted, primitive
-from ..rewrite import Insert, Iter, before, empty_block, nested, new_loop, refresh_regions
+from ..rewrite import BlockIter, Insert, before, empty_block, nested, new_loop, refresh_regions
 from ..state import State, fail
 from .caches import Row, allocate, copy_loops, replace_buffer, rows_of
 from .reindex import statement_of
@@ -136,7 +136,7 @@ def _index_stage(
         for k, (v, extent) in enumerate(zip(iters, shape, strict=True))
     ]
     insert(loops[0])
-    rows: list[Iter] = [
+    rows: list[BlockIter] = [
         (IterKind.SPATIAL, lp.loop_var, (Const(0, extent.dtype), extent))
         for lp, extent in zip(loops, shape, strict=True)
     ]
@@ -285,7 +285,7 @@ def _copy_block(
     """A block with loops inside that copy a region. Its iterators are the loops that the region depends on."""
     around = {st.loop_expr(lp): lp for lp in [*st.loops_above(loop), loop]}
     used = list(dict.fromkeys(v for first, _ in rows for v in first.free_vars() if v in around))
-    iters: list[Iter] = [
+    iters: list[BlockIter] = [
         (IterKind.SPATIAL, around[v].loop_var, (st.min_of(around[v]), st.extent_of(around[v]))) for v in used
     ]
     made = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])

@@ -1,22 +1,46 @@
-"""Building scheduled loops: a small builder of tir, and copies of expressions with other values for some of theirs."""
+"""Building loops: a small builder of tir, and copies of expressions with other values for some of theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from ...dialects import tir
-from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
-from ...dialects.tir import ForKind
-from ...ir.affine.values import Materializer
-from .stages import Iter
+from ..dialects import tir
+from ..dialects.names import name_of, set_name
+from ..dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
+from ..dialects.tir import ForKind
+from ..ir.affine.values import Materializer
 
 Insert = Callable[[Operation], object]
+
+
+@dataclass(frozen=True)
+class Iter:
+    """An iterator of a block: its variable and how many values it has, from 0.
+
+    With `parts`, (outer, inner), it is two iterators as one: `outer` is its value // inner.extent, `inner` the rest;
+    `var` is then that of `inner`, by which accesses move.
+    """
+
+    var: SSAValue
+    extent: SymExpr
+    reduce: bool
+    parts: tuple[Iter, ...] = ()
+
+    @property
+    def dtype(self) -> IntegerType:
+        return cast(IntegerType, self.var.type)
+
+    @property
+    def expr(self) -> Var:
+        return Var(self.var, self.dtype)
+
+
 Bindings = dict[Iter, SSAValue]
 """The values of iterators at some place of the loops that are built."""
 
