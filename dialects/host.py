@@ -35,8 +35,8 @@ from xdsl.utils.exceptions import VerifyException
 from .assembly import parse_value
 from .relax.types import Dims, TensorType, dims_attr
 from .sym import SymAttr
-from .sym.expr import ExprLike, SymExpr
-from .sym.text import expr_text, parse_expr
+from .sym.expr import ExprLike, SymExpr, expr_text
+from .sym.text import parse_expr
 
 
 @irdl_op_definition

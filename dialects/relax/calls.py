@@ -29,8 +29,8 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
-from ..sym.expr import ExprLike
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import ExprLike, expr_text
+from ..sym.text import parse_expr
 from .operator import PyValue, from_attr, to_attr
 from .structure import function_attrs, parse_attr_dict, print_attr_dict
 from .types import OBJECT, CallableType, Dims, TensorType, dims_attr

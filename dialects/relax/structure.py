@@ -38,8 +38,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
 from ..sym import SymAttr
-from ..sym.expr import ExprLike
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import ExprLike, expr_text
+from ..sym.text import parse_expr
 from .data import TensorDataAttr
 from .operator import PyValue, to_attr
 from .types import (

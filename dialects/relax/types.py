@@ -24,8 +24,8 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name
 from ..sym import SymAttr
-from ..sym.expr import ExprLike, SymExpr, Var
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import ExprLike, SymExpr, Var, expr_text
+from ..sym.text import parse_expr
 
 UNKNOWN_NDIM = -1
 _NONE = NoneAttr()

@@ -9,19 +9,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from math import inf
 
-from .bounds import (
-    ANY,
-    BOUNDS,
-    COMPARISONS,
-    EVERYTHING,
-    NEGATED,
-    TRUTH,
-    Interval,
-    Number,
-    Residue,
-    residue_of_op,
-)
+from .bounds import ANY, EVERYTHING, TRUTH, Interval, Number, Residue, residue_of_op
 from .expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, logical_not, offset_of, sum_of, terms_of
+from .operations import COMPARISONS, NEGATED, OPERATIONS
 from .relations import fact_bounds, sum_bounds, tightened
 from .rules import simplified
 
@@ -240,7 +230,7 @@ class Analyzer:
             return sum_bounds(self, e)
         if not isinstance(e, Op):
             return EVERYTHING
-        out = BOUNDS[e.kind](*(self.bounds(a) for a in e.args))
+        out = OPERATIONS[e.kind].bounds(*(self.bounds(a) for a in e.args))
         return out if e.kind in COMPARISONS else self.residue(e).within(out)
 
     def residue(self, e: SymExpr) -> Residue:

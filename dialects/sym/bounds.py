@@ -1,16 +1,14 @@
 """The two abstract domains of the analyzer: intervals of integers, and residue classes.
 
-Each operation of `expr.OPS` has a rule in `BOUNDS` (from the intervals of its operands); `residue_of_op` has those for
-residues. Divisors are not zero wherever an expression has a value, so a divisor from 0 on is one from 1 on.
+The table of `operations` has the rule of each operation for intervals, `residue_of_op` those for residues. Divisors are
+not zero wherever an expression has a value, so a divisor from 0 on is one from 1 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, inf
-
-from .expr import CONDITIONS
 
 Number = int | float
 """An int, or an infinity."""
@@ -25,6 +23,9 @@ class Interval:
 
     def __add__(self, other: Interval) -> Interval:
         return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Interval) -> Interval:
+        return Interval(self.low - other.high, self.high - other.low)
 
     def scaled(self, factor: int) -> Interval:
         """Every element times `factor`, which is not zero."""
@@ -143,7 +144,8 @@ def _divisor(b: Interval) -> Interval | None:
     return None if b.low <= 0 <= b.high or b.low > b.high else b
 
 
-def _floordiv_bounds(a: Interval, b: Interval) -> Interval:
+def floordiv_bounds(a: Interval, b: Interval) -> Interval:
+    """Of quotients rounded down."""
     by = _divisor(b)
     if by is None:
         return EVERYTHING
@@ -151,7 +153,8 @@ def _floordiv_bounds(a: Interval, b: Interval) -> Interval:
     return Interval(min(ends), max(ends))
 
 
-def _floormod_bounds(a: Interval, b: Interval) -> Interval:
+def floormod_bounds(a: Interval, b: Interval) -> Interval:
+    """Of the remainders of these."""
     by = _divisor(b)
     if by is None:
         return EVERYTHING
@@ -169,7 +172,8 @@ def _truncate(a: Number, b: Number) -> Number:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def _truncdiv_bounds(a: Interval, b: Interval) -> Interval:
+def truncdiv_bounds(a: Interval, b: Interval) -> Interval:
+    """Of quotients rounded towards zero."""
     by = _divisor(b)
     if by is None:
         return EVERYTHING
@@ -177,45 +181,27 @@ def _truncdiv_bounds(a: Interval, b: Interval) -> Interval:
     return Interval(min(ends), max(ends))
 
 
-def _truncmod_bounds(a: Interval, b: Interval) -> Interval:
+def truncmod_bounds(a: Interval, b: Interval) -> Interval:
+    """Of the remainders of these."""
     most = max(abs(b.low), abs(b.high)) - 1
     return Interval(max(-most, min(a.low, 0)), min(most, max(a.high, 0)))
 
 
-def _min_bounds(a: Interval, b: Interval) -> Interval:
+def min_bounds(a: Interval, b: Interval) -> Interval:
+    """Of the lesser of two."""
     return Interval(min(a.low, b.low), min(a.high, b.high))
 
 
-def _max_bounds(a: Interval, b: Interval) -> Interval:
+def max_bounds(a: Interval, b: Interval) -> Interval:
+    """Of the greater of two."""
     return Interval(max(a.low, b.low), max(a.high, b.high))
 
 
-def _select_bounds(_condition: Interval, a: Interval, b: Interval) -> Interval:
+def select_bounds(_condition: Interval, a: Interval, b: Interval) -> Interval:
+    """Of one of two."""
     return a.join(b)
 
 
-def _truth(*_args: Interval) -> Interval:
+def truth_bounds(*_args: Interval) -> Interval:
+    """Of a condition."""
     return TRUTH
-
-
-BOUNDS: dict[str, Callable[..., Interval]] = {
-    "floordiv": _floordiv_bounds,
-    "floormod": _floormod_bounds,
-    "truncdiv": _truncdiv_bounds,
-    "truncmod": _truncmod_bounds,
-    "min": _min_bounds,
-    "max": _max_bounds,
-    "select": _select_bounds,
-    **dict.fromkeys(CONDITIONS, _truth),
-}
-
-COMPARISONS: dict[str, Callable[[Interval], tuple[bool, bool]]] = {
-    "eq": lambda i: (i.low == i.high == 0, i.low > 0 or i.high < 0),
-    "ne": lambda i: (i.low > 0 or i.high < 0, i.low == i.high == 0),
-    "lt": lambda i: (i.high < 0, i.low >= 0),
-    "le": lambda i: (i.high <= 0, i.low > 0),
-    "gt": lambda i: (i.low > 0, i.high <= 0),
-    "ge": lambda i: (i.low >= 0, i.high < 0),
-}
-"""Comparison of a difference with 0 -> (always, never)."""
-NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}

@@ -10,17 +10,21 @@ such an expression can not be put into an attribute).
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from math import gcd
+from functools import reduce
+from math import gcd, prod
+from typing import Generic, TypeVar
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
+from .operations import CONDITIONS, OPERATIONS
+
 i1, i32, i64 = IntegerType(1), IntegerType(32), IntegerType(64)
 
 Key = tuple[object, ...]
+T = TypeVar("T")
 
 
 class SymExpr:
@@ -96,17 +100,19 @@ class SymExpr:
                 stack.extend(reversed(e.children()))
         return list(found)
 
+    def fold(self, algebra: Algebra[T]) -> T:
+        """What the expression is in an algebra."""
+        raise NotImplementedError(type(self).__name__)
+
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
         """The expression with variables replaced, canonical again."""
-        return self
+        return self.fold(_Substitution(mapping))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The value under an assignment of the named variables; KeyError for one that is missing."""
-        raise NotImplementedError(type(self).__name__)
+        return self.fold(_Evaluation(values))
 
     def __str__(self) -> str:
-        from .text import expr_text
-
         return expr_text(self)
 
     def __repr__(self) -> str:
@@ -127,8 +133,8 @@ class Const(SymExpr):
     def constant(self) -> int:
         return self.value
 
-    def evaluate(self, values: Mapping[str, int]) -> int:
-        return self.value
+    def fold(self, algebra: Algebra[T]) -> T:
+        return algebra.const(self)
 
 
 class Var(SymExpr):
@@ -145,11 +151,8 @@ class Var(SymExpr):
         """The SSA value that the variable stands for, None for a named variable."""
         return None if isinstance(self.name, str) else self.name
 
-    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
-        return mapping.get(self, self)
-
-    def evaluate(self, values: Mapping[str, int]) -> int:
-        return values[self.name]  # pyright: ignore[reportArgumentType]
+    def fold(self, algebra: Algebra[T]) -> T:
+        return algebra.var(self)
 
 
 class Product(SymExpr):
@@ -164,17 +167,8 @@ class Product(SymExpr):
     def children(self) -> tuple[SymExpr, ...]:
         return self.atoms
 
-    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
-        out: SymExpr = Const(1, self.dtype)
-        for atom in self.atoms:
-            out = mul(out, atom.substitute(mapping))
-        return out
-
-    def evaluate(self, values: Mapping[str, int]) -> int:
-        out = 1
-        for atom in self.atoms:
-            out *= atom.evaluate(values)
-        return out
+    def fold(self, algebra: Algebra[T]) -> T:
+        return algebra.product(self)
 
 
 class Sum(SymExpr):
@@ -190,11 +184,8 @@ class Sum(SymExpr):
     def children(self) -> tuple[SymExpr, ...]:
         return tuple(t for t, _ in self.terms)
 
-    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
-        return _sum([(t.substitute(mapping), c) for t, c in self.terms], self.offset, self.dtype)
-
-    def evaluate(self, values: Mapping[str, int]) -> int:
-        return sum(c * t.evaluate(values) for t, c in self.terms) + self.offset
+    def fold(self, algebra: Algebra[T]) -> T:
+        return algebra.sum(self)
 
 
 class Op(SymExpr):
@@ -205,64 +196,102 @@ class Op(SymExpr):
     def __init__(self, kind: str, args: tuple[SymExpr, ...]):
         self.kind = kind
         self.args = args
-        arg_key = frozenset(args) if kind in _COMMUTATIVE else args
+        arg_key = frozenset(args) if OPERATIONS[kind].commutative else args
         self._init((kind, arg_key), i1 if kind in CONDITIONS else _widest(args[-2:]))
 
     def children(self) -> tuple[SymExpr, ...]:
         return self.args
 
-    def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
-        return OPS[self.kind](*(a.substitute(mapping) for a in self.args))
-
-    def evaluate(self, values: Mapping[str, int]) -> int:
-        return int(_EVALUATE[self.kind](*(a.evaluate(values) for a in self.args)))
+    def fold(self, algebra: Algebra[T]) -> T:
+        return algebra.op(self)
 
 
-def _trunc_div(a: int, b: int) -> int:
-    q = abs(a) // abs(b)
-    return q if (a < 0) == (b < 0) else -q
+class Algebra(Generic[T]):
+    """What the parts of expressions are, and what is made of these: `e.fold(algebra)` is what `e` is.
+
+    `const` and `var` say what leaves are; `add`, `mul` and `apply` what sums, products and other operations of two are.
+    Where that is not how a sum, a product or an operation comes about, `sum`, `product` and `op` are overridden; they
+    ask `of` for their parts. An algebra that remembers what it gave overrides `of`, and is asked by `of`.
+    """
+
+    def of(self, e: SymExpr) -> T:
+        """What an expression is, or a part of one."""
+        return e.fold(self)
+
+    def const(self, e: Const) -> T:
+        raise NotImplementedError
+
+    def var(self, e: Var) -> T:
+        raise NotImplementedError
+
+    def add(self, a: T, b: T) -> T:
+        raise NotImplementedError
+
+    def mul(self, a: T, b: T) -> T:
+        raise NotImplementedError
+
+    def apply(self, kind: str, args: list[T]) -> T:
+        """An operation of `OPS` on its operands."""
+        raise NotImplementedError
+
+    def product(self, e: Product) -> T:
+        return reduce(self.mul, [self.of(a) for a in e.atoms])
+
+    def sum(self, e: Sum) -> T:
+        """Terms in their order, times their factors; the offset last."""
+        of = self.of
+        parts = [of(t) if c == 1 else self.mul(of(t), of(Const(c, e.dtype))) for t, c in e.terms]
+        return reduce(self.add, [*parts, of(Const(e.offset, e.dtype))] if e.offset else parts)
+
+    def op(self, e: Op) -> T:
+        return self.apply(e.kind, [self.of(a) for a in e.args])
 
 
-def _floor_div(a: int, b: int) -> int:
-    return a // b
+class Rebuild(Algebra["SymExpr"]):
+    """The expression built anew, canonical again: what changes is overridden."""
+
+    def const(self, e: Const) -> SymExpr:
+        return e
+
+    def var(self, e: Var) -> SymExpr:
+        return e
+
+    def product(self, e: Product) -> SymExpr:
+        return reduce(mul, [self.of(a) for a in e.atoms], Const(1, e.dtype))
+
+    def sum(self, e: Sum) -> SymExpr:
+        return _sum([(self.of(t), c) for t, c in e.terms], e.offset, e.dtype)
+
+    def apply(self, kind: str, args: list[SymExpr]) -> SymExpr:
+        return OPS[kind](*args)
 
 
-def _trunc_mod(a: int, b: int) -> int:
-    return a - b * _trunc_div(a, b)
+class _Substitution(Rebuild):
+    def __init__(self, mapping: Mapping[Var, SymExpr]):
+        self.mapping = mapping
+
+    def var(self, e: Var) -> SymExpr:
+        return self.mapping.get(e, e)
 
 
-def _select(condition: int, a: int, b: int) -> int:
-    return a if condition else b
+class _Evaluation(Algebra[int]):
+    def __init__(self, values: Mapping[str, int]):
+        self.values = values
 
+    def const(self, e: Const) -> int:
+        return e.value
 
-def _both(a: int, b: int) -> int:
-    return bool(a) and bool(b)
+    def var(self, e: Var) -> int:
+        return self.values[e.name]  # pyright: ignore[reportArgumentType]
 
+    def product(self, e: Product) -> int:
+        return prod(self.of(a) for a in e.atoms)
 
-def _either(a: int, b: int) -> int:
-    return bool(a) or bool(b)
+    def sum(self, e: Sum) -> int:
+        return sum(c * self.of(t) for t, c in e.terms) + e.offset
 
-
-_EVALUATE: dict[str, Callable[..., int]] = {
-    "floordiv": _floor_div,
-    "floormod": operator.mod,
-    "truncdiv": _trunc_div,
-    "truncmod": _trunc_mod,
-    "min": min,
-    "max": max,
-    "select": _select,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "and": _both,
-    "or": _either,
-    "not": operator.not_,
-}
-CONDITIONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
-_COMMUTATIVE = frozenset({"min", "max", "eq", "ne", "and", "or"})
+    def apply(self, kind: str, args: list[int]) -> int:
+        return int(OPERATIONS[kind].evaluate(*args))
 
 
 def _widest(exprs: Iterable[SymExpr]) -> IntegerType:
@@ -454,7 +483,7 @@ def _folded(kind: str, *args: ExprLike) -> tuple[tuple[SymExpr, ...], SymExpr | 
     exprs = tuple(_like(a, first if isinstance(first, SymExpr) else a) for a in args)
     if all(e.constant is not None for e in exprs):
         dtype = i1 if kind in CONDITIONS else _widest(exprs[-2:])
-        return exprs, Const(int(_EVALUATE[kind](*(e.constant for e in exprs))), dtype)
+        return exprs, Const(int(OPERATIONS[kind].evaluate(*(e.constant for e in exprs))), dtype)
     return exprs, None
 
 
@@ -500,9 +529,6 @@ def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> SymExpr:
     return args[1] if args[1] == args[2] else Op("select", args)
 
 
-_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-
-
 def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
     def build(a: ExprLike, b: ExprLike) -> SymExpr:
         args, folded = _folded(kind, a, b)
@@ -510,10 +536,10 @@ def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
             return folded
         difference = (args[0] - args[1]).constant
         if difference is not None:
-            return Const(int(_EVALUATE[kind](difference, 0)), i1)
+            return Const(int(OPERATIONS[kind].evaluate(difference, 0)), i1)
         return Op(kind, args)
 
-    build.__doc__ = f"Whether a {_SIGNS[kind]} b, a condition."
+    build.__doc__ = f"Whether a {OPERATIONS[kind].symbol} b, a condition."
     return build
 
 
@@ -575,3 +601,50 @@ def product(factors: Iterable[ExprLike], dtype: IntegerType = i64) -> SymExpr:
     for f in factors:
         out = as_expr(f, dtype) if out is None else mul(out, f)
     return Const(1, dtype) if out is None else out
+
+
+class _Text(Algebra[tuple[str, int]]):
+    """Texts with how tightly they bind."""
+
+    def within(self, e: SymExpr, level: int) -> str:
+        text, own = e.fold(self)
+        return f"({text})" if own < level else text
+
+    def const(self, e: Const) -> tuple[str, int]:
+        return str(e.value), _ATOM
+
+    def var(self, e: Var) -> tuple[str, int]:
+        if not isinstance(e.name, str):
+            return f"%{e.name.name_hint or '?'}", _ATOM
+        return e.name if e.dtype == i64 else f"{e.name} : {e.dtype}", _ATOM
+
+    def product(self, e: Product) -> tuple[str, int]:
+        return " * ".join(self.within(a, _ATOM) for a in e.atoms), _PRODUCT
+
+    def sum(self, e: Sum) -> tuple[str, int]:
+        parts: list[str] = []
+        for term, c in e.terms:
+            text = self.within(term, _PRODUCT if abs(c) == 1 or isinstance(term, Product) else _ATOM)
+            text = text if abs(c) == 1 else f"{text} * {abs(c)}"
+            parts.append((("- " if c < 0 else "+ ") if parts else ("-" if c < 0 else "")) + text)
+        if e.offset:
+            parts.append(f"{'-' if e.offset < 0 else '+'} {abs(e.offset)}")
+        return " ".join(parts), _PRODUCT if len(parts) == 1 and e.terms[0][1] > 0 else _SUM
+
+    def op(self, e: Op) -> tuple[str, int]:
+        if e.kind in INFIX:
+            a, b = (self.within(x, _ATOM) for x in e.args)
+            return f"{a} {INFIX[e.kind]} {b}", _PRODUCT
+        return f"{e.kind}({', '.join(self.within(a, _SUM) for a in e.args)})", _ATOM
+
+
+_SUM, _PRODUCT, _ATOM = 0, 1, 2
+INFIX = {"floordiv": "floordiv", "floormod": "mod"}
+"""Operations that are written between their operands, as in affine maps."""
+
+
+def expr_text(e: SymExpr) -> str:
+    """The text of an expression inside of MLIR, which `text.parse_expr` reads."""
+    if isinstance(e, Const):
+        return str(e.value) + ("" if e.dtype == i64 else f" : {e.dtype}")
+    return e.fold(_Text())[0]

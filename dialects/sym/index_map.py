@@ -29,6 +29,7 @@ from .expr import (
     SymExpr,
     Var,
     eq,
+    expr_text,
     floormod,
     i1,
     i64,
@@ -38,7 +39,7 @@ from .expr import (
     lt,
     product,
 )
-from .text import expr_text, parse_expr
+from .text import parse_expr
 
 _TRUE, _FALSE = Const(1, i1), Const(0, i1)
 

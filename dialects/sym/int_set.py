@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import inf
 
 from .analyzer import Analyzer
-from .expr import CONDITIONS, OPS, Const, Op, Product, Sum, SymExpr, Var, i1, maximum, minimum, mul
+from .expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, maximum, minimum, mul
+from .operations import CONDITIONS
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from math import gcd, inf
 from typing import Protocol
 
-from .bounds import COMPARISONS, NEGATED, Interval, Residue, floor
+from .bounds import Interval, Residue, floor
 from .expr import (
     OPS,
     Const,
@@ -30,6 +30,7 @@ from .expr import (
     sum_of,
     terms_of,
 )
+from .operations import COMPARISONS, DIVISIONS, NEGATED
 
 _ROUNDS = 8
 """How many rules are applied to the top of one expression."""
@@ -95,7 +96,7 @@ def _with_simple_parts(known: Knowing, e: SymExpr) -> SymExpr:
         return sum_of([(p, c) for p, (_, c) in zip(parts, e.terms, strict=True)], e.offset, e.dtype)
     if isinstance(e, Product):
         return product(parts, e.dtype)
-    undefined = isinstance(e, Op) and e.kind in _DIVISIONS and parts[1].constant == 0
+    undefined = isinstance(e, Op) and e.kind in DIVISIONS and parts[1].constant == 0
     return OPS[e.kind](*parts) if isinstance(e, Op) and not undefined else e
 
 
@@ -128,7 +129,6 @@ def _connected(known: Knowing, e: Op) -> SymExpr:
     return OPS[e.kind](first, second)
 
 
-_DIVISIONS = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
 _CONTEXTUAL: dict[str, Callable[[Knowing, Op], SymExpr]] = {
     "select": _select_parts,
     "and": _connected,

@@ -1,4 +1,4 @@
-"""Symbolic expressions as text inside of MLIR: `n * 4 + 1`, `n floordiv 2`, `min(n, 8)`, `128 : i32`.
+"""Reads symbolic expressions in the text of MLIR: `n * 4 + 1`, `n floordiv 2`, `min(n, 8)`, `128 : i32`.
 
 A literal or variable is i64 unless `: i32` follows; a literal inside of an expression takes the type of its neighbour.
 (`//` begins a comment in MLIR, so floor division is spelt out, as in affine maps.)
@@ -11,60 +11,13 @@ from typing import TYPE_CHECKING
 from xdsl.parser import AttrParser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from .expr import CONDITIONS, OPS, Const, ExprLike, Op, Product, Sum, SymExpr, Var, i1, i32, i64
+from .expr import INFIX, OPS, Const, ExprLike, SymExpr, Var, i1, i32, i64
+from .operations import OPERATIONS
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import IntegerType
 
-_INFIX = {"floordiv": "floordiv", "floormod": "mod"}
-_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _TYPES = {"i1": i1, "i32": i32, "i64": i64}
-_SUM, _PRODUCT, _ATOM = 0, 1, 2
-
-
-def expr_text(e: SymExpr) -> str:
-    """The text of an expression."""
-    if isinstance(e, Const):
-        return str(e.value) + _type_suffix(e.dtype)
-    return _text(e, _SUM)
-
-
-def _type_suffix(dtype: IntegerType) -> str:
-    return "" if dtype == i64 else f" : {dtype}"
-
-
-def _text(e: SymExpr, level: int) -> str:
-    if isinstance(e, Const):
-        return str(e.value)
-    if isinstance(e, Var):
-        if isinstance(e.name, str):
-            return e.name if e.dtype == i64 else f"{e.name} : {e.dtype}"
-        return f"%{e.name.name_hint or '?'}"
-    text, own = _compound(e)
-    return f"({text})" if own < level else text
-
-
-def _compound(e: SymExpr) -> tuple[str, int]:
-    if isinstance(e, Product):
-        return " * ".join(_text(a, _ATOM) for a in e.atoms), _PRODUCT
-    if isinstance(e, Sum):
-        return _sum_text(e)
-    if not isinstance(e, Op):
-        raise TypeError(type(e).__name__)
-    if e.kind in _INFIX:
-        return f"{_text(e.args[0], _ATOM)} {_INFIX[e.kind]} {_text(e.args[1], _ATOM)}", _PRODUCT
-    return f"{e.kind}({', '.join(_text(a, _SUM) for a in e.args)})", _ATOM
-
-
-def _sum_text(e: Sum) -> tuple[str, int]:
-    parts: list[str] = []
-    for term, c in e.terms:
-        text = _text(term, _PRODUCT if abs(c) == 1 else _ATOM if not isinstance(term, Product) else _PRODUCT)
-        text = text if abs(c) == 1 else f"{text} * {abs(c)}"
-        parts.append((("- " if c < 0 else "+ ") if parts else ("-" if c < 0 else "")) + text)
-    if e.offset:
-        parts.append(f"{'-' if e.offset < 0 else '+'} {abs(e.offset)}")
-    return " ".join(parts), _PRODUCT if len(parts) == 1 and e.terms[0][1] > 0 else _SUM
 
 
 def parse_expr(parser: AttrParser) -> SymExpr:
@@ -92,12 +45,11 @@ def _parse_product(parser: AttrParser) -> ExprLike:
     while True:
         if parser.parse_optional_punctuation("*") is not None:
             value = value * _parse_atom(parser)
-        elif parser.parse_optional_keyword("floordiv") is not None:
-            value = _apply(parser, "floordiv", [value, _parse_atom(parser)])
-        elif parser.parse_optional_keyword("mod") is not None:
-            value = _apply(parser, "floormod", [value, _parse_atom(parser)])
-        else:
+            continue
+        kind = next((k for k, word in INFIX.items() if parser.parse_optional_keyword(word) is not None), None)
+        if kind is None:
             return value
+        value = _apply(parser, kind, [value, _parse_atom(parser)])
 
 
 def _parse_atom(parser: AttrParser) -> ExprLike:
@@ -124,9 +76,9 @@ def _parse_atom(parser: AttrParser) -> ExprLike:
 
 
 def _apply(parser: AttrParser, name: str, args: list[ExprLike]) -> SymExpr:
-    wanted = 1 if name == "not" else 3 if name == "select" else 2
-    if len(args) != wanted:
-        parser.raise_error(f"{name} takes {wanted} operands, found {len(args)}")
+    arity = OPERATIONS[name].arity
+    if len(args) != arity:
+        parser.raise_error(f"{name} takes {arity} operands, found {len(args)}")
     try:
         return OPS[name](*args)
     except ZeroDivisionError as error:
@@ -145,6 +97,3 @@ def _parse_type_suffix(parser: AttrParser) -> IntegerType | None:
     parser.parse_punctuation(":")
     parser.parse_identifier()
     return _TYPES[word]
-
-
-__all__ = ["CONDITIONS", "expr_text", "parse_expr"]

@@ -37,8 +37,8 @@ from ..assembly import parse_value
 from ..relax.operator import PyValue
 from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
 from ..relax.types import Dims, dims_attr
-from ..sym.expr import Const, ExprLike, SymExpr, as_expr
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import Const, ExprLike, SymExpr, as_expr, expr_text
+from ..sym.text import parse_expr
 from .expressions import check_indices
 from .types import BufferType
 

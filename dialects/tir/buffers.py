@@ -32,8 +32,8 @@ from ..relax.data import TensorDataAttr
 from ..relax.operator import PyValue
 from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
 from ..relax.types import Dims, dims_attr
-from ..sym.expr import ExprLike, SymExpr
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import ExprLike, SymExpr, expr_text
+from ..sym.text import parse_expr
 from .expressions import check_indices
 from .types import GLOBAL, BufferType, HandleType
 

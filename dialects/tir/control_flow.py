@@ -32,8 +32,8 @@ from ..assembly import parse_optional_value, parse_value
 from ..relax.operator import PyValue
 from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
 from ..sym import SymAttr
-from ..sym.expr import Const, SymExpr
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import Const, SymExpr, expr_text
+from ..sym.text import parse_expr
 from .expressions import YieldOp
 
 

@@ -24,8 +24,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
 from ..relax.types import Dims, dims_attr
-from ..sym.expr import Const, ExprLike, SymExpr
-from ..sym.text import expr_text, parse_expr
+from ..sym.expr import Const, ExprLike, SymExpr, expr_text
+from ..sym.text import parse_expr
 from .expressions import YieldOp
 
 
