@@ -189,24 +189,24 @@ class Emitter:
         properties: dict[str, Attribute] = {"overflowFlags": flags or NO_OVERFLOW} if cls in _INTEGER_ARITH else {}
         return self.pure(cls, (a, b), a.type, properties)
 
-    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Integer addition without overflow (of index arithmetic), folded."""
+    def add(self, a: SSAValue, b: SSAValue, flags: Attribute = NSW) -> SSAValue:
+        """Integer addition, by default without overflow (of index arithmetic), folded."""
         x, y = self.known.get(a), self.known.get(b)
         if x is not None and y is not None:
             return self.constant(x + y, a.type)
         if x == 0 or y == 0:
             return b if x == 0 else a
-        return self.binary(arith.AddiOp, a, b, NSW)
+        return self.binary(arith.AddiOp, a, b, flags)
 
-    def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Integer subtraction without overflow, folded."""
+    def sub(self, a: SSAValue, b: SSAValue, flags: Attribute = NSW) -> SSAValue:
+        """Integer subtraction, by default without overflow, folded."""
         x, y = self.known.get(a), self.known.get(b)
         if x is not None and y is not None:
             return self.constant(x - y, a.type)
-        return a if y == 0 else self.binary(arith.SubiOp, a, b, NSW)
+        return a if y == 0 else self.binary(arith.SubiOp, a, b, flags)
 
-    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Integer multiplication without overflow, folded."""
+    def mul(self, a: SSAValue, b: SSAValue, flags: Attribute = NSW) -> SSAValue:
+        """Integer multiplication, by default without overflow, folded."""
         x, y = self.known.get(a), self.known.get(b)
         if x is not None and y is not None:
             return self.constant(x * y, a.type)
@@ -214,7 +214,7 @@ class Emitter:
             return self.constant(0, a.type)
         if x == 1 or y == 1:
             return b if x == 1 else a
-        return self.binary(arith.MuliOp, a, b, NSW)
+        return self.binary(arith.MuliOp, a, b, flags)
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """A comparison; the predicates are those of arith (`olt` of floats, `slt`, `ult` of integers)."""

@@ -19,7 +19,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.expr import Var
 from ...ir.affine.values import expr_of
 from ...ir.verification.verify import location_of
 from .addresses import ADDRESSES
@@ -29,6 +29,7 @@ from .intrinsics import build_intrinsic, reinterpret
 from .lanes import pick_lanes
 from .plan import VectorPlan
 from .signature import scalar_type
+from .symbolic import Symbolic, floor_mod, is_extent, is_non_negative
 
 
 @dataclass
@@ -74,6 +75,7 @@ class Values:
         self._env = _Scoped()
         self._indices = _Scoped()
         self._nonnegative: set[SSAValue] = set()
+        self.symbolic = Symbolic(emit, self._symbol, is_extent).value
 
     @contextmanager
     def scope(self) -> Generator[None]:
@@ -204,7 +206,7 @@ class Values:
         if isinstance(op, tir.ConstOp):
             return op.py_value >= 0
         if isinstance(op, ValueOp):
-            return _nonnegative_expr(op.expr.data)
+            return is_non_negative(op.expr.data)
         if isinstance(op, tir.AddOp | tir.MulOp | tir.FloorDivOp | tir.FloorModOp | tir.MinOp):
             known = all(self.nonnegative(o) for o in op.operands)
             if known:
@@ -212,26 +214,8 @@ class Values:
             return known
         return isinstance(op, tir.CastOp) and self.nonnegative(op.value)
 
-    def symbolic(self, expr: SymExpr) -> SSAValue:
-        """A symbolic expression as an index. Raises `UnsupportedError` for a variable that no buffer mentions."""
-        if isinstance(expr, Const):
-            return self.emit.index(expr.value)
-        if isinstance(expr, Var):
-            return self._symbol(expr)
-        if isinstance(expr, Product):
-            total = self.symbolic(expr.atoms[0])
-            for atom in expr.atoms[1:]:
-                total = self.emit.mul(total, self.symbolic(atom))
-            return total
-        if isinstance(expr, Sum):
-            total = self.emit.index(expr.offset)
-            for term, factor in expr.terms:
-                total = self.emit.add(total, self.emit.mul(self.symbolic(term), self.emit.index(factor)))
-            return total
-        assert isinstance(expr, Op)
-        return self._symbolic_op(expr)
-
     def _symbol(self, var: Var) -> SSAValue:
+        """A variable as an index. Raises `UnsupportedError` for one that no buffer mentions."""
         if isinstance(var.name, SSAValue):
             return self.index(var.name)
         found = self.symbols.get(var.name)
@@ -239,53 +223,6 @@ class Values:
             known = ", ".join(self.symbols) or "none"
             raise UnsupportedError(f"no parameter gives the variable '{var.name}'", hint=f"known variables: {known}")
         return found
-
-    def _symbolic_op(self, expr: Op) -> SSAValue:
-        args = [self.symbolic(a) for a in expr.args]
-        if expr.kind in _SYMBOLIC_COMPARES:
-            return self.emit.from_bool(self.emit.compare(_SYMBOLIC_COMPARES[expr.kind], *args))
-        if expr.kind == "select":
-            zero = self.emit.index(0)
-            return self.emit.select(self.emit.compare("ne", args[0], zero), args[1], args[2])
-        if expr.kind == "not":
-            return self.emit.sub(self.emit.index(1), args[0])
-        if expr.kind == "floormod":
-            return floor_mod(self.emit, args[0], args[1], all(map(_nonnegative_expr, expr.args)))
-        if expr.kind == "floordiv" and all(map(_nonnegative_expr, expr.args)):
-            return self.emit.binary(arith.DivUIOp, args[0], args[1])
-        return self.emit.binary(_SYMBOLIC_OPS[expr.kind], args[0], args[1])
-
-
-_SYMBOLIC_COMPARES = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
-_SYMBOLIC_OPS: dict[str, type[Operation]] = {
-    "floordiv": arith.FloorDivSIOp,
-    "truncdiv": arith.DivSIOp,
-    "truncmod": arith.RemSIOp,
-    "min": arith.MinSIOp,
-    "max": arith.MaxSIOp,
-    "and": arith.AndIOp,
-    "or": arith.OrIOp,
-}
-
-
-def _nonnegative_expr(expr: SymExpr) -> bool:
-    """Extents are not negative, nor what is added and multiplied of them."""
-    if isinstance(expr, Const):
-        return expr.value >= 0
-    if isinstance(expr, Sum):
-        return expr.offset >= 0 and all(c > 0 and _nonnegative_expr(t) for t, c in expr.terms)
-    if isinstance(expr, Op):
-        return expr.kind in ("floordiv", "floormod", "min") and all(map(_nonnegative_expr, expr.args))
-    if isinstance(expr, Product):
-        return all(map(_nonnegative_expr, expr.atoms))
-    return isinstance(expr, Var) and isinstance(expr.name, str)
-
-
-def floor_mod(emit: Emitter, a: SSAValue, b: SSAValue, nonnegative: bool) -> SSAValue:
-    """a - floor(a / b) * b of indices."""
-    if nonnegative:
-        return emit.binary(arith.RemUIOp, a, b)
-    return emit.sub(a, emit.mul(emit.binary(arith.FloorDivSIOp, a, b), b))
 
 
 def _keeps_value(op: tir.CastOp) -> bool:
