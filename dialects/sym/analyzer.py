@@ -5,12 +5,12 @@ Symbolic shape variables are extents, so a named variable is at least 0 unless i
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from contextlib import contextmanager
 from math import inf
 
 from .bounds import ANY, EVERYTHING, TRUTH, Interval, Number, Residue, residue_of_op
-from .expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, logical_not, offset_of, sum_of, terms_of
+from .expr import OPS, Algebra, Const, Op, Sum, SymExpr, Var, i1, logical_not, offset_of, sum_of, terms_of
 from .operations import COMPARISONS, NEGATED, OPERATIONS
 from .relations import fact_bounds, sum_bounds, tightened
 from .rules import simplified
@@ -22,6 +22,88 @@ _CASES = 3
 """How many selections a proof distinguishes the cases of."""
 
 
+class ExtentBounds(Algebra[Interval]):
+    """Intervals of parts that do not know of each other; named variables are extents but for those in `signed`."""
+
+    def __init__(self, signed: Container[str] = ()):
+        self.signed = signed
+
+    def const(self, e: Const) -> Interval:
+        return Interval(e.value, e.value)
+
+    def var(self, e: Var) -> Interval:
+        return _EXTENT if isinstance(e.name, str) and e.name not in self.signed else EVERYTHING
+
+    def mul(self, a: Interval, b: Interval) -> Interval:
+        return a * b
+
+    def sum(self, e: Sum) -> Interval:
+        out = Interval(e.offset, e.offset)
+        for term, c in e.terms:
+            out = out + self.of(term).scaled(c)
+        return out
+
+    def apply(self, kind: str, args: list[Interval]) -> Interval:
+        return OPERATIONS[kind].bounds(*args)
+
+
+_EXTENT = Interval(0, inf)
+
+
+def is_nonnegative(e: SymExpr, signed: Container[str] = ()) -> bool:
+    """Whether an expression cannot be negative where its named variables are extents, but for those in `signed`."""
+    return e.fold(ExtentBounds(signed)).low >= 0
+
+
+class _Bounds(ExtentBounds):
+    """Intervals with what an analyzer knows."""
+
+    def __init__(self, known: Analyzer):
+        super().__init__()
+        self.known = known
+
+    def of(self, e: SymExpr) -> Interval:
+        return self.known.bounds(e)
+
+    def var(self, e: Var) -> Interval:
+        return self.known.var_bounds.get(e) or super().var(e)
+
+    def sum(self, e: Sum) -> Interval:
+        return sum_bounds(self.known, e)
+
+    def op(self, e: Op) -> Interval:
+        around = super().op(e)
+        return around if e.kind in COMPARISONS else self.known.residue(e).within(around)
+
+
+class _Residues(Algebra[Residue]):
+    """Residue classes with what an analyzer knows."""
+
+    def __init__(self, known: Analyzer):
+        self.known = known
+
+    def of(self, e: SymExpr) -> Residue:
+        return self.known.residue(e)
+
+    def const(self, e: Const) -> Residue:
+        return Residue(0, e.value)
+
+    def var(self, e: Var) -> Residue:
+        return self.known.var_residues.get(e, ANY)
+
+    def mul(self, a: Residue, b: Residue) -> Residue:
+        return a * b
+
+    def sum(self, e: Sum) -> Residue:
+        out = Residue(0, e.offset)
+        for term, c in e.terms:
+            out = out + self.of(term) * Residue(0, c)
+        return out
+
+    def op(self, e: Op) -> Residue:
+        return residue_of_op(e.kind, [self.of(a) for a in e.args], e.args[-1].constant)
+
+
 class Analyzer:
     """Bounds of variables, conditions that hold, and what follows from them.
 
@@ -29,8 +111,8 @@ class Analyzer:
     """
 
     def __init__(self) -> None:
-        self._bounds: dict[Var, Interval] = {}
-        self._residues: dict[Var, Residue] = {}
+        self.var_bounds: dict[Var, Interval] = {}
+        self.var_residues: dict[Var, Residue] = {}
         self._values: dict[Var, SymExpr] = {}
         self._classes: list[tuple[SymExpr, Residue]] = []
         self._truths: dict[SymExpr, bool] = {}
@@ -57,7 +139,7 @@ class Analyzer:
         return out
 
     def _take(self, other: Analyzer) -> None:
-        self._bounds, self._residues = dict(other._bounds), dict(other._residues)
+        self.var_bounds, self.var_residues = dict(other.var_bounds), dict(other.var_residues)
         self._values, self._classes = dict(other._values), list(other._classes)
         self._truths, self.ends, self.facts = dict(other._truths), dict(other.ends), list(other.facts)
         self._forget()
@@ -66,15 +148,15 @@ class Analyzer:
 
     def bind(self, var: Var, low: Number, high: Number = inf, *, multiple_of: int = 1) -> None:
         """The variable is from `low` to `high`, both included, and a multiple of `multiple_of`."""
-        self._bounds[var] = Interval(low, high)
+        self.var_bounds[var] = Interval(low, high)
         self.ends.pop(var, None)
         if multiple_of != 1:
-            self._residues[var] = Residue.of(multiple_of, 0)
+            self.var_residues[var] = Residue.of(multiple_of, 0)
         self._forget()
 
     def forget(self, var: Var) -> None:
         """What was said of a variable no longer holds: another one takes its name."""
-        for known in (self._bounds, self._residues, self._values, self.ends):
+        for known in (self.var_bounds, self.var_residues, self._values, self.ends):
             known.pop(var, None)
         self.facts = [e for e in self.facts if var not in e.free_vars()]
         self._classes = [(e, of) for e, of in self._classes if var not in e.free_vars()]
@@ -83,7 +165,7 @@ class Analyzer:
 
     def bind_residue(self, var: Var, residue: Residue) -> None:
         """The variable is of a residue class."""
-        self._residues[var] = residue
+        self.var_residues[var] = residue
         self._forget()
 
     def bind_range(self, var: Var, first: SymExpr, extent: SymExpr) -> None:
@@ -147,7 +229,7 @@ class Analyzer:
             if isinstance(x, Op) and step and step > 0 and y.constant is not None:
                 self._classes.append((x.args[0], Residue.of(step, y.constant)))
                 if isinstance(x.args[0], Var):
-                    self._residues[x.args[0]] = self.residue(x.args[0]).meet(Residue.of(step, y.constant))
+                    self.var_residues[x.args[0]] = self.residue(x.args[0]).meet(Residue.of(step, y.constant))
 
     def _not_negative(self, e: SymExpr) -> None:
         e = tightened(e)
@@ -157,7 +239,7 @@ class Analyzer:
             limit = -offset_of(e) * factor
             found = Interval(limit, inf) if factor > 0 else Interval(-inf, limit)
             assert isinstance(var, Var)
-            self._bounds[var] = self.bounds(var).meet(found)
+            self.var_bounds[var] = self.bounds(var).meet(found)
         elif terms:
             self.facts.append(e)
         self._forget()
@@ -202,7 +284,7 @@ class Analyzer:
         found = memo.get(e)
         if found is None:
             given = self._resolved(e)
-            found = self._bounds_of(given)
+            found = given.fold(_Bounds(self))
             if memo is self._known_bounds and not isinstance(given, Const):
                 found = found.meet(self._fact_bounds(given))
             memo[e] = found
@@ -216,52 +298,16 @@ class Analyzer:
         finally:
             self._plainly = False
 
-    def _bounds_of(self, e: SymExpr) -> Interval:
-        if isinstance(e, Const):
-            return Interval(e.value, e.value)
-        if isinstance(e, Var):
-            return self._bounds.get(e, Interval(0, inf) if isinstance(e.name, str) else EVERYTHING)
-        if isinstance(e, Product):
-            out = Interval(1, 1)
-            for atom in e.atoms:
-                out = out * self.bounds(atom)
-            return out
-        if isinstance(e, Sum):
-            return sum_bounds(self, e)
-        if not isinstance(e, Op):
-            return EVERYTHING
-        out = OPERATIONS[e.kind].bounds(*(self.bounds(a) for a in e.args))
-        return out if e.kind in COMPARISONS else self.residue(e).within(out)
-
     def residue(self, e: SymExpr) -> Residue:
         """A residue class that holds every value of `e`."""
         found = self._known_residues.get(e)
         if found is None:
             given = self._resolved(e)
-            found = self._residue(given)
+            found = given.fold(_Residues(self))
             for x, of in self._classes:
                 found = found.meet(self._from_class(given, x, of))
             self._known_residues[e] = found
         return found
-
-    def _residue(self, e: SymExpr) -> Residue:
-        if isinstance(e, Const):
-            return Residue(0, e.value)
-        if isinstance(e, Var):
-            return self._residues.get(e, ANY)
-        if isinstance(e, Product):
-            out = Residue(0, 1)
-            for atom in e.atoms:
-                out = out * self.residue(atom)
-            return out
-        if isinstance(e, Sum):
-            out = Residue(0, e.offset)
-            for term, c in e.terms:
-                out = out + self.residue(term) * Residue(0, c)
-            return out
-        if isinstance(e, Op):
-            return residue_of_op(e.kind, [self.residue(a) for a in e.args], e.args[-1].constant)
-        return ANY
 
     def _from_class(self, e: SymExpr, x: SymExpr, of: Residue) -> Residue:
         """What the class of `x` says of `e`, a multiple of it and something else."""
@@ -270,7 +316,7 @@ class Analyzer:
         if rest or not times:
             return ANY
         other = sum_of([(e, 1), (x, -times)], 0, e.dtype)
-        return self._residue(other) + of * Residue(0, times) if len(terms_of(other)) < len(mine) else ANY
+        return other.fold(_Residues(self)) + of * Residue(0, times) if len(terms_of(other)) < len(mine) else ANY
 
     # Simplification and proofs
 

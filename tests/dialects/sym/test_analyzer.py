@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.ir import Block
 
-from tirax.dialects.sym.analyzer import Analyzer, Interval, Residue
+from tirax.dialects.sym.analyzer import Analyzer, Interval, Residue, is_nonnegative
 from tirax.dialects.sym.expr import (
     OPS,
     Const,
@@ -14,6 +15,7 @@ from tirax.dialects.sym.expr import (
     Var,
     floordiv,
     floormod,
+    i64,
     logical_and,
     logical_not,
     logical_or,
@@ -266,3 +268,13 @@ def test_nested_conditions_are_no_burden():
     for depth in range(8):
         e = select(lt(e, depth + 40), e + 1, minimum(e, 90 - depth))
     assert Analyzer().simplify(e).evaluate({"x": 5}) == e.evaluate({"x": 5})
+
+
+def test_what_extents_give_is_known_not_to_be_negative():
+    n, m, value = Var("n"), Var("m"), Var(Block(arg_types=[i64]).args[0])
+    for e in (Const(0), n, n * m + 2, n // 4 % m, OPS["max"](n - 4, 0), OPS["min"](n, m // 2), OPS["lt"](n - m, 2)):
+        assert is_nonnegative(e), e
+        assert not is_nonnegative(e - 3), e
+    for e in (value, n - m, n * -1, OPS["min"](n, m - 1), OPS["truncmod"](n - 8, 4)):
+        assert not is_nonnegative(e), e
+    assert not is_nonnegative(n + m, signed={"m"}) and is_nonnegative(n + m, signed={"k"})
