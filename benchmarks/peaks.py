@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from tirax.runtime.engine import link_text
+from tirax.runtime.jit import link_text
 from tirax.target import Target
 
 _STEPS = 32768

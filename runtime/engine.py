@@ -1,22 +1,15 @@
-"""Loading native objects into the process, through LLVM's ORC (llvmlite is imported at the first load)."""
+"""Loading native objects into the process, filled tables and all; what links them is `jit.py`."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import functools
-import itertools
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import abi, result_pool, thread_pool
-from .errors import AbiError, LoadError
+from .errors import AbiError
+from .jit import engine, link
 from .objects import split_objects
-
-_lock = threading.Lock()
-_numbers = itertools.count()
-_UNDEFINED = "if the object is sound, it needs a symbol that this process does not have"
 
 
 class LoadedObject:
@@ -38,34 +31,6 @@ class LoadedObject:
         return self._addresses[symbol]
 
 
-@functools.cache
-def _engine() -> Any:
-    """The one LLJIT of the process."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    with contextlib.suppress(OSError):  # absent: then only objects that need it fail to load
-        ctypes.CDLL("libgcc_s.so.1", mode=ctypes.RTLD_GLOBAL)  # float16 and 128-bit helpers that LLVM calls by name
-    return llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
-
-
-@functools.cache
-def host_features() -> frozenset[str]:
-    """The features of this processor, as LLVM names them."""
-    import llvmlite.binding as llvm
-
-    return frozenset(name for name, present in llvm.get_host_cpu_features().items() if present)
-
-
-@functools.cache
-def host_triple() -> str:
-    """What this process runs on, as LLVM names it."""
-    import llvmlite.binding as llvm
-
-    return llvm.get_process_triple()
-
-
 def load_object(
     code: bytes,
     symbols: Iterable[str],
@@ -82,19 +47,10 @@ def load_object(
     form.
     """
     wanted = [*symbols, abi.TABLE_SYMBOL, abi.ABI_SYMBOL]
-    tracker, addresses = _link(_object(code, imports or {}), wanted)
-    loaded = LoadedObject(_engine(), tracker, addresses, references)
+    tracker, addresses = link(_object(code, imports or {}), wanted)
+    loaded = LoadedObject(engine(), tracker, addresses, references)
     _fill_table(loaded, own_slots)
     return loaded
-
-
-def link_text(text: str, symbols: Sequence[str]) -> tuple[object, dict[str, int]]:
-    """Compile LLVM text; what keeps its code in memory, and the addresses of `symbols`."""
-    import llvmlite.binding as llvm
-
-    engine = _engine()
-    tracker, addresses = _link(llvm.JITLibraryBuilder().add_ir(text).add_current_process(), symbols)
-    return (engine, tracker), addresses
 
 
 def _object(code: bytes, imports: Mapping[str, int]) -> Any:
@@ -112,17 +68,6 @@ def _object(code: bytes, imports: Mapping[str, int]) -> Any:
         if symbol.encode() in code:
             library.import_symbol(symbol, result_pool.addresses()[symbol])
     return library
-
-
-def _link(library: Any, symbols: Sequence[str]) -> tuple[Any, dict[str, int]]:
-    for symbol in symbols:
-        library.export_symbol(symbol)
-    with _lock:
-        try:
-            tracker = library.link(_engine(), f"tirax{next(_numbers)}")
-        except RuntimeError as error:
-            raise LoadError("the native object cannot be loaded", found=str(error).strip(), hint=_UNDEFINED) from error
-    return tracker, {symbol: tracker[symbol] for symbol in symbols}
 
 
 def _fill_table(loaded: LoadedObject, own_slots: Sequence[int]) -> None:

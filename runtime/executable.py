@@ -195,7 +195,7 @@ def _check_compatible(name: str, header: Mapping[str, Any], target: TargetInfo) 
 
 def _foreign(target: TargetInfo) -> tuple[str, str, str] | None:
     """(what differs, what is expected, what was found) where code for a target cannot run here."""
-    from .engine import host_features, host_triple
+    from .jit import host_features, host_triple
 
     if target.triple and _platform(target.triple) != _platform(host_triple()):
         return "platform", host_triple(), target.triple

@@ -17,6 +17,11 @@ def package_files() -> list[Path]:
     return sorted([*ROOT.glob("*.py"), *(f for top in tops for f in top.rglob("*.py"))])
 
 
+def native_files() -> list[Path]:
+    """The runtime's own code, LLVM text that is package data."""
+    return sorted((ROOT / "runtime" / "native").glob("*.ll"))
+
+
 def packages_in_tree() -> set[str]:
     """Dotted names of all folders that hold modules of the package."""
     return {".".join(("tirax", *f.parent.relative_to(ROOT).parts)) for f in package_files()}

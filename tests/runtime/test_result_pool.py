@@ -12,7 +12,7 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.runtime import NDArray, held_memory, num_threads, release_memory, result_pool, set_held_memory
-from tirax.runtime.engine import link_text
+from tirax.runtime.jit import link_text
 from tirax.tvm_api import relax
 
 SOURCE = """

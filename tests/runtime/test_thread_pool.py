@@ -13,7 +13,7 @@ import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.hardware import cpu_quota
 from tirax.runtime import num_threads, set_num_threads, thread_pool
-from tirax.runtime.engine import link_text
+from tirax.runtime.jit import link_text
 
 # Adds 1 to each of its elements, `inner` times as a parallel loop of its own where that is not 0.
 BODY = """
@@ -170,7 +170,7 @@ def test_a_process_with_sleeping_workers_ends():
     code = f"""
 import ctypes, numpy as np
 from tirax.runtime import set_num_threads, thread_pool
-from tirax.runtime.engine import link_text
+from tirax.runtime.jit import link_text
 set_num_threads(4)
 keep, addresses = link_text('''{BODY}''', ["add_one"])
 run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 4)(thread_pool.parallel_for_address())

@@ -1,0 +1,274 @@
+; The threads of parallel loops (thread_pool.py); linked with what the system says, linux_x86_64.ll or another.
+
+@job = internal global i32 0, align 128        ; counts the loops; workers wait for it to change
+@tickets = internal global i32 0, align 128    ; how many workers may still join the loop
+@next = internal global i64 0, align 128       ; the first iteration that is not handed out
+@finished = internal global i32 0, align 128   ; how many workers joined the loop and are through
+@sleepers = internal global i32 0, align 128   ; how many workers sleep, or are about to
+@busy = internal global i32 0, align 128       ; whether a loop has the pool
+@waiting = internal global i32 0               ; whether the caller sleeps, or is about to
+@threads = internal global i32 1
+@started = internal global i32 0               ; how many workers there are
+@function = internal global ptr null           ; these four: the loop
+@context = internal global ptr null
+@end = internal global i64 0
+@part = internal global i64 1
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sigfillset(ptr)
+declare i64 @syscall(i64, ...)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
+declare i32 @llvm.smin.i32(i32, i32)
+
+@tirax_futex = external constant i64           ; the number of the futex call
+declare void @tirax_pause()                    ; the hint inside of a spinning loop
+
+define internal void @sleep_while(ptr %word, i32 %value) {
+  %futex = load i64, ptr @tirax_futex
+  call i64 (i64, ...) @syscall(i64 %futex, ptr %word, i32 128, i32 %value, ptr null, ptr null, i32 0)
+  ret void
+}
+
+define internal void @wake(ptr %word) {
+  %futex = load i64, ptr @tirax_futex
+  call i64 (i64, ...) @syscall(i64 %futex, ptr %word, i32 129, i32 2147483647, ptr null, ptr null, i32 0)
+  ret void
+}
+
+; Run parts until none is left.
+define internal void @work() {
+entry:
+  %f = load ptr, ptr @function
+  %c = load ptr, ptr @context
+  %end = load i64, ptr @end
+  %part = load i64, ptr @part
+  br label %take
+take:
+  %from = atomicrmw add ptr @next, i64 %part monotonic
+  %some = icmp slt i64 %from, %end
+  br i1 %some, label %run, label %done
+run:
+  %after = add i64 %from, %part
+  %to = call i64 @llvm.smin.i64(i64 %after, i64 %end)
+  call void %f(ptr %c, i64 %from, i64 %to)
+  br label %take
+done:
+  ret void
+}
+
+; Whether this worker may join the loop: takes a ticket.
+define internal i1 @join() {
+entry:
+  %first = load atomic i32, ptr @tickets acquire, align 4
+  br label %try
+try:
+  %have = phi i32 [%first, %entry], [%found, %take]
+  %some = icmp sgt i32 %have, 0
+  br i1 %some, label %take, label %none
+take:
+  %less = sub i32 %have, 1
+  %pair = cmpxchg ptr @tickets, i32 %have, i32 %less acq_rel acquire
+  %found = extractvalue {i32, i1} %pair, 0
+  %taken = extractvalue {i32, i1} %pair, 1
+  br i1 %taken, label %yes, label %try
+yes:
+  ret i1 true
+none:
+  ret i1 false
+}
+
+; Spin (4000 looks are 20 to 50 microseconds), then sleep, until the word is no longer this value; %flag counts or says who sleeps.
+define internal void @wait_while(ptr %word, i32 %value, ptr %flag) {
+entry:
+  br label %look
+look:
+  %count = phi i32 [0, %entry], [%count1, %spin]
+  %now = load atomic i32, ptr %word acquire, align 4
+  %same = icmp eq i32 %now, %value
+  br i1 %same, label %again, label %done
+again:
+  call void @tirax_pause()
+  %count1 = add i32 %count, 1
+  %long = icmp sgt i32 %count1, 4000
+  br i1 %long, label %sleep, label %spin
+spin:
+  br label %look
+sleep:
+  atomicrmw add ptr %flag, i32 1 seq_cst
+  br label %check
+check:
+  %last = load atomic i32, ptr %word seq_cst, align 4
+  %still = icmp eq i32 %last, %value
+  br i1 %still, label %rest, label %up
+rest:
+  call void @sleep_while(ptr %word, i32 %value)
+  br label %check
+up:
+  atomicrmw sub ptr %flag, i32 1 seq_cst
+  br label %done
+done:
+  ret void
+}
+
+define internal ptr @worker(ptr %unused) {
+entry:
+  %signals = alloca [256 x i8], align 8
+  call i32 @sigfillset(ptr %signals)
+  call i32 @pthread_sigmask(i32 0, ptr %signals, ptr null)   ; signals are the Python threads'
+  br label %loop
+loop:
+  %seen = load atomic i32, ptr @job acquire, align 4
+  %joined = call i1 @join()
+  br i1 %joined, label %run, label %idle
+run:
+  call void @work()
+  atomicrmw add ptr @finished, i32 1 seq_cst
+  %asleep = load atomic i32, ptr @waiting seq_cst, align 4
+  %someone = icmp ne i32 %asleep, 0
+  br i1 %someone, label %signal, label %loop
+signal:
+  call void @wake(ptr @finished)
+  br label %loop
+idle:
+  call void @wait_while(ptr @job, i32 %seen, ptr @sleepers)
+  br label %loop
+}
+
+; Start workers until there are so many; returns how many there are.
+define internal i32 @start(i32 %wanted) {
+entry:
+  %thread = alloca i64
+  br label %check
+check:
+  %have = load i32, ptr @started
+  %enough = icmp sge i32 %have, %wanted
+  br i1 %enough, label %done, label %more
+more:
+  %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr null)
+  %ok = icmp eq i32 %failed, 0
+  br i1 %ok, label %count, label %done
+count:
+  %id = load i64, ptr %thread
+  call i32 @pthread_detach(i64 %id)
+  %have1 = add i32 %have, 1
+  store i32 %have1, ptr @started
+  br label %check
+done:
+  %now = load i32, ptr @started
+  %usable = call i32 @llvm.smin.i32(i32 %now, i32 %wanted)
+  ret i32 %usable
+}
+
+; How many workers a loop of so many iterations gets beside the caller.
+define internal i32 @helpers(i64 %count, i64 %grain, i64 %limit) {
+  %threads = load atomic i32, ptr @threads monotonic, align 4
+  %all = sext i32 %threads to i64
+  %unlimited = icmp sle i64 %limit, 0
+  %bound = select i1 %unlimited, i64 %all, i64 %limit
+  %most = call i64 @llvm.smin.i64(i64 %all, i64 %bound)
+  %more = add i64 %count, %grain
+  %less = sub i64 %more, 1
+  %parts = sdiv i64 %less, %grain
+  %used = call i64 @llvm.smin.i64(i64 %most, i64 %parts)
+  %others = sub i64 %used, 1
+  %result = trunc i64 %others to i32
+  ret i32 %result
+}
+
+; Tell the workers of a loop. The share of a thread is cut into four parts, so that threads which are held back do not
+; decide the time.
+define internal void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers) {
+entry:
+  %count = sub i64 %end, %begin
+  %several = add i32 %helpers, 1
+  %wide = sext i32 %several to i64
+  %parts = mul i64 %wide, 4
+  %more = add i64 %count, %parts
+  %less = sub i64 %more, 1
+  %even = sdiv i64 %less, %parts
+  %part = call i64 @llvm.smax.i64(i64 %even, i64 %grain)
+  store ptr %f, ptr @function
+  store ptr %c, ptr @context
+  store i64 %end, ptr @end
+  store i64 %part, ptr @part
+  store atomic i64 %begin, ptr @next monotonic, align 8
+  store atomic i32 0, ptr @finished monotonic, align 4
+  store atomic i32 %helpers, ptr @tickets seq_cst, align 4
+  atomicrmw add ptr @job, i32 1 seq_cst
+  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
+  %some = icmp ne i32 %asleep, 0
+  br i1 %some, label %rouse, label %done
+rouse:
+  call void @wake(ptr @job)
+  br label %done
+done:
+  ret void
+}
+
+; Wait for the workers that joined; no other may join any more.
+define internal void @collect(i32 %helpers) {
+entry:
+  %left = atomicrmw xchg ptr @tickets, i32 0 acq_rel
+  %joined = sub i32 %helpers, %left
+  br label %check
+check:
+  %now = load atomic i32, ptr @finished acquire, align 4
+  %all = icmp eq i32 %now, %joined
+  br i1 %all, label %done, label %wait
+wait:
+  call void @wait_while(ptr @finished, i32 %now, ptr @waiting)
+  br label %check
+done:
+  ret void
+}
+
+define void @tirax_parallel_for(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain0, i64 %limit) {
+entry:
+  %grain = call i64 @llvm.smax.i64(i64 %grain0, i64 1)
+  %count = sub i64 %end, %begin
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %size, label %nothing
+nothing:
+  ret void
+size:
+  %wanted = call i32 @helpers(i64 %count, i64 %grain, i64 %limit)
+  %several = icmp sgt i32 %wanted, 0
+  br i1 %several, label %claim, label %alone
+claim:
+  %pair = cmpxchg ptr @busy, i32 0, i32 1 acq_rel monotonic
+  %mine = extractvalue {i32, i1} %pair, 1
+  br i1 %mine, label %together, label %alone
+together:
+  %helpers = call i32 @start(i32 %wanted)
+  call void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers)
+  call void @work()
+  call void @collect(i32 %helpers)
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+alone:
+  call void %f(ptr %c, i64 %begin, i64 %end)
+  ret void
+}
+
+define void @pool_set_threads(i32 %count) {
+  store atomic i32 %count, ptr @threads monotonic, align 4
+  ret void
+}
+
+define i32 @pool_threads() {
+  %count = load atomic i32, ptr @threads monotonic, align 4
+  ret i32 %count
+}
+
+; In the child of a fork, where no worker exists.
+define void @pool_reset() {
+  store i32 0, ptr @started
+  store i32 0, ptr @busy
+  store i32 0, ptr @tickets
+  store i32 0, ptr @sleepers
+  store i32 0, ptr @waiting
+  ret void
+}
