@@ -77,8 +77,8 @@ def evolution(count: int) -> None:
 
 def model(count: int) -> None:
     """Boosted trees: learning from so many samples, and judging as many."""
-    from tirax.tuning.cost_model.trees import BoostedTrees
     from tirax.tuning.features import feature_count
+    from tirax.tuning.trees import BoostedTrees
 
     rng = np.random.default_rng(0)
     x = np.floor(rng.uniform(0, 20, (count, feature_count())))

@@ -6,7 +6,7 @@ import copy
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..diagnostics import TiraxError
 from ..handles.module import IRModule
@@ -14,11 +14,9 @@ from ..hardware import usable_cores
 from ..schedule import Schedule
 from ..schedule.random import Random
 from ..target import Target
-
-if TYPE_CHECKING:
-    from .search.strategy import SearchStrategy
-    from .space.generator import SpaceGenerator
-    from .types import MeasureCandidate, RunnerResult
+from .search import SearchStrategy
+from .space import SpaceGenerator
+from .types import MeasureCandidate, RunnerResult
 
 
 @dataclass
@@ -42,7 +40,10 @@ class TuneContext:
     def __post_init__(self) -> None:
         self.target = Target(self.target) if isinstance(self.target, str) else self.target or Target("llvm")
         self.random = Random(self.rand_state)
-        self.space_generator, self.search_strategy = _made(self.space_generator, self.search_strategy)
+        if self.space_generator is not None:
+            self.space_generator = SpaceGenerator.create(self.space_generator)
+        if self.search_strategy is not None:
+            self.search_strategy = SearchStrategy.create(self.search_strategy)
         for part in (self.space_generator, self.search_strategy):
             if part is not None:
                 part.initialize(self)
@@ -104,14 +105,3 @@ class TuneContext:
         if self.space_generator is None or self.mod is None:
             return []
         return self.space_generator.generate_design_space(self.mod)
-
-
-def _made(space: Any, strategy: Any) -> tuple[SpaceGenerator | None, SearchStrategy | None]:
-    """Parts that may have been given by name."""
-    from .search import SearchStrategy
-    from .space import SpaceGenerator
-
-    return (
-        None if space is None else SpaceGenerator.create(space),
-        None if strategy is None else SearchStrategy.create(strategy),
-    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Block, SSAValue
@@ -17,9 +16,7 @@ from xdsl.ir import Block, SSAValue
 from ..dialects import tir
 from ..dialects.relax.operator import from_attr
 from ..dialects.tir import ForKind
-
-if TYPE_CHECKING:
-    from .features import Access, Nest
+from .movement import Access, Nest
 
 _VECTOR = 64
 """Bytes of a vector."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,15 @@ from ..dialects.dtypes import bit_width, lanes_of
 from ..dialects.tir import BufferType, ForKind
 from ..handles.module import IRModule
 from ..schedule import state as st
-from . import analysis
-from .arg_info import entry_of
 from .estimate import efficiency
-from .movement import Move, Movement
+from .movement import LINE, Access, Movement, Nest
+from .types import entry_of
 
-LINE = 64
 CAPACITIES = (1 << 11, 1 << 15, 1 << 20, 1 << 25)
 """What the levels of memory hold, in bytes: vector registers, the first and second cache, the last one."""
 ESTIMATE = -1
 STORES, BUFFERS = 3, 4
 """How many stores have a row of their own, and how many buffers a store."""
-_UNROLL = "pragma_auto_unroll_max_step"
 
 _ARITHMETIC = ("add", "mul", "div", "extremum", "special", "choice", "other", "load")
 _KINDS: dict[type[Operation], str] = {
@@ -51,74 +47,6 @@ _KINDS: dict[type[Operation], str] = {
     tir.LoadOp: "load",
 }
 _FREE = (tir.ConstOp, tir.YieldOp)
-
-
-@dataclass
-class Access:
-    """A buffer that a store touches: how its elements are reached by the loops, inside to outside."""
-
-    buffer: SSAValue
-    is_store: bool
-    dims: list[tuple[int, int, list[Move | None]]]
-    """Of each index: the size of its dimension, how many values it has at once, and what each loop does to it."""
-    strides: list[int]
-    element: int
-
-    def elements(self, depth: int) -> list[int]:
-        """How many different values each index has in the `depth` inner loops."""
-        out: list[int] = []
-        for size, width, moves in self.dims:
-            span = values = width
-            for m in moves[:depth]:
-                if m is not None:
-                    span += m.span
-                    values *= m.values
-            out.append(max(1, min(size, span, values)))
-        return out
-
-    def lines(self, depth: int) -> float:
-        """How many lines of memory that is."""
-        counts = self.elements(depth)
-        if not counts:
-            return 1.0
-        last = math.ceil(counts[-1] * self.element / LINE)
-        return float(math.prod(counts[:-1])) * last
-
-    def moves(self, loop: int) -> bool:
-        """Whether the loop leads to other elements."""
-        return any(moves[loop] is not None for _, _, moves in self.dims)
-
-    def step(self, loop: int) -> float:
-        """By how many elements a step of a loop leads on."""
-        total = 0
-        for (_, _, moves), stride in zip(self.dims, self.strides, strict=True):
-            m = moves[loop]
-            if m is not None:
-                total += (m.step or m.span) * stride
-        return float(abs(total))
-
-
-@dataclass
-class Nest:
-    """A store, the loops around it (inside to outside), their extents, and what it touches."""
-
-    loops: list[tir.ForOp]
-    extents: list[int]
-    accesses: list[Access]
-    arithmetic: Counter[str]
-
-    @property
-    def iterations(self) -> float:
-        return float(math.prod(self.extents))
-
-    def written_out(self) -> float:
-        """The iterations of the inner loops that are written out."""
-        return _unrolled(self, _max_steps(self))
-
-    @property
-    def work(self) -> float:
-        """Arithmetic operations in all iterations."""
-        return self.iterations * max(1, sum(n for kind, n in self.arithmetic.items() if kind != "load"))
 
 
 def features_of(mod: IRModule) -> np.ndarray:
@@ -235,7 +163,7 @@ def _structure(nest: Nest) -> list[float]:
     inner = reducing[0] if reducing else len(nest.loops)
     tile = float(math.prod(store.elements(inner))) if inner else 1.0
     lanes = by_kind.get(ForKind.VECTORIZED, 1.0)
-    steps = _max_steps(nest)
+    steps = nest.max_steps
     serial = math.prod(nest.extents[:-1]) if nest.extents else 1
     innermost = next((extent for extent in nest.extents if extent > 1), 1)
     return [
@@ -252,28 +180,10 @@ def _structure(nest: Nest) -> list[float]:
         _log(tile),
         _log(tile / max(1.0, lanes)),
         float(tile / max(1.0, lanes) > 28),
-        _log(_unrolled(nest, steps)),
+        _log(nest.written_out()),
         _log(nest.iterations / min(lanes, 16.0)),
         _log(nest.iterations / innermost),
     ]
-
-
-def _max_steps(nest: Nest) -> int:
-    """How many steps may be written out."""
-    return max((int(analysis.annotation(lp, _UNROLL) or 0) for lp in nest.loops), default=0)
-
-
-def _unrolled(nest: Nest, steps: int) -> float:
-    """The iterations of the inner loops that are written out."""
-    count = 1.0
-    for lp, extent in zip(nest.loops, nest.extents, strict=True):
-        if lp.kind is not ForKind.SERIAL:
-            count *= extent if lp.kind is ForKind.UNROLLED else 1
-        elif count * extent > steps:
-            break
-        else:
-            count *= extent
-    return count
 
 
 def _arithmetic(nest: Nest) -> list[float]:

@@ -1,7 +1,12 @@
-"""How an index moves while loops run: by how much in each step, how far, and over how many values."""
+"""How an index moves while loops run: by how much in each step, how far, and over how many values.
+
+And what that means for the buffers that a store touches (`Access`, `Nest`).
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +14,13 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from ..dialects import tir
+from ..dialects.tir import ForKind
 from ..schedule import state as st
+from . import analysis
+
+LINE = 64
+"""Bytes that move between the levels of memory at once."""
+_UNROLL = "pragma_auto_unroll_max_step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +155,84 @@ _RULES: dict[type[Operation], Callable[[Movement, Operation], Moves]] = {
     tir.TruncModOp: _modulo,
     tir.LoadOp: _load,
 }
+
+
+@dataclass
+class Access:
+    """A buffer that a store touches: how its elements are reached by the loops, inside to outside."""
+
+    buffer: SSAValue
+    is_store: bool
+    dims: list[tuple[int, int, list[Move | None]]]
+    """Of each index: the size of its dimension, how many values it has at once, and what each loop does to it."""
+    strides: list[int]
+    element: int
+
+    def elements(self, depth: int) -> list[int]:
+        """How many different values each index has in the `depth` inner loops."""
+        out: list[int] = []
+        for size, width, moves in self.dims:
+            span = values = width
+            for m in moves[:depth]:
+                if m is not None:
+                    span += m.span
+                    values *= m.values
+            out.append(max(1, min(size, span, values)))
+        return out
+
+    def lines(self, depth: int) -> float:
+        """How many lines of memory that is."""
+        counts = self.elements(depth)
+        if not counts:
+            return 1.0
+        last = math.ceil(counts[-1] * self.element / LINE)
+        return float(math.prod(counts[:-1])) * last
+
+    def moves(self, loop: int) -> bool:
+        """Whether the loop leads to other elements."""
+        return any(moves[loop] is not None for _, _, moves in self.dims)
+
+    def step(self, loop: int) -> float:
+        """By how many elements a step of a loop leads on."""
+        total = 0
+        for (_, _, moves), stride in zip(self.dims, self.strides, strict=True):
+            m = moves[loop]
+            if m is not None:
+                total += (m.step or m.span) * stride
+        return float(abs(total))
+
+
+@dataclass
+class Nest:
+    """A store, the loops around it (inside to outside), their extents, and what it touches."""
+
+    loops: list[tir.ForOp]
+    extents: list[int]
+    accesses: list[Access]
+    arithmetic: Counter[str]
+
+    @property
+    def iterations(self) -> float:
+        return float(math.prod(self.extents))
+
+    @property
+    def max_steps(self) -> int:
+        """How many steps may be written out."""
+        return max((int(analysis.annotation(lp, _UNROLL) or 0) for lp in self.loops), default=0)
+
+    def written_out(self) -> float:
+        """The iterations of the inner loops that are written out."""
+        count, steps = 1.0, self.max_steps
+        for lp, extent in zip(self.loops, self.extents, strict=True):
+            if lp.kind is not ForKind.SERIAL:
+                count *= extent if lp.kind is ForKind.UNROLLED else 1
+            elif count * extent > steps:
+                break
+            else:
+                count *= extent
+        return count
+
+    @property
+    def work(self) -> float:
+        """Arithmetic operations in all iterations."""
+        return self.iterations * max(1, sum(n for kind, n in self.arithmetic.items() if kind != "load"))

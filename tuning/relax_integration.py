@@ -21,8 +21,7 @@ from ..target import Target
 from ..transforms.params.bind_params import BindParams
 from .builder import Builder
 from .context import TuneContext
-from .database import Database
-from .database.hashing import stable_hash
+from .database import Database, stable_hash
 from .runner import Runner
 from .task_scheduler import TaskScheduler
 from .tir_integration import apply_database, space_of, tunable_functions, workload_of

@@ -15,12 +15,11 @@ from .builder import Builder
 from .context import TuneContext
 from .cost_model import CostModel
 from .database import Database
-from .measure_callback import MeasureCallback, TrialLog
 from .profiler import Profiler
 from .progress import ProgressDisplay
 from .runner import Runner
 from .search import SearchStrategy
-from .task_scheduler import TaskScheduler
+from .task_scheduler import MeasureCallback, TaskScheduler, TrialLog
 
 logger = logging.getLogger("tirax.tuning")
 TRIALS_FILE = "trials.jsonl"

@@ -5,11 +5,35 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from ..diagnostics import TiraxError
+from ..dialects import tir
+from ..dialects.dtypes import dtype_name
 from ..handles.module import IRModule
 from ..schedule import Schedule, Trace
+from ..schedule.random import Random
 from ..target import Target
+from ..transforms.tir.walk import functions
+
+
+class Task(Protocol):
+    """What the parts of tuning (rules, searches, cost models, …) know of the `TuneContext` that they work for."""
+
+    mod: IRModule | None
+    target: Target | str | None
+    space_generator: Any
+    task_name: str
+    random: Random
+
+    @property
+    def cores(self) -> int:
+        """The number of cores of the target."""
+        ...
+
+    def generate_design_space(self) -> list[Any]:
+        """The schedules that the space generator makes of the module."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -112,3 +136,31 @@ class TuningRecord:
         sch = Schedule(self.workload.mod)
         self.trace.apply_to_schedule(sch)
         return MeasureCandidate(sch, self.args_info)
+
+
+# The arguments of what is measured.
+
+
+def entry_of(mod: IRModule) -> tir.FuncOp:
+    """The function that is tuned: `main`, or the only one. Raises `TiraxError` where neither is there."""
+    found = {f.sym_name.data: f for f in functions(mod.op)}
+    if "main" in found:
+        return found["main"]
+    if len(found) != 1:
+        raise TiraxError("a module that is tuned has one tensor function", expected="main", found=sorted(found))
+    return next(iter(found.values()))
+
+
+def args_info(mod: IRModule) -> list[TensorInfo]:
+    """The tensors that the function of a module takes. Raises `TiraxError` for other arguments, and unknown sizes."""
+    out: list[TensorInfo] = []
+    for value in entry_of(mod).body.block.args:
+        kind = value.type
+        if not isinstance(kind, tir.BufferType):
+            raise TiraxError("only functions of tensors are tuned", expected="a buffer", found=kind)
+        shape = [d.constant for d in kind.dims]
+        sizes = [d for d in shape if d is not None]
+        if len(sizes) != len(shape):
+            raise TiraxError("only functions of known sizes are tuned", found=[str(d) for d in kind.dims])
+        out.append(TensorInfo(dtype_name(kind.dtype), tuple(sizes)))
+    return out

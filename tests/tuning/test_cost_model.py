@@ -11,8 +11,8 @@ from spaces import DATA, SMALL, SPACES, candidates_of, context_of, module_of
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.schedule import Schedule, Trace
 from tirax.tuning.cost_model import BoostingModel, CostModel, RandomModel, XGBModel
-from tirax.tuning.cost_model.trees import BoostedTrees
 from tirax.tuning.features import ESTIMATE, feature_count, features_of
+from tirax.tuning.trees import BoostedTrees
 from tirax.tuning.types import MeasureCandidate, RunnerResult
 
 MEASURED = json.loads((DATA / "matmul_128.json").read_text())

@@ -14,9 +14,15 @@ from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
 from tirax.ir.equality import structural_equal
 from tirax.schedule import Schedule
 from tirax.target import Target
-from tirax.tuning.database import Database, JSONDatabase, MemoryDatabase, SQLiteDatabase
-from tirax.tuning.database.hashing import stable_hash
-from tirax.tuning.database.json_files import RECORDS, WORKLOADS
+from tirax.tuning.database import (
+    RECORDS,
+    WORKLOADS,
+    Database,
+    JSONDatabase,
+    MemoryDatabase,
+    SQLiteDatabase,
+    stable_hash,
+)
 from tirax.tuning.types import TensorInfo, TuningRecord
 from tirax.tvm_api.script import from_source
 

@@ -8,8 +8,8 @@ from tirax import tvm_api as tvm
 from tirax.diagnostics import NameLookupError, UnsupportedError
 from tirax.target import Target, TargetError
 from tirax.tuning.defaults import intrinsics_for
-from tirax.tuning.measure_callback import UpdateCostModel
 from tirax.tuning.space import PostOrderApply, ScheduleFn, SpaceGeneratorUnion
+from tirax.tuning.task_scheduler import UpdateCostModel
 from tirax.tvm_api import meta_schedule as ms
 from tirax.tvm_api import relax
 

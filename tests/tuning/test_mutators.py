@@ -10,10 +10,7 @@ from spaces import CHAIN, SMALL, candidates_of, context_of, finished
 from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Trace
 from tirax.schedule.random import Random
-from tirax.tuning.mutators.compute_location import MutateComputeLocation
-from tirax.tuning.mutators.parallel import MutateParallel
-from tirax.tuning.mutators.tile_size import MutateTileSize
-from tirax.tuning.mutators.unroll import MutateUnroll
+from tirax.tuning.mutators import MutateComputeLocation, MutateParallel, MutateTileSize, MutateUnroll
 
 
 def differing(a: Trace, b: Trace) -> list[tuple[str, object, object]]:

@@ -11,7 +11,7 @@ from tirax.interpreter import assert_same_meaning
 from tirax.ir.equality import structural_hash
 from tirax.tuning.cost_model import CostModel
 from tirax.tuning.database import Database
-from tirax.tuning.postprocessors.postprocessor import Postproc
+from tirax.tuning.postprocessors import Postproc
 from tirax.tuning.search import EvolutionarySearch, ReplayFunc, ReplayTrace, SearchStrategy
 from tirax.tuning.space import PostOrderApply
 from tirax.tuning.types import RunnerResult, TensorInfo, TuningRecord

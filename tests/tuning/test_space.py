@@ -12,9 +12,7 @@ from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tuning.analysis import TILING_STRUCTURE, annotation
 from tirax.tuning.context import TuneContext
-from tirax.tuning.rules.apply_custom_rule import CUSTOM_RULES, ApplyCustomRule
-from tirax.tuning.rules.multi_level_tiling import MultiLevelTiling, ReuseType
-from tirax.tuning.rules.rule import ScheduleRule
+from tirax.tuning.rules import CUSTOM_RULES, ApplyCustomRule, MultiLevelTiling, ReuseType, ScheduleRule
 from tirax.tuning.space import PostOrderApply, ScheduleFn, SpaceGeneratorUnion
 
 

@@ -9,17 +9,16 @@ from rich.console import Console
 from tuning_workloads import matmul, numbered
 
 from tirax.diagnostics import NameLookupError, TiraxError
+from tirax.tuning.analysis import estimate_flops
 from tirax.tuning.builder import Builder
 from tirax.tuning.context import TuneContext
 from tirax.tuning.database import MemoryDatabase
-from tirax.tuning.flops import estimate_flops
-from tirax.tuning.measure_callback import MeasureCallback, TrialLog
 from tirax.tuning.profiler import Profiler
 from tirax.tuning.progress import ProgressDisplay, best_so_far, plot_trials
 from tirax.tuning.runner import Runner
 from tirax.tuning.search import SearchStrategy
 from tirax.tuning.space import ScheduleFn
-from tirax.tuning.task_scheduler import GradientBased, RoundRobin, TaskScheduler
+from tirax.tuning.task_scheduler import GradientBased, MeasureCallback, RoundRobin, TaskScheduler, TrialLog
 from tirax.tuning.types import BuilderResult, MeasureCandidate, RunnerFuture, RunnerResult
 
 

@@ -1,6 +1,6 @@
 """`tvm.meta_schedule.measure_callback`."""
 
-from ...tuning.measure_callback import (
+from ...tuning.task_scheduler import (
     AddToDatabase,
     MeasureCallback,
     PyMeasureCallback,

@@ -1,19 +1,25 @@
-"""Space generators: a function of the user's, or rules applied to every block."""
+"""Design spaces: the schedules from which a search begins."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from ...diagnostics import TiraxError, unknown_name
-from ...dialects import tir
-from ...handles.module import IRModule
-from ...schedule import BlockRV, Schedule
-from ...transforms.tir.walk import functions
-from .. import analysis
-from ..context import TuneContext
-from ..defaults import KINDS, Defaults, default_rules
+from ..diagnostics import TiraxError, unknown_name
+from ..dialects import tir
+from ..handles.module import IRModule
+from ..schedule import BlockRV, Schedule
+from ..transforms.tir.walk import functions
+from . import analysis
+from .defaults import KINDS, intrinsics_for
+from .mutators import Mutator, default_mutators
+from .postprocessors import Postproc, default_postprocessors
+from .rules import ScheduleRule, default_rules
+from .types import Task
+
+# Space generators: a function of the user's, or rules applied to every block.
 
 Rules = Sequence[Any] | str | None
 
@@ -46,15 +52,19 @@ class SpaceGenerator:
     def __init__(
         self, sch_rules: Rules = "from-target", postprocs: Rules = "from-target", mutator_probs: Any = "from-target"
     ):
-        self._given = Defaults(sch_rules, postprocs, mutator_probs)
+        self._given = (sch_rules, postprocs, mutator_probs)
         self.sch_rules: list[Any] = []
         self.postprocs: list[Any] = []
         self.mutator_probs: dict[Any, float] = {}
 
-    def initialize(self, context: TuneContext) -> None:
+    def initialize(self, context: Task) -> None:
         """Get to know the task: choose the rules, and let them know it."""
         self.context = context
-        self.sch_rules, self.postprocs, self.mutator_probs = default_rules(self._given, context)
+        sch_rules, postprocs, mutator_probs = self._given
+        for_target = partial(default_rules, intrinsics_for(context.target))
+        self.sch_rules = list(_chosen(sch_rules, for_target, ScheduleRule.create))
+        self.postprocs = list(_chosen(postprocs, default_postprocessors, Postproc.create))
+        self.mutator_probs = dict(_chosen(mutator_probs, default_mutators, Mutator.create))
         for part in (*self.sch_rules, *self.postprocs, *self.mutator_probs):
             part.initialize(context)
 
@@ -63,6 +73,13 @@ class SpaceGenerator:
 
     def _schedule(self, mod: IRModule) -> Schedule:
         return Schedule(mod, seed=self.context.random.fork())
+
+
+def _chosen(asked: Any, for_target: Callable[[], Any], of_kind: Callable[[str], Any]) -> Any:
+    """Rules that are given themselves, by a kind, or by the target; none for None."""
+    if not isinstance(asked, str):
+        return () if asked is None else asked
+    return for_target() if asked == "from-target" else of_kind(asked)
 
 
 class ScheduleFn(SpaceGenerator):
@@ -150,7 +167,7 @@ class SpaceGeneratorUnion(SpaceGenerator):
         super().__init__(**options)
         self.space_generators = list(space_generators)
 
-    def initialize(self, context: TuneContext) -> None:
+    def initialize(self, context: Task) -> None:
         super().initialize(context)
         for generator in self.space_generators:
             generator.initialize(context)

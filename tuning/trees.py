@@ -1,4 +1,8 @@
-"""Gradient boosted regression trees with numpy (Friedman, 2001; histograms as in LightGBM, Ke et al., 2017)."""
+"""Gradient boosted regression trees with numpy (Friedman, 2001; histograms as in LightGBM, Ke et al., 2017).
+
+They are what the default cost model learns with: it has to do without xgboost, which is an optional package that TVM's
+users ask for by name (`cost_model.XGBModel`, kind `xgb`).
+"""
 
 from __future__ import annotations
 

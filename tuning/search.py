@@ -1,20 +1,207 @@
-"""Evolution: the best candidates, by what is known of them, are changed and selected again."""
+"""Search: which schedules of a design space are measured."""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...diagnostics import TiraxError
-from ...ir.equality import structural_hash
-from ...schedule import Schedule, Trace
-from ..types import MeasureCandidate
-from .replay import replayed
-from .strategy import SearchStrategy
+from ..diagnostics import TiraxError, unknown_name
+from ..ir.equality import structural_hash
+from ..schedule import Schedule, ScheduleError, Trace
+from .types import MeasureCandidate, RunnerResult, Task, TensorInfo, args_info
+
+
+@dataclass
+class Trials:
+    """How far a search is: `max_trials` candidates at most, `per_round` at a time; what was proposed already."""
+
+    max_trials: int
+    per_round: int
+    design_spaces: list[Schedule]
+    database: Any = None
+    cost_model: Any = None
+    proposed: int = 0
+    seen: set[int] = field(default_factory=set[int])
+    args: list[TensorInfo] = field(default_factory=list[TensorInfo])
+
+    @property
+    def next_count(self) -> int:
+        """How many candidates the next round has."""
+        return max(0, min(self.per_round, self.max_trials - self.proposed))
+
+    def is_new(self, sch: Schedule) -> bool:
+        """Whether a schedule's result was never seen before; it is from now on."""
+        key = structural_hash(sch.mod.op)
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        return True
+
+
+class SearchStrategy:
+    """Proposes candidates round by round.
+
+    `pre_tuning`, then `generate_measure_candidates` and `notify_runner_results` in turns until there are no candidates
+    (None), then `post_tuning`.
+    """
+
+    def __init__(self) -> None:
+        self.context: Task | None = None
+        self._trials: Trials | None = None
+
+    @staticmethod
+    def create(kind: SearchStrategy | str = "evolutionary", **options: Any) -> SearchStrategy:
+        """A strategy itself, or a new one: `evolutionary`, `replay-trace`, `replay-func`. Raises `NameLookupError`."""
+
+        if isinstance(kind, SearchStrategy):
+            return kind
+        kinds = {"evolutionary": EvolutionarySearch, "replay-trace": ReplayTrace, "replay-func": ReplayFunc}
+        if kind not in kinds:
+            raise unknown_name("search strategy", kind, kinds)
+        return kinds[kind](**options)
+
+    def initialize(self, context: Task) -> None:
+        """Get to know the task; called before `pre_tuning`."""
+        self.context = context
+        self.random = context.random
+
+    def clone(self) -> SearchStrategy:
+        """A strategy with the same options for another task."""
+        out = copy.copy(self)
+        out.context = out._trials = None
+        return out
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int,
+        design_spaces: Sequence[Schedule],
+        database: Any = None,
+        cost_model: Any = None,
+    ) -> None:
+        """Begin. Raises `TiraxError` where there is no task, no design space, or tuning has begun already."""
+        if self.context is None or self.context.mod is None or self.context.space_generator is None:
+            raise TiraxError("the strategy has no task", hint="give it to a TuneContext with a module and a space")
+        if self._trials is not None:
+            raise TiraxError("tuning has begun already", hint="call post_tuning first, or clone the strategy")
+        if not design_spaces:
+            raise TiraxError("there is no design space", hint="generate_design_space gives one")
+        self._trials = Trials(max_trials, num_trials_per_iter, list(design_spaces), database, cost_model)
+        self._trials.args = args_info(self.context.mod)
+
+    def post_tuning(self) -> None:
+        """End; `pre_tuning` may follow."""
+        self._trials = None
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The candidates of the next round, None where there are no more. Raises `TiraxError` before `pre_tuning`."""
+        trials = self.trials
+        if trials.next_count == 0:
+            return None
+        found = self._propose(trials.next_count)
+        trials.proposed += len(found)
+        return [MeasureCandidate(sch, trials.args) for sch in found] or None
+
+    def notify_runner_results(
+        self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
+    ) -> None:
+        """Learn what measuring gave."""
+
+    def _propose(self, count: int) -> list[Schedule]:
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def trials(self) -> Trials:
+        """How far the search is. Raises `TiraxError` before `pre_tuning`."""
+        if self._trials is None:
+            raise TiraxError("tuning has not begun", hint="call pre_tuning first")
+        return self._trials
+
+    @property
+    def task(self) -> Task:
+        """The task. Raises `TiraxError` where there is none."""
+        if self.context is None:
+            raise TiraxError("the strategy has no task", hint="give it to a TuneContext")
+        return self.context
+
+    def finished(self, make: Callable[[], Schedule]) -> Schedule | None:
+        """A schedule with all postprocessors applied; None where a step or a postprocessor refuses."""
+        generator = self.task.space_generator
+        try:
+            sch = make()
+            sch.enter_postproc()
+            fits = generator is None or all(post.apply(sch) for post in generator.postprocs)
+        except ScheduleError:
+            return None
+        return sch if fits else None
+
+    def collect(self, count: int, max_fail_count: int, make: Callable[[], Schedule]) -> list[Schedule]:
+        """Up to `count` new schedules; it ends after `max_fail_count` failures in a row."""
+        found: list[Schedule] = []
+        failures = 0
+        while len(found) < count and failures < max_fail_count:
+            sch = self.finished(make)
+            if sch is not None and self.trials.is_new(sch):
+                found.append(sch)
+                failures = 0
+            else:
+                failures += 1
+        return found
+
+
+# Candidates at random: without learning from what was measured.
+
+
+class ReplayTrace(SearchStrategy):
+    """Replay the traces of the design spaces, all decisions drawn anew.
+
+    A round ends after `max_fail_count` candidates in a row that were refused, or known already.
+    """
+
+    def __init__(self, max_fail_count: int = 100):
+        super().__init__()
+        self.max_fail_count = max_fail_count
+
+    def _propose(self, count: int) -> list[Schedule]:
+        spaces = [space.trace.simplified(remove_postproc=True) for space in self.trials.design_spaces]
+        return self.collect(count, self.max_fail_count, lambda: self._drawn(spaces))
+
+    def _drawn(self, spaces: list[Trace]) -> Schedule:
+        return replayed(self, spaces[self.random.integer(0, len(spaces))], keep_decisions=False)
+
+
+class ReplayFunc(SearchStrategy):
+    """Make the design space again and again; whatever its generator samples is drawn anew."""
+
+    def __init__(self, max_fail_count: int = 100):
+        super().__init__()
+        self.max_fail_count = max_fail_count
+
+    def _propose(self, count: int) -> list[Schedule]:
+        return self.collect(count, self.max_fail_count, self._drawn)
+
+    def _drawn(self) -> Schedule:
+        spaces = self.task.generate_design_space()
+        return spaces[self.random.integer(0, len(spaces))]
+
+
+def replayed(strategy: SearchStrategy, trace: Trace, *, keep_decisions: bool) -> Schedule:
+    """The task's module with a trace applied. Raises `ScheduleError` where a step refuses.
+
+    The schedule keeps no way back: after an error it is of no use.
+    """
+    sch = Schedule(strategy.task.mod, seed=strategy.random.fork(), error_render_level="none", restore=False)
+    provider = None if keep_decisions else (lambda *_: None)
+    trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=provider)
+    return sch
+
+
+# Evolution: the best candidates, by what is known of them, are changed and selected again.
 
 _ROUNDS, _FEWEST = 3, 8
 """At least so many rounds where there are trials enough, and at least so many trials in each."""

@@ -1,0 +1,235 @@
+"""Cost models: which candidates are worth measuring, learnt from those that were."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from .features import ESTIMATE, feature_count, features_of
+from .trees import BoostedTrees
+from .types import MeasureCandidate, RunnerResult, Task
+
+
+class CostModel:
+    """Predicts how good candidates are, and learns from measurements."""
+
+    @staticmethod
+    def create(kind: Any = "default", **options: Any) -> CostModel | None:
+        """A model itself, a new one of a kind, or None for `none`.
+
+        `default` and `boosting` learn with numpy alone, `xgb` with xgboost, `random` does not learn. Raises
+        `NameLookupError` for other kinds, `UnsupportedError` for TVM's `mlp`.
+        """
+
+        if kind is None or kind == "none":
+            return None
+        if not isinstance(kind, str):
+            return kind
+        kinds = {"default": BoostingModel, "boosting": BoostingModel, "xgb": XGBModel, "random": RandomModel}
+        if kind == "mlp":
+            raise UnsupportedError(
+                "a cost model of kind 'mlp'", hint="boosting learns with numpy alone, xgb with xgboost"
+            )
+        if kind not in kinds:
+            raise unknown_name("cost model", kind, [*kinds, "none"])
+        return kinds[kind](**options)
+
+    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+        """A score for each candidate; the greater, the better."""
+        raise NotImplementedError(type(self).__name__)
+
+    def update(self, context: Task, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
+        """Learn from what candidates of a task took."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learnt to a file."""
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on with what `save` wrote."""
+
+
+# A model that knows nothing: for tests, and to compare others with.
+
+
+class RandomModel(CostModel):
+    """Scores at random, from 0 to `max_range`; `seed` makes them repeat."""
+
+    def __init__(self, *, seed: int | None = None, max_range: float = 100.0):
+        self.max_range = max_range
+        self._random = np.random.default_rng(seed)
+
+    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+        return self._random.uniform(0, self.max_range, len(candidates))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        Path(path).write_text(json.dumps([self.max_range, self._random.bit_generator.state]))
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        self.max_range, self._random.bit_generator.state = json.loads(Path(path).read_text())
+
+
+# Models that learn from features: what they have in common.
+
+_WORST = 2.0**-8
+"""The throughput of failures; slower ones than this are as bad."""
+_ESTIMATED = 0.5
+"""How much of the estimate is believed: candidates differ less than it says."""
+
+
+@dataclass
+class _Samples:
+    """What was measured of a task: features, and the seconds (infinite for failures)."""
+
+    features: list[np.ndarray] = field(default_factory=list[np.ndarray])
+    seconds: list[float] = field(default_factory=list[float])
+
+    def labels(self) -> np.ndarray:
+        """log2 of the throughput as a part of the best one's; failures are as bad as the worst there can be."""
+        seconds = np.asarray(self.seconds)
+        best = seconds.min() if len(seconds) else np.inf
+        part = best / seconds if np.isfinite(best) else np.zeros(len(seconds))
+        return np.log2(np.maximum(part, _WORST))
+
+
+class FeatureModel(CostModel):
+    """A model of the throughput relative to the task's best, learnt again from all measurements after each round.
+
+    What is learnt is how far measurements are from the estimate that each candidate brings along (`tuning.estimate`);
+    before there are `min_samples` measurements there is nothing but the estimate.
+    """
+
+    def __init__(self, *, min_samples: int = 8):
+        self.min_samples = min_samples
+        self._tasks: dict[str, _Samples] = {}
+        self._is_fitted = False
+
+    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+        if not candidates:
+            return np.zeros(0)
+        x = np.stack([features_of(c.sch.mod) for c in candidates])
+        return _estimates(x) + self._predict(x) if self._is_fitted else _estimates(x)
+
+    def update(self, context: Task, candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]) -> None:
+        for candidate, result in zip(candidates, results, strict=True):
+            samples = self._tasks.setdefault(_key(context, candidate), _Samples())
+            samples.features.append(features_of(candidate.sch.mod))
+            samples.seconds.append(float(np.median(result.run_secs)) if result.run_secs else float("inf"))
+        self._learn()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the measurements to `path`, a numpy archive."""
+        x, seconds, names = self._table()
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, features=x, seconds=seconds, tasks=np.asarray(names, dtype=np.str_))
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Learn from the measurements in a file. Raises `TiraxError` where they are of other features."""
+        with np.load(Path(path), allow_pickle=False) as archive:
+            x, seconds, names = archive["features"], archive["seconds"], archive["tasks"].tolist()
+        if x.ndim != 2 or x.shape[1] != feature_count():
+            raise TiraxError("the file has other features", expected=feature_count(), found=x.shape)
+        self._tasks = {}
+        for row, time, name in zip(x, seconds.tolist(), names, strict=True):
+            samples = self._tasks.setdefault(name, _Samples())
+            samples.features.append(row)
+            samples.seconds.append(time)
+        self._learn()
+
+    def _table(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        rows = [row for s in self._tasks.values() for row in s.features]
+        x = np.stack(rows) if rows else np.zeros((0, feature_count()), dtype=np.float32)
+        seconds = np.asarray([t for s in self._tasks.values() for t in s.seconds])
+        return x, seconds, [name for name, s in self._tasks.items() for _ in s.seconds]
+
+    def _learn(self) -> None:
+        x, _, names = self._table()
+        if len(x) < self.min_samples:
+            return
+        groups = np.asarray([len(s.seconds) for s in self._tasks.values()])
+        self._fit(x, np.concatenate([s.labels() for s in self._tasks.values()]) - _estimates(x), groups)
+        self._is_fitted = bool(names)
+
+    def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
+        """Learn labels `y` (n) of `x` (n, features); `groups` are the numbers of samples of each task, in order."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _predict(self, x: np.ndarray) -> np.ndarray:
+        raise NotImplementedError(type(self).__name__)
+
+
+def _estimates(x: np.ndarray) -> np.ndarray:
+    return _ESTIMATED * x[:, ESTIMATE].astype(np.float64)
+
+
+def _key(context: Task, candidate: MeasureCandidate) -> str:
+    return f"{context.task_name}{[a.as_json() for a in candidate.args_info]}"
+
+
+# A model that needs numpy only.
+
+
+class BoostingModel(FeatureModel):
+    """Gradient boosted trees on the features of candidates, with numpy alone."""
+
+    def __init__(self, *, min_samples: int = 8, trees: BoostedTrees | None = None):
+        super().__init__(min_samples=min_samples)
+        self.trees = trees or BoostedTrees()
+
+    def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
+        self.trees.fit(x, y)
+
+    def _predict(self, x: np.ndarray) -> np.ndarray:
+        return self.trees.predict(x)
+
+
+# A model that learns with xgboost, an optional package.
+
+
+class XGBModel(FeatureModel):
+    """xgboost's trees. Raises `TiraxError` where it is not installed.
+
+    For the few samples of a search one thread is the fastest (`num_threads`).
+    """
+
+    def __init__(
+        self,
+        *,
+        min_samples: int = 8,
+        seed: int = 0,
+        num_rounds: int = 100,
+        max_depth: int = 6,
+        eta: float = 0.2,
+        objective: str = "reg:squarederror",
+        num_threads: int = 1,
+    ):
+        super().__init__(min_samples=min_samples)
+        try:
+            self._xgboost: Any = importlib.import_module("xgboost")
+        except ImportError as error:
+            raise TiraxError("xgboost is not installed", hint="pip install 'tirax[xgboost]'") from error
+        self.num_rounds = num_rounds
+        self.options = {
+            "max_depth": max_depth,
+            "eta": eta,
+            "objective": objective,
+            "seed": seed,
+            "nthread": num_threads,
+        }
+        self._booster: Any = None
+
+    def _fit(self, x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> None:
+        data = self._xgboost.DMatrix(x, label=y)
+        if str(self.options["objective"]).startswith("rank:"):
+            data.set_group(groups)
+        self._booster = self._xgboost.train(self.options, data, num_boost_round=self.num_rounds)
+
+    def _predict(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self._booster.predict(self._xgboost.DMatrix(x)))

@@ -1,0 +1,652 @@
+"""Databases: what was measured, by workload and target."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import statistics
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+
+from ..diagnostics import TiraxError, UnsupportedError, unknown_name
+from ..handles.module import IRModule
+from ..ir.equality import fingerprint, structural_equal
+from ..ir.passes.transform import new_context
+from ..schedule import Schedule, Trace
+from ..schedule.errors import ScheduleError
+from ..target import Target
+from .types import TensorInfo, TuningRecord, Workload
+
+# Hashes of structure that other processes, other days and other machines find again.
+
+
+def stable_hash(mod: IRModule) -> str:
+    """A hash that structurally equal modules share, in hexadecimal."""
+    digest = hashlib.sha256()
+    _feed(digest, fingerprint(mod.op))
+    return digest.hexdigest()[:32]
+
+
+def _feed(digest: Any, item: Any) -> None:
+    if isinstance(item, tuple | list | frozenset):
+        digest.update(b"(")
+        for part in item:
+            _feed(digest, part)
+        digest.update(b")")
+        return
+    text = str(item) if isinstance(item, Attribute) else item.__name__ if isinstance(item, type) else repr(item)
+    digest.update(text.encode() + b"\0")
+
+
+_TRIED = 5
+"""So many of the fastest records are tried, where those before cannot be applied any more."""
+_NO_MATTER = frozenset(("kind", "keys", "device", "model", "tag"))
+_current: ContextVar[tuple[Database, ...]] = ContextVar("tirax_databases", default=())
+
+
+class Database:
+    """Workloads and records. Subclass it with the first five methods, or take one of those that there are.
+
+    `with database:` makes it the one that `Database.current()` gives.
+    """
+
+    def has_workload(self, mod: IRModule) -> bool:
+        """Whether a structurally equal module is in it."""
+        raise NotImplementedError(type(self).__name__)
+
+    def commit_workload(self, mod: IRModule) -> Workload:
+        """The workload of a module, added where it is new."""
+        raise NotImplementedError(type(self).__name__)
+
+    def commit_tuning_record(self, record: TuningRecord) -> None:
+        """Add a record; one of the same trace, workload and target is kept as it is, but for a failure."""
+        raise NotImplementedError(type(self).__name__)
+
+    def get_all_tuning_records(self) -> list[TuningRecord]:
+        """All records, in the order in which they came."""
+        raise NotImplementedError(type(self).__name__)
+
+    def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
+        """The records of a workload, for one target where it is given."""
+        raise NotImplementedError(type(self).__name__)
+
+    def __len__(self) -> int:
+        return len(self.get_all_tuning_records())
+
+    def get_top_k(self, workload: Workload, top_k: int, target: Target | str | None = None) -> list[TuningRecord]:
+        """The `top_k` fastest records of a workload; those that failed are not among them."""
+        measured = [r for r in self.records_of(workload, as_target(target)) if r.run_secs]
+        return sorted(measured, key=lambda r: r.median)[: max(0, top_k)]
+
+    def query_tuning_record(
+        self, mod: IRModule, target: Target | str, workload_name: str | None = None
+    ) -> TuningRecord | None:
+        """The fastest record of a module for a target, None where there is none that can be applied.
+
+        The module is compared with the workload's once more. `workload_name` is accepted for TVM's sake.
+        """
+        found = self._best(mod, target)
+        return None if found is None else found[0]
+
+    def query_schedule(self, mod: IRModule, target: Target | str, workload_name: str | None = None) -> Schedule | None:
+        """The module as its fastest record schedules it, None where there is none."""
+        found = self._best(mod, target)
+        return None if found is None else found[1]
+
+    def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
+        """The fastest record that can be applied, and its schedule."""
+        if not self.has_workload(mod):
+            return None
+        for record in self.get_top_k(self.commit_workload(mod), _TRIED, target):
+            if structural_equal(record.workload.mod.op, mod.op):
+                sch = _schedule(record)
+                if sch is not None:
+                    return record, sch
+        return None
+
+    def query_ir_module(self, mod: IRModule, target: Target | str, workload_name: str | None = None) -> IRModule | None:
+        """As `query_schedule`, the module alone."""
+        sch = self.query_schedule(mod, target, workload_name)
+        return None if sch is None else sch.mod
+
+    def query(self, mod: IRModule, target: Target | str, *, workload_name: str = "main", kind: str = "schedule") -> Any:
+        """`query_<kind>`: `schedule`, `record` or `ir_module`. Raises `NameLookupError` for another kind."""
+        kinds = {
+            "schedule": self.query_schedule,
+            "record": self.query_tuning_record,
+            "ir_module": self.query_ir_module,
+        }
+        if kind not in kinds:
+            raise unknown_name("kind of query", kind, kinds)
+        return kinds[kind](mod, target, workload_name)
+
+    def dump_pruned(self, destination: Database) -> None:
+        """Add the fastest record of each workload and target to another database."""
+        best: dict[tuple[str, str], TuningRecord] = {}
+        for record in self.get_all_tuning_records():
+            if record.run_secs:
+                key = (record.workload.shash, target_key(record.target))
+                if key not in best or record.median < best[key].median:
+                    best[key] = record
+        for record in best.values():
+            destination.commit_workload(record.workload.mod)
+            destination.commit_tuning_record(record)
+
+    def __enter__(self) -> Database:
+        _current.set((*_current.get(), self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.set(_current.get()[:-1])
+
+    @staticmethod
+    def current() -> Database | None:
+        """The database of the innermost `with`, None outside."""
+        entered = _current.get()
+        return entered[-1] if entered else None
+
+    @staticmethod
+    def create(kind: Any = "sqlite", *args: Any, **options: Any) -> Database:
+        """A database itself, or a new one: `sqlite` and `json` (with a `work_dir`), `memory`, `union` and
+        `ordered_union` (of databases), or one of a function that schedules.
+
+        Raises `NameLookupError` for other kinds, and what the class raises.
+        """
+
+        if isinstance(kind, Database):
+            return kind
+        if callable(kind):
+            return ScheduleFnDatabase(kind, *args, **options)
+        kinds: dict[str, Callable[..., Database]] = {
+            "sqlite": SQLiteDatabase.in_folder,
+            "json": JSONDatabase,
+            "memory": MemoryDatabase,
+            "union": UnionDatabase,
+            "ordered_union": OrderedUnionDatabase,
+        }
+        if kind not in kinds:
+            raise unknown_name("database", str(kind), kinds)
+        return kinds[kind](*args, **options)
+
+    @staticmethod
+    def in_folder(work_dir: str | os.PathLike[str] | None, kind: Any = "sqlite") -> Database:
+        """The database of a folder; one in memory where there is no folder. Given one itself, that."""
+        if not isinstance(kind, str):
+            return Database.create(kind)
+        if work_dir is None and kind in ("sqlite", "json"):
+            kind = "memory"
+        return Database.create(kind, **({"work_dir": work_dir} if kind in ("sqlite", "json") else {}))
+
+    @staticmethod
+    def found_in(work_dir: str | os.PathLike[str]) -> Database:
+        """The database that tuning has left in a folder: that of kind `json` where there is one, else `sqlite`."""
+
+        return Database.create("json" if has_files(work_dir) else "sqlite", work_dir=work_dir)
+
+
+PyDatabase = Database
+
+
+def as_target(given: Target | str | None) -> Target | None:
+    """A target of itself, of its text, or None."""
+    return Target(given) if isinstance(given, str) else given
+
+
+def target_key(target: Target | None, machine: str | None = None) -> str:
+    """Equal where measurements can be compared: what was asked for, and what that meant on the machine (this one)."""
+    if target is None:
+        return ""
+    given = target.export()
+    options = [f"-{k}={','.join(v) if isinstance(v, list) else v}" for k, v in given.items() if k not in _NO_MATTER]
+    return " | ".join([" ".join(["llvm", *sorted(options)]), machine or machine_key(target)])
+
+
+def machine_key(target: Target) -> str:
+    """The processor that a target means on this machine."""
+    return f"{target.triple} | {target.cpu}"
+
+
+def _schedule(record: TuningRecord) -> Schedule | None:
+    """The record's schedule, None where its trace cannot be applied (any more)."""
+    try:
+        return record.as_measure_candidate().sch
+    except ScheduleError:
+        return None
+
+
+def find_equal(workloads: Sequence[Workload], mod: IRModule) -> Workload | None:
+    """The workload whose module equals `mod`."""
+    return next((w for w in workloads if structural_equal(w.mod.op, mod.op)), None)
+
+
+def _module_of(text: str) -> IRModule | None:
+    """The module of MLIR text, None for text that this version cannot read (TVM's own is in a form of TVM's)."""
+    try:
+        return IRModule(Parser(new_context(), text).parse_module())
+    except (ParseError, TiraxError):
+        return None
+
+
+# A database that lives as long as the process.
+
+
+class MemoryDatabase(Database):
+    """Workloads and records in lists. Usable from several threads. `module_equality` is accepted for TVM's sake."""
+
+    def __init__(self, module_equality: str = "structural") -> None:
+        self._workloads: dict[str, list[Workload]] = {}
+        self._records: dict[tuple[str, str, str], TuningRecord] = {}
+        self._lock = threading.RLock()
+
+    def has_workload(self, mod: IRModule) -> bool:
+        return find_equal(self._workloads.get(stable_hash(mod), []), mod) is not None
+
+    def commit_workload(self, mod: IRModule) -> Workload:
+        shash = stable_hash(mod)
+        with self._lock:
+            known = self._workloads.setdefault(shash, [])
+            found = find_equal(known, mod)
+            if found is None:
+                known.append(found := Workload(mod.clone(), shash))
+            return found
+
+    def commit_tuning_record(self, record: TuningRecord) -> None:
+        self._add(record, target_key(record.target))
+
+    def _add(self, record: TuningRecord, of_target: str) -> bool:
+        """Keep a record; whether it was not there, or only as a failure."""
+        key = (record.workload.shash, of_target, json.dumps(record.trace.as_json()))
+        with self._lock:
+            known = self._records.get(key)
+            if known is not None and (known.run_secs is not None or record.run_secs is None):
+                return False
+            self._records[key] = record
+            return True
+
+    def get_all_tuning_records(self) -> list[TuningRecord]:
+        return list(self._records.values())
+
+    def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
+        key = target_key(target)
+        return [
+            record
+            for (shash, of_target, _), record in list(self._records.items())
+            if shash == workload.shash and (target is None or of_target == key)
+        ]
+
+
+# Databases made of others, and of a function that schedules.
+
+
+class _ReadOnly(Database):
+    """A database that only answers. Raises `UnsupportedError` for what would be stored."""
+
+    def has_workload(self, mod: IRModule) -> bool:
+        return False
+
+    def commit_workload(self, mod: IRModule) -> Workload:
+        raise UnsupportedError(
+            f"storing in a {type(self).__name__}", hint="store in one of kind memory, sqlite or json"
+        )
+
+    def commit_tuning_record(self, record: TuningRecord) -> None:
+        self.commit_workload(record.workload.mod)
+
+    def get_all_tuning_records(self) -> list[TuningRecord]:
+        return []
+
+    def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
+        return []
+
+
+class UnionDatabase(_ReadOnly):
+    """The fastest record that any of `databases` has."""
+
+    def __init__(self, *databases: Database):
+        self.databases = databases
+
+    def has_workload(self, mod: IRModule) -> bool:
+        return any(database.has_workload(mod) for database in self.databases)
+
+    def get_all_tuning_records(self) -> list[TuningRecord]:
+        return [record for database in self.databases for record in database.get_all_tuning_records()]
+
+    def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
+        return [r for d in self.databases if d.has_workload(workload.mod) for r in d.records_of(workload, target)]
+
+    def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
+        found = [best for database in self.databases if (best := database._best(mod, target)) is not None]  # pyright: ignore[reportPrivateUsage]
+        return min(found, key=lambda best: best[0].median, default=None)
+
+
+class OrderedUnionDatabase(UnionDatabase):
+    """The record of the first of `databases` that has one."""
+
+    def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
+        found = (database._best(mod, target) for database in self.databases)  # pyright: ignore[reportPrivateUsage]
+        return next((best for best in found if best is not None), None)
+
+
+class ScheduleFnDatabase(_ReadOnly):
+    """Whatever `schedule_fn(sch)` makes of a module; it says whether it has scheduled it."""
+
+    def __init__(self, schedule_fn: Callable[[Schedule], Any], module_equality: str = "structural"):
+        self.schedule_fn = schedule_fn
+
+    def _best(self, mod: IRModule, target: Target | str) -> tuple[TuningRecord, Schedule] | None:
+        sch = Schedule(mod)
+        if not self.schedule_fn(sch):
+            return None
+        given = Target(target) if isinstance(target, str) else target
+        return TuningRecord(sch.trace, Workload(mod, ""), None, given), sch
+
+
+# A database in two files of JSON lines, with the names and the form of records that TVM's users know.
+
+WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
+_NEVER = 1e10
+"""The seconds of a failure, as TVM writes them."""
+
+
+class JSONDatabase(MemoryDatabase):
+    """Workloads and records in memory, and in two files to which lines are added.
+
+    A line of `path_workload` is `[hash, module]`, the module as MLIR text; one of `path_tuning_record` is
+    `[number of the workload, [trace, seconds, target, arguments]]`, with the machine behind it, which TVM does not
+    write. Several tuners may add to the files at the same time: each reads what others have added before it adds.
+
+    Either both paths are given or `work_dir`. Raises `TiraxError` for files that are not there unless
+    `allow_missing`, and for lines that are of another form.
+    """
+
+    def __init__(
+        self,
+        path_workload: str | os.PathLike[str] | None = None,
+        path_tuning_record: str | os.PathLike[str] | None = None,
+        *,
+        work_dir: str | os.PathLike[str] | None = None,
+        allow_missing: bool = True,
+        module_equality: str = "structural",
+    ):
+        super().__init__(module_equality)
+        if work_dir is not None:
+            path_workload = path_workload or Path(work_dir, WORKLOADS)
+            path_tuning_record = path_tuning_record or Path(work_dir, RECORDS)
+        if path_workload is None or path_tuning_record is None:
+            raise TiraxError("a database of kind 'json' has two files", expected="work_dir, or both paths")
+        self.path_workload, self.path_tuning_record = Path(path_workload), Path(path_tuning_record)
+        self._read = {self.path_workload: 0, self.path_tuning_record: 0}
+        """How many bytes of each file are known."""
+        self._lines: list[Workload | None] = []
+        """The workload of each line; None for one that this version cannot read."""
+        for path in self._read:
+            if not path.exists() and not allow_missing:
+                raise TiraxError(f"there is no file '{path}'", hint="allow_missing=True begins a new database")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        with self._locked():
+            self._refresh()
+
+    def commit_workload(self, mod: IRModule) -> Workload:
+        with self._locked():
+            self._refresh()
+            return self._workload_line(mod)
+
+    def commit_tuning_record(self, record: TuningRecord) -> None:
+        with self._locked():
+            self._refresh()
+            number = self._lines.index(self._workload_line(record.workload.mod))
+            if self._add(record, target_key(record.target)):
+                machine = "" if record.target is None else machine_key(record.target)
+                self._append(self.path_tuning_record, [number, _as_json(record), machine])
+
+    def _workload_line(self, mod: IRModule) -> Workload:
+        """The workload of a module, with a line of its own where it is new."""
+        workload = super().commit_workload(mod)
+        if workload not in self._lines:
+            self._append(self.path_workload, [workload.shash, str(workload.mod.op)])
+            self._lines.append(workload)
+        return workload
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Hold the files: against other processes, and other databases of this one."""
+        with self.path_workload.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _append(self, path: Path, row: list[Any]) -> None:
+        with path.open("ab") as file:
+            file.write(json.dumps(row).encode() + b"\n")
+            self._read[path] = file.tell()
+
+    def _refresh(self) -> None:
+        """Read what others have added."""
+        for row in self._new_rows(self.path_workload):
+            self._lines.append(self._workload(*row))
+        for row in self._new_rows(self.path_tuning_record):
+            workload = self._lines[row[0]]
+            if workload is not None:
+                self._add(*_from_json(workload, row))
+
+    def _new_rows(self, path: Path) -> list[Any]:
+        with path.open("rb") as file:
+            file.seek(self._read[path])
+            data = file.read()
+        self._read[path] += len(data)
+        rows: list[Any] = []
+        for line in data.splitlines():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise TiraxError(f"'{path}' is no database of tuning records", notes=[str(error)]) from error
+        return rows
+
+    def _workload(self, shash: Any, text: str) -> Workload | None:
+        """The workload of a line; None where this version cannot read it."""
+        mod = _module_of(text)
+        return None if mod is None else super().commit_workload(mod)
+
+
+def _as_json(record: TuningRecord) -> list[Any]:
+    return [
+        record.trace.as_json(),
+        record.run_secs or [_NEVER],
+        None if record.target is None else record.target.export(),
+        [info.as_json() for info in record.args_info],
+    ]
+
+
+def _from_json(workload: Workload, row: list[Any]) -> tuple[TuningRecord, str]:
+    """A record, and the key of its target: what that meant where it was measured."""
+    trace, seconds, config, args = row[1]
+    target = None if config is None else Target(config)
+    failed = not seconds or min(seconds) >= _NEVER
+    infos = [TensorInfo.from_json(info) for info in args]
+    record = TuningRecord(Trace.from_json(trace), workload, None if failed else seconds, target, infos)
+    return record, target_key(target, row[2] if len(row) > 2 else None)
+
+
+def has_files(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder has such a database."""
+    return Path(folder, RECORDS).exists()
+
+
+# A database in one SQLite file, which several tuners may write at the same time.
+
+FILE_NAME = "database.sqlite"
+_VERSION = 1
+_BUSY_SECONDS = 60.0
+_SCHEMA = """
+create table if not exists workload (
+    id integer primary key,
+    shash text not null,
+    module text not null,
+    unique (shash, module)
+);
+create table if not exists record (
+    id integer primary key,
+    workload integer not null references workload (id),
+    target text not null,
+    target_key text not null,
+    trace text not null,
+    run_secs text,
+    args_info text not null,
+    unique (workload, target_key, trace)
+);
+"""
+"""Modules are MLIR text, traces, arguments and seconds JSON as TVM writes it; `run_secs` is null for a failure."""
+_AGAIN = """on conflict (workload, target_key, trace)
+do update set run_secs = excluded.run_secs where record.run_secs is null"""
+"""What was measured stays; a failure gives way, it may have been the machine's."""
+
+
+class SQLiteDatabase(Database):
+    """Workloads and records in a file, written ahead (WAL): writers wait for each other, readers for nobody.
+
+    Each commit is a transaction; what was committed is there after a crash. Usable from several threads. Raises
+    `TiraxError` for a file that is no such database, or of a newer version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = os.fspath(path)
+        self._lock = threading.RLock()
+        self._workloads: dict[int, Workload] = {}
+        """Those that were read already."""
+        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise TiraxError(f"'{self.path}' is no database of tuning records", notes=[str(error)]) from error
+
+    @staticmethod
+    def in_folder(work_dir: str | os.PathLike[str] | None = None) -> SQLiteDatabase:
+        """That of a folder that tuning writes to, its file `database.sqlite`. Raises `TiraxError` without a folder."""
+        if work_dir is None:
+            raise TiraxError("a database of kind 'sqlite' has a file", expected="work_dir")
+        return SQLiteDatabase(os.path.join(work_dir, FILE_NAME))
+
+    def _open(self) -> None:
+        self._db.execute("pragma journal_mode = wal")
+        self._db.execute("pragma synchronous = normal")
+        version = int(self._db.execute("pragma user_version").fetchone()[0])
+        if version > _VERSION:
+            self._db.close()
+            raise TiraxError(f"'{self.path}' was written by a newer tirax", expected=_VERSION, found=version)
+        self._db.executescript(_SCHEMA)
+        self._db.execute(f"pragma user_version = {_VERSION}")
+
+    def close(self) -> None:
+        """Close the file; the database is of no use afterwards."""
+        self._db.close()
+
+    def has_workload(self, mod: IRModule) -> bool:
+        return self._find(mod, stable_hash(mod)) is not None
+
+    def commit_workload(self, mod: IRModule) -> Workload:
+        return self._workloads[self._commit(mod)]
+
+    def _commit(self, mod: IRModule) -> int:
+        """The number of a module's workload, added where it is new."""
+        shash = stable_hash(mod)
+        with self._lock:
+            found = self._find(mod, shash)
+            if found is not None:
+                return found
+            self._db.execute("insert or ignore into workload (shash, module) values (?, ?)", (shash, str(mod.op)))
+            found = self._find(mod, shash)
+        if found is None:
+            raise TiraxError("a module is not the same when it is read back", expected=mod.script())
+        return found
+
+    def _find(self, mod: IRModule, shash: str) -> int | None:
+        known = {k: w for k, w in self._workloads.items() if w.shash == shash}
+        equal = find_equal(list(known.values()), mod)
+        if equal is None:
+            rows = self._all("select id, shash, module from workload where shash = ?", (shash,))
+            known = {k: w for k, text_hash, text in rows if (w := self._workload(k, text_hash, text)) is not None}
+            equal = find_equal(list(known.values()), mod)
+        return next((k for k, w in known.items() if w is equal), None)
+
+    def _workload(self, number: int, shash: str, text: str) -> Workload | None:
+        """A workload of the file, None for one that this version cannot read."""
+        if number not in self._workloads:
+            mod = _module_of(text)
+            if mod is None:
+                return None
+            self._workloads[number] = Workload(mod, shash)
+        return self._workloads[number]
+
+    def commit_tuning_record(self, record: TuningRecord) -> None:
+        row = (
+            self._commit(record.workload.mod),
+            "" if record.target is None else record.target.text,
+            target_key(record.target),
+            json.dumps(record.trace.as_json()),
+            None if record.run_secs is None else json.dumps(record.run_secs),
+            json.dumps([info.as_json() for info in record.args_info]),
+        )
+        columns = "workload, target, target_key, trace, run_secs, args_info"
+        with self._lock:
+            self._db.execute(f"insert into record ({columns}) values (?, ?, ?, ?, ?, ?) {_AGAIN}", row)
+
+    def get_all_tuning_records(self) -> list[TuningRecord]:
+        return self._records("", ())
+
+    def records_of(self, workload: Workload, target: Target | None = None) -> list[TuningRecord]:
+        number = self._find(workload.mod, workload.shash)
+        if number is None:
+            return []
+        if target is None:
+            return self._records("where workload.id = ?", (number,))
+        return self._records("where workload.id = ? and target_key = ?", (number, target_key(target)))
+
+    def get_top_k(self, workload: Workload, top_k: int, target: Target | str | None = None) -> list[TuningRecord]:
+        number = self._find(workload.mod, workload.shash)
+        where: str = "workload = ? and run_secs is not null"
+        values: list[Any] = [number]
+        if target is not None:
+            where, values = f"{where} and target_key = ?", [*values, target_key(as_target(target))]
+        rows = self._all(f"select id, run_secs from record where {where}", values)
+        best = sorted(rows, key=lambda row: statistics.median(json.loads(row[1])))[: max(0, top_k)]
+        return [record for row in best for record in self._records("where record.id = ?", (row[0],))]
+
+    def __len__(self) -> int:
+        return int(self._all("select count(*) from record", ())[0][0])
+
+    def _records(self, where: str, values: Sequence[Any]) -> list[TuningRecord]:
+        columns = "workload.id, shash, module, target, trace, run_secs, args_info"
+        source = "record join workload on record.workload = workload.id"
+        rows = self._all(f"select {columns} from {source} {where} order by record.id", values)
+        return [record for row in rows if (record := self._record(*row)) is not None]
+
+    def _record(
+        self, number: int, shash: str, module: str, target: str, trace: str, run_secs: str | None, args_info: str
+    ) -> TuningRecord | None:
+        workload = self._workload(number, shash, module)
+        if workload is None:
+            return None
+        return TuningRecord(
+            Trace.from_json(json.loads(trace)),
+            workload,
+            None if run_secs is None else json.loads(run_secs),
+            Target(target) if target else None,
+            [TensorInfo.from_json(info) for info in json.loads(args_info)],
+        )
+
+    def _all(self, query: str, values: Sequence[Any]) -> list[Any]:
+        with self._lock:
+            return self._db.execute(query, values).fetchall()

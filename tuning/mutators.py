@@ -1,0 +1,152 @@
+"""Mutators: small changes of the decisions in a trace, from which evolution goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ..dialects import sched
+from ..schedule import Trace
+from ..schedule.primitives.sampling import prime_factors
+from ..schedule.random import Random
+from . import analysis
+from .defaults import intrinsics_of
+from .types import Task
+
+
+class Mutator:
+    """Gives a trace with one decision changed."""
+
+    @staticmethod
+    def create(kind: str) -> dict[Mutator, float]:
+        """The mutators of a kind and how probable each is; kinds and errors as of `ScheduleRule.create`."""
+        intrinsics_of("mutators", kind)
+        return default_mutators()
+
+    def initialize(self, context: Task) -> None:
+        """Get to know the task; called before the first `apply`."""
+
+    def apply(self, trace: Trace, random: Random) -> Trace | None:
+        """Another trace, None where there is nothing to change."""
+        raise NotImplementedError(type(self).__name__)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+# Another place of computation.
+
+_DEEPEST = 8
+"""Positions up to this one are drawn; the primitive takes the next one that is a candidate."""
+
+
+class MutateComputeLocation(Mutator):
+    """Draw where a block is computed again."""
+
+    def apply(self, trace: Trace, random: Random) -> Trace | None:
+        found = [inst for inst in trace.insts if inst.SPEC.name == "sample_compute_location"]
+        if not found:
+            return None
+        inst = found[random.integer(0, len(found))]
+        others = [k for k in range(-2, _DEEPEST) if k != inst.decision]
+        return trace.with_decision(inst, others[random.integer(0, len(others))], remove_postproc=True)
+
+
+# Another number of parallel iterations.
+
+
+@dataclass(eq=False)
+class MutateParallel(Mutator):
+    """Draw how many iterations may run in parallel, up to `max_jobs_per_core` for each core."""
+
+    max_jobs_per_core: int = 16
+
+    def initialize(self, context: Task) -> None:
+        self.context = context
+
+    def apply(self, trace: Trace, random: Random) -> Trace | None:
+        most = self.max_jobs_per_core * self.context.cores
+        for k, inst in enumerate(trace.insts):
+            if inst.SPEC.name == "annotate" and inst.args["ann_key"] == analysis.PARALLEL:
+                others = [n for n in range(1, most + 1) if n != inst.args["ann_val"]]
+                if not others:
+                    return None
+                out = trace.with_decision(inst, None, remove_postproc=True)
+                _set_argument(out.insts[k], "ann_val", others[random.integer(0, len(others))])
+                return out
+        return None
+
+
+def _set_argument(inst: sched.Instruction, name: str, value: int) -> None:
+    """Change an argument of an instruction that is a number."""
+    changed = dict(inst.arguments.data)
+    changed[name] = sched.encode(value, [])
+    inst.properties["arguments"] = type(inst.arguments)(changed)
+
+
+# Moving a factor from one tile to another.
+
+
+class MutateTileSize(Mutator):
+    """Move a prime factor between two tiles of a loop, the product stays."""
+
+    def apply(self, trace: Trace, random: Random) -> Trace | None:
+        found = []
+        for inst in trace.insts:
+            if inst.SPEC.name == "sample_perfect_tile" and inst.decision and len(inst.decision) > 1:
+                weight = len(prime_factors(prod(inst.decision)))
+                if weight:
+                    found.append((inst, weight))
+        while found:
+            at = random.index([weight for _, weight in found])
+            inst, _ = found.pop(at)
+            tiles = _moved(list(inst.decision), int(inst.args["max_innermost_factor"]), random)
+            if tiles is not None:
+                return trace.with_decision(inst, tiles, remove_postproc=True)
+        return None
+
+
+def _moved(tiles: list[int], largest: int, random: Random) -> list[int] | None:
+    """The tiles with a factor of one in another; None where none can move."""
+    moves = [
+        (source, target, factor)
+        for source, size in enumerate(tiles)
+        for factor in dict.fromkeys(prime_factors(size))
+        for target in range(len(tiles))
+        if target != source and not (target == len(tiles) - 1 and 0 < largest < tiles[target] * factor)
+    ]
+    if not moves:
+        return None
+    source, target, factor = moves[random.integer(0, len(moves))]
+    tiles[source] //= factor
+    tiles[target] *= factor
+    return tiles
+
+
+# Another number of unrolled steps.
+
+_KEYS = (analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
+
+
+class MutateUnroll(Mutator):
+    """Draw the number of unrolled steps again."""
+
+    def apply(self, trace: Trace, random: Random) -> Trace | None:
+        found = []
+        for inst in trace.insts:
+            if inst.SPEC.name == "annotate" and inst.args["ann_key"] in _KEYS:
+                sampled = getattr(inst.args["ann_val"], "owner", None)
+                if sampled is not None:
+                    found.append(sampled)
+        found = [inst for inst in found if len(inst.args["candidates"]) > 1]
+        if not found:
+            return None
+        inst = found[random.integer(0, len(found))]
+        others = [k for k in range(len(inst.args["candidates"])) if k != inst.decision]
+        chosen = others[random.index([inst.args["probs"][k] for k in others])]
+        return trace.with_decision(inst, chosen, remove_postproc=True)
+
+
+def default_mutators() -> dict[Mutator, float]:
+    """The mutators where nothing else is asked for, and how probable each is."""
+    return {MutateTileSize(): 0.9, MutateComputeLocation(): 0.05, MutateUnroll(): 0.03, MutateParallel(16): 0.02}

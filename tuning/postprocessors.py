@@ -1,0 +1,408 @@
+"""Postprocessors: what is done to a schedule after all decisions, before it is built. Each may reject it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from ..dialects import tir
+from ..dialects.dtypes import bit_width
+from ..dialects.sym import IndexMapAttr, IndexMapping
+from ..dialects.sym.expr import SymExpr, Var, floordiv, floormod
+from ..dialects.tir import BufferType, ForKind, IterKind
+from ..ir.affine.values import expr_of
+from ..schedule import BlockRV, Schedule, ScheduleError
+from ..schedule import state as st
+from ..transforms.layout.attributes import layout_free
+from ..transforms.layout.split_layout_rewrite_preproc import MARK
+from ..transforms.tir.walk import functions
+from . import analysis
+from .defaults import intrinsics_of
+from .movement import Movement
+from .types import Task
+
+
+class Postproc:
+    """Finishes a schedule."""
+
+    @staticmethod
+    def create(kind: str) -> list[Postproc]:
+        """The postprocessors of a kind; kinds and errors as of `ScheduleRule.create`."""
+        intrinsics_of("postprocessors", kind)
+        return default_postprocessors()
+
+    def initialize(self, context: Task) -> None:
+        """Get to know the task; called before the first `apply`."""
+
+    def apply(self, sch: Schedule) -> bool:
+        """Change the schedule; False where it is not to be measured."""
+        raise NotImplementedError(type(self).__name__)
+
+
+# Schedules with loops of unknown size are not measured.
+
+
+class DisallowDynamicLoop(Postproc):
+    """Reject a schedule that has a loop whose extent is no number."""
+
+    def apply(self, sch: Schedule) -> bool:
+        loops = (op for op in sch.mod.op.walk() if isinstance(op, tir.ForOp))
+        return all(st.constant_extent(loop) is not None for loop in loops)
+
+
+# Weights in the order in which they are read.
+
+Piece = tuple[int, int, int]
+"""Of an index: the dimension, the step, and the number of values that a loop gives it."""
+
+
+class RewriteLayout(Postproc):
+    """Copy the weights of a function (`layout_free_buffers`) first into the order in which its loops read them.
+
+    The copies have the annotation `meta_schedule.layout_rewrite_preproc`: `SplitLayoutRewritePreproc` takes them out of
+    the function. A weight that several blocks read, that is copied or read in order already, or in no order that
+    can be told, is left as it is.
+    """
+
+    def apply(self, sch: Schedule) -> bool:
+        try:
+            for func in functions(sch.mod.op):
+                for position in layout_free(func):
+                    _order_weight(sch, func.sym_name.data, position)
+        except ScheduleError:
+            return False
+        return True
+
+
+def _order_weight(sch: Schedule, func_name: str, position: int) -> None:
+    func = sch.state.function(func_name)
+    weight = func.params[position]
+    readers = [op for op in func.walk() if isinstance(op, tir.BlockOp) and weight in st.buffers_read(op)]
+    if len(readers) != 1 or any(isinstance(use.operation, tir.MatchBufferOp) for use in weight.uses):
+        return
+    if analysis.annotation(readers[0], MARK) is not None:
+        return
+    order = _read_order(readers[0], weight)
+    if order is None:
+        return
+    block: BlockRV = sch.get_block(readers[0].block_name.data, func_name)
+    cache = sch.cache_read(block, st.buffers_read(readers[0]).index(weight), "global")
+    sch.annotate(cache, MARK, 1)
+    sch.transform_layout(cache, ("write", 0), _index_map(order, len(cast(tir.BufferType, weight.type).dims)))
+
+
+def _read_order(block: tir.BlockOp, weight: SSAValue) -> list[Piece] | None:
+    """The pieces of the weight's indices in the order of the loops; None where the weight is read in order already."""
+    sizes = [d.constant for d in cast(tir.BufferType, weight.type).dims]
+    (region,) = [r for r in block.reads if r.buffer is weight]
+    movement, loops = Movement(), _loops_around(block)
+    placed: list[tuple[int, Piece]] = []
+    for dim, (start, size) in enumerate(zip(region.starts, sizes, strict=True)):
+        moves = movement.of(start)
+        pieces = [(loops.index(lp), (dim, m.span // (m.values - 1), m.values)) for lp, m in moves.items()]
+        if not _complete([piece for _, piece in pieces], size):
+            return None
+        placed += pieces
+    order = [piece for _, piece in sorted(placed, key=lambda p: (p[0], p[1][0]))]
+    return None if order == sorted(order, key=lambda p: (p[0], -p[1])) else order
+
+
+def _complete(pieces: Sequence[Piece], size: int | None) -> bool:
+    """Whether the pieces together count from 0 to below the size, each value once."""
+    reach = 1
+    for _, step, values in sorted(pieces, key=lambda p: p[1]):
+        if step != reach:
+            return False
+        reach *= values
+    return reach == size
+
+
+def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
+    found: list[tir.ForOp] = []
+    parent = block.parent_op()
+    while parent is not None:
+        if isinstance(parent, tir.ForOp):
+            found.append(parent)
+        parent = parent.parent_op()
+    return found[::-1]
+
+
+def _index_map(order: Sequence[Piece], rank: int) -> IndexMapAttr:
+    """The map from old indices to a new one for each piece."""
+    params = tuple(Var(f"i{k}") for k in range(rank))
+    results: list[SymExpr] = []
+    top = {dim: max(step for d, step, _ in order if d == dim) for dim, _, _ in order}
+    for dim, step, values in order:
+        index = floordiv(params[dim], step)
+        results.append(index if step == top[dim] else floormod(index, values))
+    return IndexMapAttr(IndexMapping(params, tuple(results)))
+
+
+# Doing what `ParallelizeVectorizeUnroll` has marked.
+
+_MAX_STEP, _EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
+
+
+@dataclass
+class _Marks:
+    """What the root's annotations ask for; -1 and None are nothing."""
+
+    parallel: int
+    vectorize: int
+    unroll: int | None
+    explicit: bool
+
+
+class RewriteParallelVectorizeUnroll(Postproc):
+    """Fuse the outer spatial loops of each nest into a parallel one, the inner ones into vectors; mark what unrolls.
+
+    A nest of element-wise work that goes through memory in order becomes one parallel and one vectorized loop.
+    """
+
+    def apply(self, sch: Schedule) -> bool:
+        for func in functions(sch.mod.op):
+            root = sch.get_block("root", func.sym_name.data)
+            marks = _marks(sch, root)
+            if marks is not None:
+                for block in sch.get_child_blocks(root):
+                    _follow_marks(sch, block, marks)
+        return True
+
+
+def _follow_marks(sch: Schedule, block: BlockRV, marks: _Marks) -> None:
+    handles = sch.get_loops(block)
+    loops = [sch.get(lp) for lp in handles]
+    op = sch.get(block)
+    if marks.parallel > 0 and marks.vectorize > 0 and _is_plain(op, loops):
+        outer, inner = sch.split(sch.fuse(*handles), [None, marks.vectorize])
+        sch.parallel(outer)
+        sch.vectorize(inner)
+        return
+    inner = 0 if st.blocks_below(op) else max(_in_order(op, op.writes, loops), 1)
+    lanes = _lanes(loops, marks.vectorize, inner)
+    workers = min(_workers(loops, marks.parallel), len(loops) - lanes)
+    first = handles[:1]
+    if workers:
+        first = [sch.fuse(*handles[:workers])]
+        sch.parallel(first[0])
+    if lanes:
+        sch.vectorize(sch.fuse(*handles[len(handles) - lanes :]))
+    if marks.unroll and first and not analysis.is_spatial(op):
+        sch.annotate(first[0], _MAX_STEP, marks.unroll)
+        sch.annotate(first[0], _EXPLICIT, int(marks.explicit))
+
+
+def _marks(sch: Schedule, root: BlockRV) -> _Marks | None:
+    """The root's marks, taken away; None where there are none."""
+    keys = (analysis.PARALLEL, analysis.VECTORIZE, analysis.UNROLL_EXPLICIT, analysis.UNROLL_IMPLICIT)
+    found = {key: value for key in keys if (value := analysis.annotation(sch.get(root), key)) is not None}
+    if not found:
+        return None
+    for key in found:
+        sch.unannotate(root, key)
+    explicit = found.get(analysis.UNROLL_EXPLICIT)
+    unroll = explicit if explicit is not None else found.get(analysis.UNROLL_IMPLICIT)
+    return _Marks(found.get(analysis.PARALLEL, -1), found.get(analysis.VECTORIZE, -1), unroll, explicit is not None)
+
+
+def _is_plain(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> bool:
+    """Whether a nest is of spatial loops around nothing but the block, which are its iterators, in order of memory."""
+    if not loops or st.blocks_below(block) or not analysis.is_trivially_bound_spatial(block):
+        return False
+    if not all(_is_single(lp) and lp.annotations is None and lp.kind is tir.ForKind.SERIAL for lp in loops):
+        return False
+    if all(st.constant_extent(lp) == 1 for lp in loops):
+        return False
+    return _in_order(block, [*block.reads, *block.writes], loops) == len(loops)
+
+
+def _is_single(loop: tir.ForOp) -> bool:
+    return len(st.children(loop.body.block)) == 1
+
+
+def _is_free(loop: tir.ForOp) -> bool:
+    """Whether a loop is of known size, spatial, and has no remarks."""
+    return (
+        st.constant_extent(loop) is not None
+        and loop.annotations is None
+        and analysis.iter_kind_of(loop) is IterKind.SPATIAL
+    )
+
+
+def _workers(loops: Sequence[tir.ForOp], most: int) -> int:
+    """How many of the outer loops are run in parallel: as many as it takes to have more than `most` iterations."""
+    count, iterations = 0, 1
+    for loop in loops if most > 0 else ():
+        if not _is_free(loop):
+            break
+        count += 1
+        iterations *= st.constant_extent(loop) or 1
+        if iterations > most or not _is_single(loop):
+            break
+    return count if iterations > 1 else 0
+
+
+def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:
+    """How many of the inner loops become vectors of at most `most` lanes."""
+    count, lanes = 0, 1
+    for loop in reversed(loops):
+        if count == in_order or not _is_free(loop) or not _is_single(loop) or loop.kind is not tir.ForKind.SERIAL:
+            break
+        lanes *= st.constant_extent(loop) or 1
+        if lanes > most:
+            lanes //= st.constant_extent(loop) or 1
+            break
+        count += 1
+    return count if lanes > 1 else 0
+
+
+def _in_order(block: tir.BlockOp, accesses: Sequence[tir.RegionOp], loops: Sequence[tir.ForOp]) -> int:
+    """How many of the inner loops, taken as one, go through the buffers accessed step by step."""
+    fixed = {v: expr_of(b) for v, b in zip(block.iter_vars, block.bindings, strict=True)}
+    counts = [_steps(_strides(access, fixed, loops), loops) for access in accesses]
+    return min(counts, default=len(loops))
+
+
+def _steps(strides: Sequence[int | None], loops: Sequence[tir.ForOp]) -> int:
+    """How many of the inner loops have strides without gaps; those that stand still do not matter."""
+    reach = 1
+    for count, (loop, stride) in enumerate(zip(reversed(loops), reversed(strides), strict=True)):
+        extent = st.constant_extent(loop)
+        if extent is None or stride not in (0, reach):
+            return count
+        if stride:
+            reach = extent * stride
+    return len(loops)
+
+
+def _strides(access: tir.RegionOp, fixed: dict[SSAValue, SymExpr], loops: Sequence[tir.ForOp]) -> list[int | None]:
+    """By how many elements an access moves with each loop; None where that is no number."""
+    sizes = cast(tir.BufferType, access.buffer.type).layout_strides()
+    address: SymExpr | None = None
+    for start, size in zip(access.starts, sizes, strict=True):
+        index = expr_of(start)
+        used = [(v, v.value) for v in index.free_vars()]
+        index = index.substitute({v: fixed[value] for v, value in used if value is not None and value in fixed})
+        address = index * size if address is None else address + index * size
+    if address is None:
+        return [0] * len(loops)
+    moved = ((lp, address.substitute({v: v + 1})) for lp in loops for v in [st.loop_expr(lp)])
+    return [(after - address).constant for _, after in moved]
+
+
+# Reductions get their init in front of their outermost reduction loop.
+
+
+class RewriteReductionBlock(Postproc):
+    """Decompose every reduction that has loops for it."""
+
+    def apply(self, sch: Schedule) -> bool:
+        for func in functions(sch.mod.op):
+            for name in [
+                op.block_name.data for op in func.walk() if isinstance(op, tir.BlockOp) and op.init is not None
+            ]:
+                self._decompose(sch, sch.get_block(name, func.sym_name.data))
+        return True
+
+    def _decompose(self, sch: Schedule, block: BlockRV) -> None:
+        loops = sch.get_loops(block)
+        for loop in loops:
+            if analysis.iter_kind_of(sch.get(loop)) is not IterKind.SPATIAL:
+                sch.decompose_reduction(block, loop)
+                return
+
+
+# Putting the tensor intrinsics that rules have chosen.
+
+
+@dataclass
+class RewriteTensorize(Postproc):
+    """Tensorize the blocks that are marked with an intrinsic; a schedule where that is refused is rejected.
+
+    It comes after `RewriteReductionBlock`. With `vectorize_init_loop` the innermost loop of their init is a vector.
+    """
+
+    vectorize_init_loop: bool = False
+
+    def apply(self, sch: Schedule) -> bool:
+        try:
+            for func in functions(sch.mod.op):
+                for name in _marked(func):
+                    self._block(sch, sch.get_block(name, func.sym_name.data))
+        except ScheduleError:
+            return False
+        return True
+
+    def _block(self, sch: Schedule, block: BlockRV) -> None:
+        op = sch.get(block)
+        name = str(analysis.annotation(op, analysis.AUTO_TENSORIZE))
+        sch.unannotate(block, analysis.AUTO_TENSORIZE)
+        if not analysis.is_spatial(op):
+            sch.tensorize(block, name)
+        elif self.vectorize_init_loop:
+            for child in sch.get_child_blocks(block):
+                loops = sch.get_loops(child)
+                if loops and st.constant_extent(sch.get(loops[-1])) != 1:
+                    sch.vectorize(loops[-1])
+
+
+def _marked(func: tir.FuncOp) -> list[str]:
+    blocks = (op for op in func.walk() if isinstance(op, tir.BlockOp))
+    return [b.block_name.data for b in blocks if analysis.annotation(b, analysis.AUTO_TENSORIZE) is not None]
+
+
+# Schedules that a CPU cannot run, or that take too long to compile.
+
+
+@dataclass
+class VerifyOnCPU(Postproc):
+    """Reject schedules with loops bound to threads, or beyond limits.
+
+    These are `max_lanes` of a vectorized loop, `max_unrolled` iterations of unrolled loops inside of each other, and
+    `max_bytes` of all buffers that are allocated.
+    """
+
+    max_lanes: int = 256
+    max_unrolled: int = 4096
+    max_bytes: int = 1 << 32
+
+    def apply(self, sch: Schedule) -> bool:
+        allocated = 0
+        for op in sch.mod.op.walk():
+            if isinstance(op, tir.ForOp) and not self._fits(op):
+                return False
+            if isinstance(op, tir.AllocBufferOp):
+                allocated += _bytes(op)
+        return allocated <= self.max_bytes
+
+    def _fits(self, loop: tir.ForOp) -> bool:
+        if loop.kind is ForKind.THREAD_BINDING:
+            return False
+        if loop.kind is ForKind.VECTORIZED:
+            return (st.constant_extent(loop) or self.max_lanes + 1) <= self.max_lanes
+        if loop.kind is ForKind.UNROLLED:
+            nest = [loop, *(lp for lp in st.loops_above(loop) if lp.kind is ForKind.UNROLLED)]
+            return prod(st.constant_extent(lp) or self.max_unrolled + 1 for lp in nest) <= self.max_unrolled
+        return True
+
+
+def _bytes(op: tir.AllocBufferOp) -> int:
+    kind = op.results[0].type
+    assert isinstance(kind, BufferType)
+    return prod(d.constant or 1 for d in kind.dims) * bit_width(kind.dtype) // 8
+
+
+def default_postprocessors() -> list[Postproc]:
+    """The postprocessors where nothing else is asked for."""
+    return [
+        DisallowDynamicLoop(),
+        RewriteParallelVectorizeUnroll(),
+        RewriteReductionBlock(),
+        RewriteTensorize(vectorize_init_loop=True),
+        RewriteLayout(),
+        VerifyOnCPU(),
+    ]

@@ -1,0 +1,580 @@
+"""Schedule rules: what may be done to one block; each gives the schedules that come of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, permutations
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from ..diagnostics import unknown_name
+from ..dialects import tir
+from ..dialects.sym import IndexMapAttr, IndexMapping
+from ..dialects.sym.expr import SymExpr, Var, floordiv, floormod
+from ..dialects.tir import BufferType, IterKind
+from ..ir.affine.values import expr_of
+from ..schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError
+from ..schedule import state as st
+from ..schedule.tensor_intrin import TensorIntrin
+from ..transforms.layout.attributes import layout_free
+from ..transforms.layout.split_layout_rewrite_preproc import MARK
+from . import analysis
+from .defaults import intrinsics_of
+from .types import Task
+
+
+class ScheduleRule:
+    """Gives, for a block of a schedule, the schedules to go on with; the schedule itself where the rule does not fit.
+
+    A rule owns the schedule that it is given: it may change it and give it back.
+    """
+
+    @staticmethod
+    def create(kind: str) -> list[ScheduleRule]:
+        """The rules of a kind: `llvm`, `avx512`, `vnni`, `bf16`. Raises `NameLookupError`, `UnsupportedError`."""
+        return default_rules(intrinsics_of("schedule rules", kind))
+
+    def initialize(self, context: Task) -> None:
+        """Get to know the task; called before the first `apply`."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        raise NotImplementedError(type(self).__name__)
+
+
+# Rules that a block asks for by name.
+
+CUSTOM_RULES: dict[str, Callable[[Schedule, BlockRV], list[Schedule] | Schedule]] = {}
+"""Rules by name; a block takes one with the annotation `schedule_rule`."""
+
+
+@dataclass
+class ApplyCustomRule(ScheduleRule):
+    """Run the rule that a block's annotation `schedule_rule` names. Raises `NameLookupError` for an unknown one."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        name = analysis.annotation(op, "schedule_rule") if isinstance(op, tir.BlockOp) else None
+        if name is None or name == "None":
+            return [sch]
+        if name not in CUSTOM_RULES:
+            raise unknown_name("schedule rule", str(name), CUSTOM_RULES)
+        sch.unannotate(block, "schedule_rule")
+        made = CUSTOM_RULES[name](sch, block)
+        return [made] if isinstance(made, Schedule) else list(made)
+
+
+# Inlining what costs little to compute again.
+
+
+@dataclass
+class AutoInline(ScheduleRule):
+    """Inline element-wise blocks into their consumers (`into_consumer`) or their producer (`into_producer`).
+
+    A block is inlined where it reads each buffer at indices that are its iterators (in their order where
+    `require_ordered`, one by one where `require_injective`), and has no branch and no operation of `disallow_op`.
+    """
+
+    into_producer: bool = False
+    into_consumer: bool = True
+    inline_const_tensor: bool = True
+    disallow_if_then_else: bool = True
+    require_injective: bool = True
+    require_ordered: bool = True
+    disallow_op: Sequence[str] = field(default_factory=lambda: ["tir.exp"])
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        if isinstance(op, tir.BlockOp):
+            if self.into_consumer and self._fits_consumer(op):
+                _try(sch, "compute_inline", block)
+            elif self.into_producer and self._fits(op):
+                _try(sch, "reverse_compute_inline", block)
+        return [sch]
+
+    def _fits_consumer(self, block: tir.BlockOp) -> bool:
+        if not st.consumers(block) or not analysis.is_complete(block):
+            return False
+        if self.inline_const_tensor and not block.reads:
+            return True
+        return self._fits(block)
+
+    def _fits(self, block: tir.BlockOp) -> bool:
+        if not analysis.is_spatial(block) or len(block.writes) != 1:
+            return False
+        if self.disallow_if_then_else and any(isinstance(op, tir.IfThenElseOp | tir.IfOp) for op in block.walk()):
+            return False
+        if any(isinstance(op, tir.CallIntrinOp) and f"tir.{op.func.data}" in self.disallow_op for op in block.walk()):
+            return False
+        return not (self.require_injective or self.require_ordered) or self._reads_plainly(block)
+
+    def _reads_plainly(self, block: tir.BlockOp) -> bool:
+        order = {v: k for k, v in enumerate(block.iter_vars)}
+        for read in block.reads:
+            used: list[int] = []
+            for start in read.starts:
+                variables = expr_of(start).free_vars()
+                if any(v.value not in order for v in variables if v.value is not None):
+                    return False
+                if self.require_injective and len(variables) > 1:
+                    return False
+                used += [order[v.value] for v in variables if v.value is not None]
+            if self.require_ordered and used != sorted(used):
+                return False
+        return True
+
+
+@dataclass
+class InlineConstantScalars(ScheduleRule):
+    """Inline blocks that store a constant into a buffer without dimensions."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        if not isinstance(op, tir.BlockOp) or op.reads or op.iter_vars or not st.consumers(op):
+            return [sch]
+        stores = [inner for inner in op.walk() if isinstance(inner, tir.StoreOp)]
+        if len(stores) == 1 and isinstance(stores[0].value.owner, tir.ConstOp):
+            _try(sch, "compute_inline", block)
+        return [sch]
+
+
+def _try(sch: Schedule, primitive: str, block: BlockRV) -> Any:
+    """Run a primitive that may be refused: the schedule is then as it was."""
+    try:
+        return getattr(sch, primitive)(block)
+    except ScheduleError:
+        return None
+
+
+# Reductions with too little to do in parallel get partial results.
+
+
+@dataclass
+class AddRFactor(ScheduleRule):
+    """Factor a reduction over each part of its split loop.
+
+    One that is tiled (a matmul) only where its spatial part is too small to keep the cores busy: less than its
+    reduction, and at most `max_jobs_per_core` iterations for each core. The schedule without a factor comes last.
+    """
+
+    max_jobs_per_core: int = 16
+    max_innermost_factor: int | None = 64
+
+    def initialize(self, context: Task) -> None:
+        self.context = context
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        if not isinstance(op, tir.BlockOp) or not self._needed(op):
+            return [sch]
+        prepared = sch.copy()
+        try:
+            parts = self._split(prepared, block)
+        except ScheduleError:
+            return [sch]
+        made = [_factored(prepared.copy(), block, part) for part in parts]
+        return [*(out for out in made if out is not None), sch]
+
+    def _needed(self, block: tir.BlockOp) -> bool:
+        if not analysis.is_reduction(block) or not analysis.has_trivial_bindings(block) or len(block.writes) != 1:
+            return False
+        spatial = reduced = 1
+        for kind, extent in zip(block.kinds, block.extents, strict=True):
+            if extent.constant is None:
+                return False
+            if kind is IterKind.SPATIAL:
+                spatial *= extent.constant
+            else:
+                reduced *= extent.constant
+        if analysis.needs_multi_level_tiling(block):
+            return spatial < reduced and spatial <= self.context.cores * self.max_jobs_per_core
+        return reduced > 1
+
+    def _split(self, sch: Schedule, block: BlockRV) -> list[LoopRV]:
+        """The reduction loops as one, in two parts."""
+        loops = sch.get_loops(block)
+        kinds = [analysis.iter_kind_of(sch.get(lp)) for lp in loops]
+        spatial = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is IterKind.SPATIAL]
+        reducing = [lp for lp, kind in zip(loops, kinds, strict=True) if kind is not IterKind.SPATIAL]
+        if [*spatial, *reducing] != loops:
+            sch.reorder(*spatial, *reducing)
+        fused = sch.fuse(*reducing) if len(reducing) > 1 else reducing[0]
+        largest = 16 if self.max_innermost_factor is None else self.max_innermost_factor
+        return sch.split(fused, sch.sample_perfect_tile(fused, 2, largest))
+
+
+def _factored(sch: Schedule, block: BlockRV, part: LoopRV) -> Schedule | None:
+    """The schedule with a part of the reduction as a factor; None where that is refused."""
+    try:
+        factored = sch.rfactor(part, len(sch.get(block).writes[0].starts))
+    except ScheduleError:
+        return None
+    if not sch.get_loops(factored):
+        return None
+    sch.annotate(block, analysis.RANDOM_LOCATION, 1)
+    return sch
+
+
+# How much of a function may run in parallel, as vectors, and unrolled.
+
+
+@dataclass
+class ParallelizeVectorizeUnroll(ScheduleRule):
+    """Mark the root of a function; `RewriteParallelVectorizeUnroll` does what the marks say.
+
+    There are to be at most `max_jobs_per_core` parallel iterations for each core, vectors of at most
+    `max_vectorize_extent` lanes, and unrolling up to a sampled one of `unroll_max_steps`, in the IR where
+    `unroll_explicit`; a function without reductions is not unrolled. -1 and None leave a mark out.
+    """
+
+    max_jobs_per_core: int = 16
+    max_vectorize_extent: int = 16
+    unroll_max_steps: Sequence[int] | None = None
+    unroll_explicit: bool = True
+
+    def initialize(self, context: Task) -> None:
+        self.context = context
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        if not analysis.is_root(sch.get(block)):
+            return [sch]
+        if self.max_jobs_per_core != -1:
+            sch.annotate(block, analysis.PARALLEL, self.max_jobs_per_core * self.context.cores)
+        if self.max_vectorize_extent != -1:
+            sch.annotate(block, analysis.VECTORIZE, self.max_vectorize_extent)
+        if self.unroll_max_steps and not analysis.is_all_spatial(sch, block):
+            steps = list(self.unroll_max_steps)
+            chosen = sch.sample_categorical(steps, [1.0 / len(steps)] * len(steps))
+            key = analysis.UNROLL_EXPLICIT if self.unroll_explicit else analysis.UNROLL_IMPLICIT
+            sch.annotate(block, key, chosen)
+        return [sch]
+
+
+# Computing a block at a loop of its consumers, at random.
+
+
+@dataclass
+class RandomComputeLocation(ScheduleRule):
+    """Sample where a block is computed that tiling has left alone; with a factored reduction, its partial results."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        if not isinstance(op, tir.BlockOp) or not self._fits(op):
+            return [sch]
+        producers: list[BlockRV] = []
+        if analysis.annotation(op, analysis.RANDOM_LOCATION) is not None:
+            producers = sch.get_producers(block)
+            sch.unannotate(block, analysis.RANDOM_LOCATION)
+        for moved in (block, *producers):
+            sch.compute_at(moved, sch.sample_compute_location(moved), True)
+        return [sch]
+
+    def _fits(self, block: tir.BlockOp) -> bool:
+        if block in st.output_blocks(st.scope_of(block)) or not st.consumers(block):
+            return False
+        if analysis.annotation(block, analysis.TILING_STRUCTURE) is not None:
+            return False
+        loops = st.loops_above(block)
+        if not loops or any(len(st.children(lp.body.block)) != 1 for lp in loops):
+            return False
+        return analysis.is_complete(block) or analysis.is_reduction(block)
+
+
+# Tiling on several levels, for blocks that read the same elements again and again.
+
+_REQUIREMENTS = ("no", "may", "must")
+
+
+@dataclass
+class ReuseType:
+    """Whether a cache is added (`no`, `may`, `must`), under the tiles of which levels, in which scope."""
+
+    req: str = "no"
+    levels: Sequence[int] = ()
+    scope: str = "global"
+
+    @staticmethod
+    def of(given: Any) -> ReuseType:
+        """A reuse type of itself, of a dictionary as TVM takes it, or of None."""
+        if given is None or isinstance(given, ReuseType):
+            return given or ReuseType()
+        return ReuseType(given.get("req", "no"), tuple(given.get("levels") or ()), given.get("scope", "global"))
+
+
+@dataclass
+class TileState:
+    """A schedule in the making: the block, and its loops by level."""
+
+    sch: Schedule
+    block: BlockRV
+    tiles: list[list[LoopRV]] = field(default_factory=list)
+
+    def copy(self) -> TileState:
+        return TileState(self.sch.copy(), self.block, [list(t) for t in self.tiles])
+
+
+@dataclass
+class MultiLevelTiling(ScheduleRule):
+    """Split every loop by sampled factors and order the parts by `structure`.
+
+    `structure` has a letter for each level, S for spatial and R for reduction loops: `SSRSRS` for CPUs. The innermost
+    factor is at most `max_innermost_factor`. `reuse_read` and `reuse_write` say whether what is read or written goes
+    through a cache. `filter_fn(block)` chooses the blocks in place of the usual test. (Zheng et al., Ansor, OSDI 2020.)
+    """
+
+    structure: str = "SSRSRS"
+    tile_binds: Sequence[str] | None = None
+    max_innermost_factor: int | None = 64
+    vector_load_lens: Sequence[int] | None = None
+    reuse_read: Any = None
+    reuse_write: Any = None
+    filter_fn: Callable[[tir.BlockOp], bool] | None = None
+
+    def initialize(self, context: Task) -> None:
+        self.context = context
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        if not isinstance(op, tir.BlockOp) or not (self.filter_fn or analysis.needs_multi_level_tiling)(op):
+            return [sch]
+        return self.tiled(TileState(sch, block))
+
+    def tiled(self, first: TileState) -> list[Schedule]:
+        """The schedules that tiling the block of `first` gives, without asking whether that is of any use."""
+        first.sch.annotate(first.block, analysis.TILING_STRUCTURE, self.structure)
+        states = [first]
+        for step in (self._tile, self._write_reuse, self._read_reuse):
+            states = [out for state in states for out in step(state)]
+        return [state.sch for state in states]
+
+    def _levels(self, letter: str) -> list[int]:
+        return [k for k, c in enumerate(self.structure) if c == letter]
+
+    def _tile(self, state: TileState) -> list[TileState]:
+        sch = state.sch
+        loops = sch.get_loops(state.block)
+        levels = {IterKind.SPATIAL: self._levels("S"), IterKind.REDUCE: self._levels("R")}
+        tiles: list[list[LoopRV]] = [[] for _ in self.structure]
+        for loop, kind in zip(loops, sch.get(state.block).kinds, strict=True):
+            where = levels.get(kind)
+            if where is None:
+                continue
+            parts = [loop] if len(where) == 1 else self._split(sch, loop, len(where))
+            for level, part in zip(where, parts, strict=True):
+                tiles[level].append(part)
+        sch.reorder(*[loop for level in tiles for loop in level])
+        state.tiles = tiles
+        return [state]
+
+    def _split(self, sch: Schedule, loop: LoopRV, count: int) -> list[LoopRV]:
+        largest = 16 if self.max_innermost_factor is None else self.max_innermost_factor
+        factors: list[ExprRV] = sch.sample_perfect_tile(loop, count, largest)
+        return sch.split(loop, factors)
+
+    def _write_reuse(self, state: TileState) -> list[TileState]:
+        reuse = ReuseType.of(self.reuse_write)
+        if reuse.req == "no":
+            return [state]
+        out: list[TileState] = []
+        if reuse.req == "may":
+            consumers = state.sch.get_consumers(state.block)
+            if len(consumers) == 1 and analysis.is_write_cache(state.sch.get(consumers[0])):
+                return [*self._at_levels(state, consumers[0], reuse.levels), state]
+            out.append(state.copy())
+        cache = state.sch.cache_write(state.block, 0, reuse.scope)
+        return [*out, *self._at_levels(state, cache, reuse.levels)]
+
+    def _at_levels(self, state: TileState, block: BlockRV, levels: Sequence[int]) -> list[TileState]:
+        out: list[TileState] = []
+        for level in levels:
+            new = state.copy()
+            new.sch.reverse_compute_at(block, new.tiles[level - 1][-1], True)
+            out.append(new)
+        return out
+
+    def _read_reuse(self, state: TileState) -> list[TileState]:
+        reuse = ReuseType.of(self.reuse_read)
+        if reuse.req == "no":
+            return [state]
+        out: list[TileState] = [state.copy()] if reuse.req == "may" else []
+        for level in reuse.levels:
+            new = state.copy()
+            block = new.sch.get(new.block)
+            written = {w.buffer for w in block.writes}
+            for k, read in enumerate(block.reads):
+                if read.buffer not in written:
+                    cache = new.sch.cache_read(new.block, k, reuse.scope, [new.block])
+                    new.sch.compute_at(cache, new.tiles[level - 1][-1], True)
+            out.append(new)
+        return out
+
+
+# Copies of what is read, in which each tile lies in one piece.
+
+Tile = list[tuple[int, int]]
+"""The dimensions of a buffer that are tiled, and the sizes; in the order in which a tile shall lie."""
+
+
+def pack_tiles(sch: Schedule, block: BlockRV, sizes: Mapping[int, int]) -> bool:
+    """Let a block read copies of those buffers whose tiles do not lie in one piece; whether there are any.
+
+    `sizes` are those of the tiles by the iterators of the block, in the order in which a tile shall lie. Copies of
+    weights (`layout_free_buffers`) are marked, so that `SplitLayoutRewritePreproc` takes them out of the function.
+    Raises `ScheduleError` where a copy cannot be made.
+    """
+    op = cast(tir.BlockOp, sch.get(block))
+    variables = {op.iter_vars[at]: size for at, size in sizes.items()}
+    written = {w.buffer for w in op.writes}
+    buffers = st.buffers_read(op)
+    tiles = {read.buffer: _tile(read, variables) for read in op.reads if read.buffer not in written}
+    wanted = {buffer: tile for buffer, tile in tiles.items() if tile and not _in_one_piece(buffer, tile)}
+    for buffer, tile in wanted.items():
+        _pack(sch, block, buffers.index(buffer), tile, _is_weight(op, buffer))
+    return bool(wanted)
+
+
+def _pack(sch: Schedule, block: BlockRV, read_index: int, tile: Tile, is_weight: bool) -> None:
+    cache: BlockRV = sch.cache_read(block, read_index, "global")
+    kind = cast(BufferType, cast(tir.BlockOp, sch.get(cache)).writes[0].buffer.type)
+    mapping = _index_map(len(kind.dims), tile)
+    sch.transform_layout(cache, ("write", 0), mapping)
+    sch.transform_block_layout(cache, mapping)
+    if is_weight:
+        sch.annotate(cache, MARK, 1)
+
+
+def _tile(read: tir.RegionOp, sizes: Mapping[SSAValue, int]) -> Tile:
+    """The tiled dimensions of what is read; none where an index is more than an iterator."""
+    found: dict[SSAValue, tuple[int, int]] = {}
+    for dim, start in enumerate(read.starts):
+        index = expr_of(start)
+        for variable in index.free_vars():
+            value = variable.value
+            if value is not None and value in sizes:
+                if index != variable or value in found:
+                    return []
+                found[value] = (dim, sizes[value])
+    return [found[value] for value in sizes if value in found]
+
+
+def _in_one_piece(buffer: SSAValue, tile: Tile) -> bool:
+    strides = [s.constant for s in cast(BufferType, buffer.type).layout_strides()]
+    steps = [(strides[dim], size) for dim, size in tile]
+    return steps[-1][0] == 1 and all(outer[0] == (inner[0] or 0) * inner[1] for outer, inner in pairwise(steps))
+
+
+def _is_weight(block: tir.BlockOp, buffer: SSAValue) -> bool:
+    func = st.function_around(block)
+    return any(func.params[position] is buffer for position in layout_free(func))
+
+
+def _index_map(rank: int, tile: Sequence[tuple[int, int]]) -> IndexMapAttr:
+    """The map that puts the places of tiles first, and the places in a tile behind."""
+    params = tuple(Var(f"i{k}") for k in range(rank))
+    sizes = dict(tile)
+    outer: list[SymExpr] = [floordiv(p, sizes[k]) if k in sizes else p for k, p in enumerate(params)]
+    return IndexMapAttr(IndexMapping(params, (*outer, *(floormod(params[k], size) for k, size in tile))))
+
+
+# Tiling around a tensor intrinsic: the innermost tile is what the intrinsic computes.
+
+
+class MultiLevelTilingWithIntrin(MultiLevelTiling):
+    """Split off, of the loops of a block, what the intrinsic `intrin_name` computes, and tile the others.
+
+    What is read is packed first where the intrinsic wants its tiles in one piece. The block is left alone where no
+    choice of its iterators gives what the intrinsic describes. `RewriteTensorize` puts it in the end. Options are those
+    of `MultiLevelTiling`. Raises `NameLookupError` for unknown intrinsics.
+    """
+
+    def __init__(self, intrin_name: str, structure: str = "SSRSRS", **options: Any):
+        super().__init__(structure, **options)
+        self.intrin_name = intrin_name
+        desc = cast(TensorIntrin, TensorIntrin.get(intrin_name)).desc.op
+        self._sizes = _iterators(desc)
+        self._dtypes = Counter(cast(tir.BufferType, p.type).dtype for p in desc.params)
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        op = sch.get(block)
+        if not isinstance(op, tir.BlockOp) or not self._may_fit(op):
+            return [sch]
+        for chosen in self._choices(op):
+            made = self._split_off(sch.copy(), block, chosen) or self._packed(sch.copy(), block, chosen)
+            if made is not None:
+                return self.tiled(TileState(*made))
+        return [sch]
+
+    def _may_fit(self, block: tir.BlockOp) -> bool:
+        if st.blocks_below(block) or not analysis.has_trivial_bindings(block) or analysis.is_tiled(block):
+            return False
+        buffers = {region.buffer for region in (*block.reads, *block.writes)}
+        if Counter(cast(tir.BufferType, b.type).dtype for b in buffers) != self._dtypes:
+            return False
+        return self.filter_fn is None or self.filter_fn(block)
+
+    def _choices(self, block: tir.BlockOp) -> Iterator[tuple[int, ...]]:
+        """Iterators of the block that could be those of the intrinsic; the last ones first."""
+        for chosen in permutations(reversed(range(len(block.kinds))), len(self._sizes)):
+            pairs = zip(chosen, self._sizes, strict=True)
+            if all(_divides(block, at, kind, size) for at, (kind, size) in pairs):
+                yield chosen
+
+    def _packed(self, out: Schedule, block: BlockRV, chosen: tuple[int, ...]) -> tuple[Schedule, BlockRV] | None:
+        """As `_split_off`, with copies of what does not lie as the intrinsic wants it."""
+        sizes = {at: size or 1 for at, (_, size) in zip(chosen, self._sizes, strict=True)}
+        try:
+            packs = pack_tiles(out, block, sizes)
+        except ScheduleError:
+            return None
+        return self._split_off(out, block, chosen) if packs else None
+
+    def _split_off(self, out: Schedule, block: BlockRV, chosen: tuple[int, ...]) -> tuple[Schedule, BlockRV] | None:
+        """The schedule with the chosen part as a block of its own; None where that is not what the intrinsic computes.
+
+        Whether it is, is found out by trying, which changes `out`.
+        """
+        try:
+            loops = out.get_loops(block)
+            inner: list[LoopRV] = []
+            order = list(range(len(loops)))
+            if list(chosen) != sorted(chosen):
+                order = [*(k for k in order if k not in chosen), *chosen]
+                out.reorder_block_iter_var(block, order)
+            for at, (_, size) in zip(chosen, self._sizes, strict=True):
+                loops[at], part = out.split(loops[at], [None, size])
+                inner.append(part)
+            out.reorder(*(loops[k] for k in order), *inner)
+            outer = out.blockize(inner[0])
+            out.copy().tensorize(outer, self.intrin_name)
+        except ScheduleError:
+            return None
+        out.annotate(outer, analysis.AUTO_TENSORIZE, self.intrin_name)
+        return out, outer
+
+
+def _iterators(desc: Any) -> list[tuple[IterKind, int | None]]:
+    """Kinds and sizes of the iterators of what an intrinsic describes."""
+    blocks = [op for op in desc.walk() if isinstance(op, tir.BlockOp) and op.iter_vars]
+    return [(k, e.constant) for k, e in zip(blocks[0].kinds, blocks[0].extents, strict=True)] if blocks else []
+
+
+def _divides(block: tir.BlockOp, at: int, kind: IterKind, size: int | None) -> bool:
+    extent = block.extents[at].constant
+    return block.kinds[at] is kind and bool(size and extent) and (extent or 0) % (size or 1) == 0
+
+
+def default_rules(intrinsics: Sequence[str]) -> list[ScheduleRule]:
+    """The rules where nothing else is asked for, with tiles of these tensor intrinsics."""
+    tiling: dict[str, Any] = {"max_innermost_factor": 64, "reuse_write": ReuseType("may", (1, 2), "global")}
+    return [
+        ApplyCustomRule(),
+        InlineConstantScalars(),
+        AutoInline(),
+        AddRFactor(max_jobs_per_core=16, max_innermost_factor=64),
+        *(MultiLevelTilingWithIntrin(name, "SSRSRS", **tiling) for name in intrinsics),
+        MultiLevelTiling("SSRSRS", **tiling),
+        ParallelizeVectorizeUnroll(16, 64, (0, 16, 64, 512), True),
+        RandomComputeLocation(),
+    ]
