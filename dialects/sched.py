@@ -12,8 +12,8 @@ One row of `INSTRUCTIONS` declares an instruction: its name here and in Python, 
 What the default schedule decides for a function is a sequence that names it, of rules for its blocks:
 
     sched.sequence @main {
-      sched.rule "tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 16, vectors = 4, rows = 6}
-      sched.rule "panels" on "E" {rows = 6} from 24 else "tiles" {rows = 6}
+      sched.rule "register_tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 16, vectors = 4, rows = 6}
+      sched.rule "panels" on "E" {rows = 6} from 24 else "register_tiles" {rows = 6}
     }
 """
 
@@ -236,8 +236,8 @@ class Version:
 class RuleOp(IRDLOperation):
     """A rule of the default schedule for a block, and for the elementwise one `then` that follows it:
 
-        sched.rule "tiles" on "C" then "D" {lane = "vj", rows = 6, vectors = 4}
-        sched.rule "panels" on "C" {rows = 6} from 24 else "tiles" {rows = 6}
+        sched.rule "register_tiles" on "C" then "D" {lane = "vj", rows = 6, vectors = 4}
+        sched.rule "panels" on "C" {rows = 6} from 24 else "register_tiles" {rows = 6}
 
     With `else` the first one is for so many rows or more, which is found out when the function runs.
     """

@@ -69,7 +69,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class PositionPlan:
+class ArgReducePlan:
     """Vectors of `width` elements, `vectors` of `lanes`, along `lane`."""
 
     choice: Choice
@@ -87,7 +87,7 @@ class PositionPlan:
         return self.choice.block
 
 
-def plan_positions(root: Operation, machine: Machine) -> PositionPlan | None:
+def plan_argreduce(root: Operation, machine: Machine) -> ArgReducePlan | None:
     """The plan for a nest that is an argmax or argmin of the form above, else None."""
     choice = _choice_of(root)
     return None if choice is None else _plan(choice, machine)
@@ -177,7 +177,7 @@ def _same(a: SSAValue, b: SSAValue) -> bool:
     return [expr_of(i) for i in one.indices] == [expr_of(i) for i in other.indices]
 
 
-def _plan(choice: Choice, machine: Machine) -> PositionPlan | None:
+def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
     """How wide the vectors are; None where there are none along contiguous memory, or too few elements."""
     lane = choice.reduce[-1] if choice.reduce else None
     loads = [op for op in tree(choice.value) if isinstance(op, tir.LoadOp)]
@@ -195,10 +195,10 @@ def _plan(choice: Choice, machine: Machine) -> PositionPlan | None:
     if lanes < 2 or (extent is not None and not 2 * lanes <= extent < 1 << 31):
         return None
     vectors = 2 if extent is None else min(_VECTORS, key=lambda n: (extent % (lanes * n), -n))
-    return PositionPlan(choice, lane, lanes, vectors)
+    return ArgReducePlan(choice, lane, lanes, vectors)
 
 
-def emit_positions(loops: LoopBuilder, plan: PositionPlan) -> None:
+def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
     """The loops of a plan."""
     choice = plan.choice
     spatial = [it for it in choice.iters if not it.reduce]
@@ -218,7 +218,7 @@ class _Row:
     """The elements along the vectors, the other iterators are at `where`."""
 
     loops: LoopBuilder
-    plan: PositionPlan
+    plan: ArgReducePlan
     where: Bindings
 
     @property

@@ -279,7 +279,7 @@ def _fits(found: Attention) -> bool:
     """Whether each element of the result is one that is made, and heads and batches are as many.
 
     Of one key, or one element of values, there are no vectors. What is narrower than 32 bits would lose too much where
-    sums are put away between tiles; `dots` adds such products in f32.
+    sums are put away between tiles; `dot_products` adds such products in f32.
     """
     if any(bit_width(cast(BufferType, stage.buffer.type).dtype) < 32 for stage in found.stages):
         return False

@@ -8,8 +8,9 @@ nests over the same rows are joined (`fuse`).
 What is decided is a `sched.sequence` with the name of the function, which `plan-schedule` writes; one that is there
 already is followed.
 
-Floating-point sums along contiguous memory (`lanes`) are taken in another order than tir's, as every BLAS does; those
-of `tiles`, `panels` and `streams` keep their order. Multiplications and additions may be contracted.
+Floating-point sums along contiguous memory (`vector_reduction`) are taken in another order than tir's, as every BLAS
+does; those of `register_tiles`, `panels` and `row_streams` keep their order. Multiplications and additions may be
+contracted.
 """
 
 from __future__ import annotations

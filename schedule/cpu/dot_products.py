@@ -45,25 +45,25 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, m
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
-from .dot_products_plan import DotPanels, DotPlan, plan_dots, room
+from .dot_products_plan import DotPanels, DotProductPlan, plan_dot_products, room
 from .epilogue import Guard, hoist_uniform
 from .panels import FEWEST_ROWS
 from .register_tiles import row_tiles
 from .stages import Iter
 from .transpose import transposed
 
-__all__ = ["emit_dots", "plan_dots"]
+__all__ = ["emit_dot_products", "plan_dot_products"]
 
 _SHIFT = -0x7F7F7F80
 """Four bytes, each 0x80."""
 
 
-def emit_dots(loops: LoopBuilder, plan: DotPlan) -> None:
+def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
     """The loops of a plan."""
     loops.nest(plan.outer, {}, lambda where: _strips(loops, plan, where))
 
 
-def _strips(loops: LoopBuilder, plan: DotPlan, where: Bindings) -> None:
+def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings) -> None:
     """Full strips of columns, then what is left."""
     lane, full = plan.lane, plan.lanes * plan.vectors
     count = floordiv(lane.extent, Const(full, lane.dtype))
@@ -109,7 +109,7 @@ class _Strip:
     """
 
     loops: LoopBuilder
-    plan: DotPlan
+    plan: DotProductPlan
     where: Bindings
     first: SSAValue
     width: int

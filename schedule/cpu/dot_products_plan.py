@@ -1,4 +1,4 @@
-"""What `dots` (see there) can compute, with which instructions, and how large its tiles are."""
+"""What `dot_products` (see there) can compute, with which instructions, and how large its tiles are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DotPanels:
 
 
 @dataclass
-class DotPlan:
+class DotProductPlan:
     """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
 
     The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B.
@@ -87,7 +87,7 @@ class DotPlan:
         return product(it.extent for it in (*self.above, *([] if self.row is None else [self.row])))
 
 
-def plan_dots(epilogue: Epilogue, machine: Machine) -> DotPlan | None:
+def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | None:
     """The plan for a product, None where this rule does not fit or the target has no such instruction."""
     stage = epilogue.stage
     update = update_of(stage)
@@ -127,7 +127,9 @@ def _narrow(value: SSAValue) -> SSAValue:
     return value.owner.value if isinstance(value.owner, tir.CastOp) else value
 
 
-def _plan(epilogue: Epilogue, rows: SSAValue, columns: SSAValue, ks: list[Iter], machine: Machine) -> DotPlan | None:
+def _plan(
+    epilogue: Epilogue, rows: SSAValue, columns: SSAValue, ks: list[Iter], machine: Machine
+) -> DotProductPlan | None:
     stage, load = epilogue.stage, rows.owner
     sums = cast(BufferType, stage.buffer.type).dtype
     dot = best_dot(rows.type, columns.type, sums, machine.features, machine.vector_bits)
@@ -141,12 +143,12 @@ def _plan(epilogue: Epilogue, rows: SSAValue, columns: SSAValue, ks: list[Iter],
     row, lanes = shared[-1] if shared else None, machine.vector_bits // 32
     panels = dot_panels(columns, lane, k, dot.group)
     if row is None and dot.sums == sums and panels is None:
-        return None  # read once: `streams` reads memory in order
+        return None  # read once: `row_streams` reads memory in order
     vectors, tile = _tile_size(dot, panels, lane, row, lanes, machine)
     if panels is not None and panels.width != vectors * lanes:
         return None
     taps = [it for it in ks if it is not k]
-    return DotPlan(dot, epilogue, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile)
+    return DotProductPlan(dot, epilogue, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile)
 
 
 def _tile_size(

@@ -30,7 +30,7 @@ from .stages import Iter, constant_slope, results_of
 
 
 @dataclass(frozen=True)
-class TogetherPlan:
+class MultiReducePlan:
     """A tile of `vectors` vectors of `lanes` elements along `lane`; `stores` are what is written, `inits` before."""
 
     block: tir.BlockOp
@@ -51,7 +51,7 @@ class TogetherPlan:
         return [op for op in self.block.body.block.ops if isinstance(op, tir.LoadOp)]
 
 
-def plan_together(root: Operation, machine: Machine) -> TogetherPlan | None:
+def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | None:
     """The plan for a nest of the form above, None where it has another one."""
     found = results_of(root)
     if found is None or not any(it.reduce for it in found.iters):
@@ -66,7 +66,7 @@ def plan_together(root: Operation, machine: Machine) -> TogetherPlan | None:
         return None
     wanted = -(-(lane.extent.constant or 1 << 30) // lanes)
     tile = lane, lanes, min(wanted, machine.registers // 4)
-    return TogetherPlan(found.block, found.iters, found.stores, found.inits, *tile)
+    return MultiReducePlan(found.block, found.iters, found.stores, found.inits, *tile)
 
 
 def _stores_come_last(block: tir.BlockOp) -> bool:
@@ -96,13 +96,13 @@ def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -
     return None
 
 
-def emit_together(loops: LoopBuilder, plan: TogetherPlan) -> None:
+def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.iters if not it.reduce and it is not plan.lane]
     loops.nest(outer, {}, lambda where: _tiles(loops, plan, where))
 
 
-def _tiles(loops: LoopBuilder, plan: TogetherPlan, where: Bindings) -> None:
+def _tiles(loops: LoopBuilder, plan: MultiReducePlan, where: Bindings) -> None:
     """Tiles, at last a narrower one."""
     lane = plan.lane
     full = floordiv(lane.extent, Const(plan.width, lane.dtype))
@@ -126,7 +126,7 @@ class _Tile:
     """`count` elements from `first` on, at most as many as the plan's tiles have."""
 
     loops: LoopBuilder
-    plan: TogetherPlan
+    plan: MultiReducePlan
     where: Bindings
     first: SSAValue
     count: SymExpr

@@ -8,10 +8,10 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from .argreduce import emit_positions, plan_positions
+from .argreduce import emit_argreduce, plan_argreduce
 from .epilogue import Epilogue
 from .machine import Machine
-from .multi_reduce import emit_together, plan_together
+from .multi_reduce import emit_multi_reduce, plan_multi_reduce
 from .rules import Rule
 from .scans import emit_scan, plan_scan
 from .statements import emit_statements, plan_statements
@@ -34,8 +34,8 @@ def _nest(name: str, plan: Callable[[Operation, Machine], Any], emit: Callable[.
 
 
 NESTS = (
-    _nest("positions", plan_positions, emit_positions, "vectors"),
-    _nest("together", plan_together, emit_together),
+    _nest("argreduce", plan_argreduce, emit_argreduce, "vectors"),
+    _nest("multi_reduce", plan_multi_reduce, emit_multi_reduce),
     _nest("scan", plan_scan, emit_scan),
     _nest("statements", plan_statements, emit_statements),
 )

@@ -4,7 +4,7 @@
 
 Where neighbouring k of B lie pages apart, or neighbouring j are no neighbours in memory (a transposed matrix, an image
 that is read in steps of two, short rows of an image), a strip of columns is copied first. The panel stays in the
-second-level cache while all rows pass over it, and the tiles of `tiles` read it as they would a small matrix:
+second-level cache while all rows pass over it, and the tiles of `register_tiles` read it as they would a small matrix:
 
     for j in N / width:
         for k in K: panel[k, :] = B(k, j * width : (j + 1) * width)

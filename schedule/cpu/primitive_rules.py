@@ -5,7 +5,7 @@
         i_0, i_1 = sch.split(i, [None, 4])
         sch.reorder(i_0, j, k, i_1)
 
-    register_rule(rule_of_function("rows", rows), before="tiles")
+    register_rule(rule_of_function("rows", rows), before="register_tiles")
 
 The function is given a schedule of a module with nothing in it but the stage, and the elementwise stage that becomes
 its epilogue where there is one. It does not fit where a step is refused, or where it does nothing. What is left of the

@@ -44,7 +44,7 @@ _FEWEST_SUMS = 12
 
 
 @dataclass
-class TilePlan:
+class RegisterTilePlan:
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
@@ -90,9 +90,9 @@ STEPS = frozenset[int | None]((0, 1, 2, 3, 4))
 """Places of which vectors are picked out of what lies between."""
 
 
-def plan_tiles(
+def plan_register_tiles(
     epilogue: Epilogue, machine: Machine, allowed: frozenset[int | None] | None = NEIGHBOURS
-) -> TilePlan | None:
+) -> RegisterTilePlan | None:
     """The plan for a reduction, None where this rule does not fit.
 
     `allowed` are the steps in memory that operands may take along the lanes; None is any, also such that change.
@@ -114,7 +114,7 @@ def plan_tiles(
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))
-    return TilePlan(update, epilogue, lane, row, lanes, vectors, rows, panels, order, interior, far)
+    return RegisterTilePlan(update, epilogue, lane, row, lanes, vectors, rows, panels, order, interior, far)
 
 
 def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
@@ -165,21 +165,21 @@ def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
     return max(1, min(rows, row.extent.constant or rows))
 
 
-def emit_tiles(loops: LoopBuilder, plan: TilePlan) -> None:
+def emit_register_tiles(loops: LoopBuilder, plan: RegisterTilePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.stage.spatial if it is not plan.lane and it is not plan.row]
     _ORDERS[plan.order](loops, plan, outer)
 
 
-def _columns_rows(loops: LoopBuilder, plan: TilePlan, outer: list[Iter]) -> None:
+def _columns_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     loops.nest(outer, {}, lambda where: _columns(loops, plan, lambda strip: strip.rows(where)))
 
 
-def _columns_others_rows(loops: LoopBuilder, plan: TilePlan, outer: list[Iter]) -> None:
+def _columns_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     _columns(loops, plan, lambda strip: loops.nest(outer, {}, strip.rows))
 
 
-def _rows_columns(loops: LoopBuilder, plan: TilePlan, outer: list[Iter]) -> None:
+def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     def tiles(where: Bindings) -> None:
         def tile(rows: int, first: SSAValue | None) -> None:
             _columns(loops, plan, lambda strip: strip.tile(where, rows, first))
@@ -190,7 +190,7 @@ def _rows_columns(loops: LoopBuilder, plan: TilePlan, outer: list[Iter]) -> None
 
 
 _PANEL_BY_PANEL = "columns, others, rows"
-_ORDERS: dict[str, Callable[[LoopBuilder, TilePlan, list[Iter]], None]] = {
+_ORDERS: dict[str, Callable[[LoopBuilder, RegisterTilePlan, list[Iter]], None]] = {
     "columns, rows": _columns_rows,
     _PANEL_BY_PANEL: _columns_others_rows,
     "rows, columns": _rows_columns,
@@ -221,7 +221,7 @@ def _byte_count(buffer: SSAValue) -> int | None:
     return None if elements is None else elements * max(8, bit_width(t.dtype)) // 8
 
 
-def _rows(loops: LoopBuilder, plan: TilePlan, tile: Callable[[int, SSAValue | None], object]) -> None:
+def _rows(loops: LoopBuilder, plan: RegisterTilePlan, tile: Callable[[int, SSAValue | None], object]) -> None:
     """Tiles of all rows: `tile` is given the rows of each, and its first row."""
     if plan.row is None:
         tile(1, None)
@@ -229,7 +229,7 @@ def _rows(loops: LoopBuilder, plan: TilePlan, tile: Callable[[int, SSAValue | No
         row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
 
 
-def _columns(loops: LoopBuilder, plan: TilePlan, body: Callable[[_Strip], object]) -> None:
+def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[_Strip], object]) -> None:
     """Full tiles, then what is left of the lanes: one narrower tile, or vectors with a mask where that is not known."""
     lane, width = plan.lane, plan.width
     full = floordiv(lane.extent, Const(width, lane.dtype))
@@ -262,7 +262,7 @@ class _Strip:
     """A strip of columns: from `first`, `width` wide; `masked` where it may reach over the end."""
 
     loops: LoopBuilder
-    plan: TilePlan
+    plan: RegisterTilePlan
     first: SSAValue
     width: int
     masked: bool

@@ -8,9 +8,9 @@
     for j: C[j] = epilogue(S[j])
 
 Nothing is used twice but the row of sums, so that the speed is that of reading B: eight rows side by side are eight
-streams through memory, where a tile of `tiles` would jump from page to page. What processors foresee of one stream they
-do not of eight at a time, so that each asks for its lines itself, into the second-level cache: with the first one the
-row of sums would have to make room. Each element is summed in its own order.
+streams through memory, where a tile in registers would jump from page to page. What processors foresee of one stream
+they do not of eight at a time, so that each asks for its lines itself, into the second-level cache: with the first one
+the row of sums would have to make room. Each element is summed in its own order.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ...dialects.tir import BufferType, ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .prefetch import LINE_BITS, ask_for
-from .register_tiles import Machine, plan_tiles
+from .register_tiles import Machine, plan_register_tiles
 from .stages import Iter, Stage, Update, constant_slope
 
 _STREAMS = 8
 _PAGE_BYTES = 1 << 12
-_AHEAD_BYTES = 1 << 11
+_PREFETCH_BYTES = 1 << 11
 """How far in front of what is read lines are asked for: by measurement, anything from 1 to 3 KiB is as good."""
 
 
 @dataclass
-class StreamPlan:
+class RowStreamPlan:
     """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
 
-    Lines are asked for that lie `ahead_bytes` in front of what is read.
+    Lines are asked for that lie `prefetch_bytes` in front of what is read.
     """
 
     update: Update
@@ -52,16 +52,16 @@ class StreamPlan:
     far: list[tir.LoadOp]
     """What is read from memory all the way: rows of which neighbours lie pages apart."""
     streams: int = _STREAMS
-    ahead_bytes: int = _AHEAD_BYTES
+    prefetch_bytes: int = _PREFETCH_BYTES
 
     @property
     def stage(self) -> Stage:
         return self.epilogue.stage
 
 
-def plan_streams(epilogue: Epilogue, machine: Machine) -> StreamPlan | None:
-    """The plan for a reduction, None where this rule does not fit or `tiles` reads whole rows as well."""
-    tiles = plan_tiles(epilogue, machine)
+def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | None:
+    """The plan for a reduction, None where this rule does not fit or `register_tiles` reads whole rows as well."""
+    tiles = plan_register_tiles(epilogue, machine)
     if tiles is None or tiles.row is not None or tiles.panels is not None or epilogue.stage.init is None:
         return None
     inner = [it for it in epilogue.stage.reduce if it.extent.constant != 1][-1:]
@@ -70,16 +70,16 @@ def plan_streams(epilogue: Epilogue, machine: Machine) -> StreamPlan | None:
         return None
     loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]
     far = [load for load in loads if _is_far(load, inner[0])]
-    return StreamPlan(tiles.update, epilogue, tiles.lane, inner[0], far) if far else None
+    return RowStreamPlan(tiles.update, epilogue, tiles.lane, inner[0], far) if far else None
 
 
-def emit_streams(loops: LoopBuilder, plan: StreamPlan) -> None:
+def emit_row_streams(loops: LoopBuilder, plan: RowStreamPlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.stage.spatial if it is not plan.lane]
     loops.nest(outer, {}, lambda where: _row(loops, plan, where))
 
 
-def _row(loops: LoopBuilder, plan: StreamPlan, where: Bindings) -> None:
+def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
     """One row of results."""
     dtype = cast(BufferType, plan.stage.buffer.type).dtype
     sums = loops.op(tir.AllocBufferOp(BufferType.of([plan.lane.extent], dtype)))
@@ -113,7 +113,7 @@ def _row(loops: LoopBuilder, plan: StreamPlan, where: Bindings) -> None:
     along(lambda j: plan.epilogue.store(loops, {**where, lane: j}, loops.op(tir.LoadOp(sums, [j]))))
 
 
-def _lines(loops: LoopBuilder, plan: StreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
+def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
     """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
     lane = plan.lane
     width = LINE_BITS // max(bit_width(cast(BufferType, load.buffer.type).dtype) for load in plan.far)
@@ -127,7 +127,7 @@ def _lines(loops: LoopBuilder, plan: StreamPlan, where: Bindings, sums: SSAValue
 
     def line(v: SSAValue) -> None:
         first = mul(Var(v, lane.dtype), Const(width, lane.dtype))
-        ahead = minimum(add(first, 8 * plan.ahead_bytes * width // LINE_BITS), lane.extent - 1)
+        ahead = minimum(add(first, 8 * plan.prefetch_bytes * width // LINE_BITS), lane.extent - 1)
         for place in places:
             _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(ahead, lane.dtype)})
         part(loops.value(first, lane.dtype), width)
@@ -137,7 +137,7 @@ def _lines(loops: LoopBuilder, plan: StreamPlan, where: Bindings, sums: SSAValue
     part(loops.value(done, lane.dtype), lane.extent - done)
 
 
-def _prefetch(loops: LoopBuilder, plan: StreamPlan, where: Bindings) -> None:
+def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
     """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
     for load in plan.far:
         if isinstance(load.buffer.owner, tir.AllocBufferOp):
@@ -146,7 +146,7 @@ def _prefetch(loops: LoopBuilder, plan: StreamPlan, where: Bindings) -> None:
         ask_for(loops.insert, load.buffer, [cloner(i) for i in load.indices])
 
 
-def _add(loops: LoopBuilder, plan: StreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
+def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
     """One element for the steps of `inner` at `places`."""
     j = where[plan.lane]
     total = loops.op(tir.LoadOp(sums, [j]))

@@ -18,16 +18,16 @@ from ...dialects.relax import OPERATORS
 from ...dialects.sym.expr import SymExpr
 from ...ir.passes.additions import Additions
 from ..loop_builder import LoopBuilder
-from .dot_products import emit_dots, plan_dots
+from .dot_products import emit_dot_products, plan_dot_products
 from .epilogue import Epilogue
 from .machine import Machine
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
 from .pointwise import emit_pointwise, plan_pointwise
-from .register_tiles import STEPS, emit_tiles, plan_tiles
-from .row_streams import emit_streams, plan_streams
-from .split_iter import emit_digits, emit_interleave, plan_digits, plan_interleave
+from .register_tiles import STEPS, emit_register_tiles, plan_register_tiles
+from .row_streams import emit_row_streams, plan_row_streams
+from .split_iter import emit_interleave, emit_split_iter, plan_interleave, plan_split_iter
 from .transpose import emit_transpose, plan_transpose
-from .vector_reduction import emit_lanes, plan_lanes
+from .vector_reduction import emit_vector_reduction, plan_vector_reduction
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ _TILE = ("lanes", "vectors", "rows", "order")
 _LANES = ("tile", "lanes", "chains")
 _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes")
 RULES = (
-    Rule("dots", plan_dots, emit_dots, ("vectors", "tile")),
+    Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
     Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
-    Rule("streams", plan_streams, emit_streams, ("streams", "ahead_bytes")),
-    Rule("tiles", plan_tiles, emit_tiles, _TILE),
-    Rule("lanes", partial(plan_lanes, fewest=8), emit_lanes, _LANES),
-    Rule("strided tiles", partial(plan_tiles, allowed=STEPS), emit_tiles, _TILE),
-    Rule("gathering tiles", partial(plan_tiles, allowed=None), emit_tiles, _TILE),
-    Rule("short lanes", plan_lanes, emit_lanes, _LANES),
+    Rule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
+    Rule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),
+    Rule("vector_reduction", partial(plan_vector_reduction, fewest=8), emit_vector_reduction, _LANES),
+    Rule("strided_register_tiles", partial(plan_register_tiles, allowed=STEPS), emit_register_tiles, _TILE),
+    Rule("gathering_register_tiles", partial(plan_register_tiles, allowed=None), emit_register_tiles, _TILE),
+    Rule("short_vector_reduction", plan_vector_reduction, emit_vector_reduction, _LANES),
     Rule("transpose", plan_transpose, emit_transpose, ("size",)),
-    Rule("digits", plan_digits, emit_digits),
+    Rule("split_iter", plan_split_iter, emit_split_iter),
     Rule("interleave", plan_interleave, emit_interleave),
     Rule("pointwise", plan_pointwise, emit_pointwise, ("stores",)),
 )

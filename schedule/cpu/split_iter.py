@@ -37,7 +37,7 @@ _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.DivOp)
 
 
 @dataclass(frozen=True)
-class DigitsPlan:
+class SplitIterPlan:
     """`lane` is `base` times a higher digit and a lower one."""
 
     stage: Stage
@@ -61,12 +61,12 @@ class InterleavePlan:
         return self.lane.extent // self.ways if self.higher is None else self.higher.extent
 
 
-def plan_digits(epilogue: Epilogue, machine: Machine) -> DigitsPlan | None:
+def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | None:
     """The plan for a stage that takes apart the iterator along which it stores, None where it does not."""
     stage = epilogue.stage
     lane = _lane(stage)
     base = None if lane is None else max((b for b in _bases(stage, lane) if b >= _SHORTEST), default=None)
-    return None if lane is None or base is None else DigitsPlan(stage, lane, base)
+    return None if lane is None or base is None else SplitIterPlan(stage, lane, base)
 
 
 def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | None:
@@ -133,7 +133,7 @@ def _outer(stage: Stage, *inner: Iter | None) -> list[Iter]:
     return [it for it in stage.iters if it not in inner]
 
 
-def emit_digits(loops: LoopBuilder, plan: DigitsPlan) -> None:
+def emit_split_iter(loops: LoopBuilder, plan: SplitIterPlan) -> None:
     """The loops of a plan."""
     lane, base = plan.lane, plan.base
     count = lane.extent // base

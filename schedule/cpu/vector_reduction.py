@@ -46,7 +46,7 @@ _NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 
 @dataclass
-class LanePlan:
+class VectorReductionPlan:
     """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
 
     update: Update
@@ -65,7 +65,7 @@ class LanePlan:
         return self.lanes * self.chains
 
 
-def plan_lanes(epilogue: Epilogue, machine: Machine, fewest: int = 1) -> LanePlan | None:
+def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1) -> VectorReductionPlan | None:
     """The plan for a reduction of at least `fewest` neighbours, None where this rule does not fit."""
     stage = epilogue.stage
     update = update_of(stage)
@@ -79,7 +79,7 @@ def plan_lanes(epilogue: Epilogue, machine: Machine, fewest: int = 1) -> LanePla
     lanes = max(1, machine.vector_bits // element_bits(stage))
     if lane.extent.constant is not None:
         chains = max(1, min(chains, lane.extent.constant // lanes))
-    return LanePlan(update, epilogue, lane, tile, lanes, chains)
+    return VectorReductionPlan(update, epilogue, lane, tile, lanes, chains)
 
 
 def _contiguous(stage: Stage, update: Update, it: Iter) -> bool:
@@ -97,7 +97,7 @@ def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
     return [(it, min(size, it.extent.constant or size)) for it in found]
 
 
-def emit_lanes(loops: LoopBuilder, plan: LanePlan) -> None:
+def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None:
     """The loops of a plan."""
     tiled = [it for it, _ in plan.tile]
     outer = [it for it in plan.stage.spatial if it not in tiled]
@@ -106,7 +106,7 @@ def emit_lanes(loops: LoopBuilder, plan: LanePlan) -> None:
 
 def _tiles(
     loops: LoopBuilder,
-    plan: LanePlan,
+    plan: VectorReductionPlan,
     left: list[tuple[Iter, int]],
     where: Bindings,
     tile: list[tuple[Iter, int, SSAValue]],
@@ -136,7 +136,7 @@ class _Tile:
     """One tile: the iterators that lie in it, with sizes and first values; the others are at `where`."""
 
     loops: LoopBuilder
-    plan: LanePlan
+    plan: VectorReductionPlan
     where: Bindings
     tile: list[tuple[Iter, int, SSAValue]]
 

@@ -20,4 +20,4 @@ def row_tile(sch, block):
     sch.decompose_reduction(block, k)
 
 
-register_rule(rule_of_function("row tile", row_tile), before="tiles")
+register_rule(rule_of_function("row tile", row_tile), before="register_tiles")

@@ -8,9 +8,9 @@
 // CHECK-LABEL: tir.func @product
 // CHECK:       sched.sequence @product {
 // CHECK-NEXT:    sched.rule "inline" on "T"
-// CHECK-NEXT:    sched.rule "tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 16, vectors = 4, rows = 6{{.*}}}
+// CHECK-NEXT:    sched.rule "register_tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 16, vectors = 4, rows = 6{{.*}}}
 // CHECK-NEXT:  }
-// AVX2:        sched.rule "tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 8, vectors = 2, rows = 6{{.*}}}
+// AVX2:        sched.rule "register_tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 8, vectors = 2, rows = 6{{.*}}}
 tir.func @product(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %E: !tir.buffer<[48, 256], f32>, %D: !tir.buffer<[48, 256], f32>) {
   %C = tir.alloc_buffer : !tir.buffer<[48, 256], f32>
   %T = tir.alloc_buffer : !tir.buffer<[48, 256], f32>
@@ -48,8 +48,8 @@ tir.func @product(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32
 // Whether a panel pays is found out when it runs.
 // CHECK-LABEL: tir.func @rows
 // CHECK:       sched.sequence @rows {
-// CHECK-NEXT:    sched.rule "panels" on "C" {{{.*}}lanes = 16, vectors = 4, rows = 6{{.*}}} from 24 else "lanes" {lane = "vk", tile = [4, 4], lanes = 16, chains = 1}
-// AVX2:          sched.rule "panels" on "C" {{{.*}}lanes = 8, vectors = 2, rows = 6{{.*}}} from 24 else "lanes" {lane = "vk", tile = [2, 2], lanes = 8, chains = 1}
+// CHECK-NEXT:    sched.rule "panels" on "C" {{{.*}}lanes = 16, vectors = 4, rows = 6{{.*}}} from 24 else "vector_reduction" {lane = "vk", tile = [4, 4], lanes = 16, chains = 1}
+// AVX2:          sched.rule "panels" on "C" {{{.*}}lanes = 8, vectors = 2, rows = 6{{.*}}} from 24 else "vector_reduction" {lane = "vk", tile = [2, 2], lanes = 8, chains = 1}
 tir.func @rows(%A: !tir.buffer<[n, 40], f32>, %B: !tir.buffer<[128, 40], f32>, %C: !tir.buffer<[n, 128], f32>) {
   tir.for %i = 0 to n { tir.for %j = 0 to 128 { tir.for %k = 0 to 40 {
     tir.block "C" (%vi = spatial(%i, n), %vj = spatial(%j, 128), %vk = reduce(%k, 40)) {

@@ -47,7 +47,7 @@ tir.func @product(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32
 }
 sched.sequence @product {
   sched.rule "pointwise" on "T"
-  sched.rule "tiles" on "C" then "D" {rows = 3}
+  sched.rule "register_tiles" on "C" then "D" {rows = 3}
 }
 
 // Another rule than the default's, and from another number of rows on.
@@ -75,7 +75,7 @@ tir.func @rows(%A: !tir.buffer<[n, 40], f32>, %B: !tir.buffer<[128, 40], f32>, %
   } } }
 }
 sched.sequence @rows {
-  sched.rule "panels" on "C" from 100 else "lanes" {tile = [2, 2]}
+  sched.rule "panels" on "C" from 100 else "vector_reduction" {tile = [2, 2]}
 }
 
 // Without the epilogue there are two nests.
@@ -107,5 +107,5 @@ tir.func @apart(%A: !tir.buffer<[8, 40], f32>, %B: !tir.buffer<[8], f32>) {
   }
 }
 sched.sequence @apart {
-  sched.rule "lanes" on "S"
+  sched.rule "vector_reduction" on "S"
 }

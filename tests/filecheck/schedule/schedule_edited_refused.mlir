@@ -43,7 +43,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{unknown block 'D'}}
-  sched.rule "tiles" on "D"
+  sched.rule "register_tiles" on "D"
 }
 
 // -----
@@ -65,8 +65,8 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
   } } }
 }
 sched.sequence @f {
-  // expected-error@+1 {{the rule 'lanes' does not fit}}
-  sched.rule "lanes" on "C"
+  // expected-error@+1 {{the rule 'vector_reduction' does not fit}}
+  sched.rule "vector_reduction" on "C"
 }
 
 // -----
@@ -112,7 +112,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{block "D" does not finish the elements of "C"}}
-  sched.rule "tiles" on "C" then "D"
+  sched.rule "register_tiles" on "C" then "D"
 }
 
 // -----
@@ -135,7 +135,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{'row' follows from the program}}
-  sched.rule "tiles" on "C" {row = 6}
+  sched.rule "register_tiles" on "C" {row = 6}
 }
 
 // -----
@@ -158,7 +158,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{there is no number 'tiles'}}
-  sched.rule "tiles" on "C" {tiles = 6}
+  sched.rule "register_tiles" on "C" {tiles = 6}
 }
 
 // -----
@@ -181,7 +181,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{'lanes' is the number of lanes of a vector}}
-  sched.rule "tiles" on "C" {lanes = 12}
+  sched.rule "register_tiles" on "C" {lanes = 12}
 }
 
 // -----
@@ -204,7 +204,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{'rows' is too large}}
-  sched.rule "tiles" on "C" {rows = 5000}
+  sched.rule "register_tiles" on "C" {rows = 5000}
 }
 
 // -----
@@ -226,8 +226,8 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
   } } }
 }
 sched.sequence @f {
-  // expected-error@+1 {{the rule 'tiles' does not depend on a size}}
-  sched.rule "tiles" on "C" from 8 else "strided tiles"
+  // expected-error@+1 {{the rule 'register_tiles' does not depend on a size}}
+  sched.rule "register_tiles" on "C" from 8 else "strided_register_tiles"
 }
 
 // -----
@@ -250,7 +250,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{rows = 0: numbers of a schedule are positive}}
-  sched.rule "tiles" on "C" {rows = 0}
+  sched.rule "register_tiles" on "C" {rows = 0}
 }
 
 // -----
@@ -273,7 +273,7 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{rows = -1: numbers of a schedule are positive}}
-  sched.rule "tiles" on "C" {rows = -1}
+  sched.rule "register_tiles" on "C" {rows = -1}
 }
 
 // -----
@@ -295,9 +295,9 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
   } } }
 }
 sched.sequence @f {
-  sched.rule "tiles" on "C"
+  sched.rule "register_tiles" on "C"
   // expected-error@+1 {{there is no stage "C" left for this rule}}
-  sched.rule "tiles" on "C"
+  sched.rule "register_tiles" on "C"
 }
 
 // -----
@@ -350,7 +350,7 @@ sched.sequence @f {
 
 // expected-error@+1 {{rules are for the blocks of a function}}
 sched.sequence {
-  sched.rule "tiles" on "C"
+  sched.rule "register_tiles" on "C"
 }
 
 // -----
@@ -396,5 +396,5 @@ tir.func @f(%A: !tir.buffer<[48, 64], f32>, %B: !tir.buffer<[64, 256], f32>, %C:
 }
 sched.sequence @f {
   // expected-error@+1 {{each rule but the last has a size from which on it is meant}}
-  sched.rule "panels" on "C" else "tiles"
+  sched.rule "panels" on "C" else "register_tiles"
 }

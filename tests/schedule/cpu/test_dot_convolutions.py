@@ -1,4 +1,4 @@
-"""Convolutions of bfloat16 and of bytes by the rule `dots`: what they give, with kernels that are constant and not.
+"""Convolutions of bfloat16 and of bytes by the rule `dot_products`: what they give, with kernels constant and not.
 
 bfloat16 is compared with float64 on the same numbers, under the bound that docs/mixed_precision.md states; bytes have
 to be exact, at their extremes too.

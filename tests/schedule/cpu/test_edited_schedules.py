@@ -63,7 +63,7 @@ CASES = [
     (*NT_CASE, {"tile": "[1, 3]", "chains": 2}),
     (WIDE, np.matmul, ((25, 40), (40, 1100)), {"rows": 3}),
     (ROWS, softmax, ((9, 83),), {"chains": 1}),
-    (ROW, np.matmul, ((1, 75), (75, 1100)), {"streams": 3, "ahead_bytes": 1}),
+    (ROW, np.matmul, ((1, 75), (75, 1100)), {"streams": 3, "prefetch_bytes": 1}),
     (ROWS, softmax, ((9, 83),), {"lanes": 2, "chains": 8}),
     (TURNED, np.transpose, ((37, 41),), {"size": 4}),
     (EACH, np.negative, ((9, 83),), {"stores": '"streamed"'}),

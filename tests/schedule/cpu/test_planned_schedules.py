@@ -22,7 +22,7 @@ PROGRAMS = {
     "window": (conv, (1, 8, 14, 14), (32, 8, 3, 3)),
     "attention": (lambda x: op.nn.attention(x, x, x), ("b", "n", 4, 32)),
     "softmax": (op.nn.softmax, ("n", 100)),
-    "positions": (lambda x: op.argmax(x, axis=-1), ("n", 100)),
+    "argreduce": (lambda x: op.argmax(x, axis=-1), ("n", 100)),
     "variance": (lambda x: op.variance(x, axis=[-1]), ("n", 100)),
     "scan": (lambda x: op.cumsum(x, axis=1), ("n", 100)),
     "layout": (op.permute_dims, (40, 48)),

@@ -11,7 +11,7 @@ from tirax.lowering.build import build
 from tirax.lowering.pipelines import LOWERING, OPTIMIZE, make_passes
 from tirax.schedule import Schedule
 from tirax.schedule.cpu.primitive_rules import rule_of_function, rule_of_trace
-from tirax.schedule.cpu.register_tiles import emit_tiles, plan_tiles
+from tirax.schedule.cpu.register_tiles import emit_register_tiles, plan_register_tiles
 from tirax.schedule.cpu.rules import RULES, Rule, added_rules, register_rule, rules, unregister_rule
 from tirax.tuning.passes import MetaScheduleApplyDatabase
 from tirax.tvm_api import meta_schedule as ms
@@ -72,17 +72,17 @@ def refused(sch, block):
 
 
 def small_tiles(finish, machine):
-    plan = plan_tiles(finish, machine)
+    plan = plan_register_tiles(finish, machine)
     return None if plan is None else replace(plan, rows=2, vectors=1)
 
 
 def test_a_pair_of_functions():
-    with added_rules(Rule("small", small_tiles, emit_tiles), before="panels"):
+    with added_rules(Rule("small", small_tiles, emit_register_tiles), before="panels"):
         assert planned()[0].startswith('sched.rule "small" on "matmul" then "compute" {')
         assert "rows = 2" in planned()[0]
         assert "tir.for unrolled" in after("default-schedule")
         check()
-    assert planned()[0].startswith('sched.rule "tiles"')
+    assert planned()[0].startswith('sched.rule "register_tiles"')
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_pair_of_functions():
     ],
 )
 def test_a_function_on_a_schedule(function, decided):
-    with added_rules(rule_of_function("mine", function), before="tiles"):
+    with added_rules(rule_of_function("mine", function), before="register_tiles"):
         assert [rule.partition(" {")[0] for rule in planned()] == decided
         text = after("default-schedule")
         assert 'tir.block "matmul_update"' in text
@@ -102,8 +102,8 @@ def test_a_function_on_a_schedule(function, decided):
 
 
 def test_a_step_that_is_refused_leaves_the_stage_to_the_next_rule():
-    with added_rules(rule_of_function("mine", refused), before="tiles"):
-        assert planned()[0].startswith('sched.rule "tiles" on "matmul" then "compute"')
+    with added_rules(rule_of_function("mine", refused), before="register_tiles"):
+        assert planned()[0].startswith('sched.rule "register_tiles" on "matmul" then "compute"')
         check()
 
 
@@ -117,7 +117,7 @@ def test_a_trace():
         check()
     for other in (text.replace('"matmul"', '"C"'), text.replace('"fused_matmul_relu"', '"f"')):
         with added_rules(rule_of_trace("mine", other)):
-            assert planned()[0].startswith('sched.rule "tiles"')
+            assert planned()[0].startswith('sched.rule "register_tiles"')
 
 
 def test_what_is_no_trace():
@@ -126,13 +126,15 @@ def test_what_is_no_trace():
 
 
 def test_the_place_in_the_table():
-    one, two, three = (Rule(name, lambda finish, machine: None, emit_tiles) for name in ("one", "two", "three"))
+    one, two, three = (
+        Rule(name, lambda finish, machine: None, emit_register_tiles) for name in ("one", "two", "three")
+    )
     register_rule(one)
     try:
-        with added_rules(two, three, before="tiles"):
+        with added_rules(two, three, before="register_tiles"):
             names = [rule.name for rule in rules()]
             own = [rule.name for rule in RULES]
-            at = own.index("tiles")
+            at = own.index("register_tiles")
             assert names == ["one", *own[:at], "two", "three", *own[at:]]
             with pytest.raises(TiraxError, match="a rule 'two' already"):
                 register_rule(two)
@@ -140,15 +142,15 @@ def test_the_place_in_the_table():
     finally:
         unregister_rule("one")
     assert rules() == RULES
-    with pytest.raises(NameLookupError, match="did you mean 'tiles'"):
-        register_rule(one, before="tile")
+    with pytest.raises(NameLookupError, match="did you mean 'register_tiles'"):
+        register_rule(one, before="register_tile")
     with pytest.raises(NameLookupError, match="unknown rule 'one'"):
         unregister_rule("one")
 
 
 def test_a_sequence_may_name_the_rule():
-    with added_rules(Rule("never first", plan_tiles, emit_tiles), before="pointwise"):
-        text = after("plan-schedule").replace('"tiles" on', '"never first" on')
+    with added_rules(Rule("never first", plan_register_tiles, emit_register_tiles), before="pointwise"):
+        text = after("plan-schedule").replace('"register_tiles" on', '"never first" on')
         assert "sched.sequence" not in run(text, "default-schedule")
     with pytest.raises(NameLookupError, match="unknown rule 'never first'"):
         run(text, "default-schedule")
@@ -162,7 +164,10 @@ def test_a_tuned_schedule_wins():
         return True
 
     asked = []
-    database, mine = ms.Database.create(tuned), Rule("mine", lambda finish, machine: asked.append(finish), emit_tiles)
+    database, mine = (
+        ms.Database.create(tuned),
+        Rule("mine", lambda finish, machine: asked.append(finish), emit_register_tiles),
+    )
     with database:
         scheduled = MetaScheduleApplyDatabase(target="llvm")(Sequential(make_passes(OPTIMIZE))(Module))
     x, w = (RNG.standard_normal(shape).astype("float32") for shape in ((33, 40), (40, 50)))
@@ -196,12 +201,12 @@ def test_what_a_rule_made_is_not_found_in_the_cache(tmp_path, monkeypatch):
 
     def plan(finish, machine):
         asked.append(finish.stage.block.name_hint)
-        return plan_tiles(finish, machine)
+        return plan_register_tiles(finish, machine)
 
     build(Module)
     for _ in range(2):
         asked.clear()
-        with added_rules(Rule("asked", plan, emit_tiles)):
+        with added_rules(Rule("asked", plan, emit_register_tiles)):
             build(Module)
         assert asked == ["matmul"]
     asked.clear()
