@@ -15,7 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ..dialects import tir
 from ..dialects.sym import ValueOp
-from ..ir.affine.values import expr_of
+from ..ir.affine.values import sym_expr_of
 from .scalars import INTRINSICS
 
 _EXPRESSIONS: frozenset[type[Operation]] = frozenset(
@@ -121,7 +121,7 @@ def _targets(ops: Sequence[Operation]) -> dict[SSAValue, tir.StoreOp] | None:
 
 
 def _same_place(a: tir.StoreOp, b: tir.StoreOp | tir.LoadOp) -> bool:
-    return [expr_of(i) for i in a.indices] == [expr_of(i) for i in b.indices]
+    return [sym_expr_of(i) for i in a.indices] == [sym_expr_of(i) for i in b.indices]
 
 
 def _meetings(

@@ -20,7 +20,7 @@ from ..dialects import relax, tir
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ..dialects.sym.expr import SymExpr, Var
-from .affine.values import expr_of
+from .affine.values import sym_expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset({*relax.LEAVES, relax.TupleOp})
@@ -130,7 +130,7 @@ class _Reader:
         """The expression of an integer made of symbolic variables alone: `sym.value n * 2`, or `%n` times 2."""
         if not isinstance(value.type, IntegerType):
             return None
-        expr = expr_of(value, self.exprs)
+        expr = sym_expr_of(value, self.exprs)
         names = [var.name for var in expr.free_vars()]
         return expr if names and all(isinstance(n, str) for n in names) else None
 

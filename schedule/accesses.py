@@ -14,7 +14,7 @@ from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import Const, Sum, SymExpr, Var
 from ..dialects.tir import BufferType
 from ..ir.affine.iter_map import iter_map_simplify
-from ..ir.affine.values import Materializer, expr_of
+from ..ir.affine.values import Materializer, sym_expr_of
 from ..transforms.tir.walk import remove_dead
 from . import state as st
 from .rewrite import before, refresh_regions
@@ -42,7 +42,7 @@ def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
             out[st.loop_expr(around)] = (st.min_of(around), st.extent_of(around))
         elif isinstance(around, tir.BlockOp):
             doms = zip(around.iter_vars, around.mins, around.extents, strict=True)
-            out.update((cast(Var, expr_of(var)), (least, extent)) for var, least, extent in doms)
+            out.update((cast(Var, sym_expr_of(var)), (least, extent)) for var, least, extent in doms)
     return out
 
 
@@ -123,7 +123,7 @@ def move_accesses(buffer: SSAValue, move: Move) -> None:
     The buffer has its new type already.
     """
     for op in accesses_of(buffer):
-        set_indices(op, move(op, [expr_of(i) for i in op.indices]))
+        set_indices(op, move(op, [sym_expr_of(i) for i in op.indices]))
     refresh_around(buffer)
 
 
@@ -157,10 +157,10 @@ def _depth(op: Operation) -> int:
 
 def substitute_iters(block: tir.BlockOp, values: Mapping[SSAValue, SymExpr]) -> None:
     """Write expressions in place of iterators of a block, in indices simplified; its regions are inferred anew."""
-    mapping = {cast(Var, expr_of(v)): e for v, e in values.items()}
+    mapping = {cast(Var, sym_expr_of(v)): e for v, e in values.items()}
     for op in list(block.walk()):
         if isinstance(op, Access) and all(isinstance(i.type, IntegerType) for i in op.indices):
-            old = [expr_of(i) for i in op.indices]
+            old = [sym_expr_of(i) for i in op.indices]
             if any(v in mapping for e in old for v in e.free_vars()):
                 set_indices(op, [e.substitute(mapping) for e in old])
     first = block.body.block.first_op

@@ -17,7 +17,7 @@ from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ..dialects.tir import IterKind
 from ..ir.affine.iter_map import IterMapLevel, IterMark, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map
-from ..ir.affine.values import expr_of
+from ..ir.affine.values import sym_expr_of
 from ..ir.buffers.regions import Interval
 from . import state as st
 from .state import fail
@@ -73,7 +73,7 @@ def iter_ranges(block: tir.BlockOp) -> Ranges:
 
 def iter_expr(value: SSAValue) -> Var:
     """An iterator in expressions."""
-    found = expr_of(value)
+    found = sym_expr_of(value)
     assert isinstance(found, Var)
     return found
 
@@ -81,12 +81,12 @@ def iter_expr(value: SSAValue) -> Var:
 def bindings_of(block: tir.BlockOp) -> list[SymExpr]:
     """The bindings of a block's iterators as expressions."""
     memo: dict[SSAValue, SymExpr] = {}
-    return [expr_of(b, memo) for b in block.bindings]
+    return [sym_expr_of(b, memo) for b in block.bindings]
 
 
 def predicate_of(block: tir.BlockOp) -> list[SymExpr]:
     """The predicate of a block as an expression, in a list that is empty where there is none."""
-    return [] if block.predicate is None else [expr_of(block.predicate)]
+    return [] if block.predicate is None else [sym_expr_of(block.predicate)]
 
 
 def is_affine(block: tir.BlockOp, loops: Sequence[tir.ForOp] | None = None) -> bool:
@@ -206,7 +206,7 @@ def require_affine(block: tir.BlockOp) -> None:
 def write_indices(block: tir.BlockOp) -> list[SymExpr]:
     """The indices at which the block's regions begin that it writes."""
     memo: dict[SSAValue, SymExpr] = {}
-    return [expr_of(s, memo) for w in block.writes for s in w.starts]
+    return [sym_expr_of(s, memo) for w in block.writes for s in w.starts]
 
 
 def _writers(block: tir.BlockOp) -> list[tir.BlockOp]:

@@ -15,7 +15,7 @@ from ..dialects.sym import IndexMapping
 from ..dialects.sym.expr import Const, SymExpr, Var, logical_not
 from ..dialects.sym.index_map import Inverse
 from ..dialects.tir import BufferType, IterKind
-from ..ir.affine.values import Materializer, expr_of
+from ..ir.affine.values import Materializer, sym_expr_of
 from ..transforms.tir.walk import erase_with_tree, remove_dead
 from . import checks
 from . import state as st
@@ -39,12 +39,12 @@ class Padding:
 
     def condition(self, indices: Sequence[SSAValue]) -> SymExpr:
         """Whether an element is padding."""
-        return self.inverse.padding.substitute(dict(zip(self.params, map(expr_of, indices), strict=True)))
+        return self.inverse.padding.substitute(dict(zip(self.params, map(sym_expr_of, indices), strict=True)))
 
     def element(self, indices: Sequence[SSAValue], buffer: BufferType, insert: Insert) -> SSAValue:
         """What stands at an index."""
         if isinstance(self.value, IndexMapping):
-            return Materializer(insert)(self.value.apply([expr_of(i) for i in indices])[0])
+            return Materializer(insert)(self.value.apply([sym_expr_of(i) for i in indices])[0])
         if isinstance(self.value, PadFunction):
             return self.value.element(indices, insert)
         op = tir.ConstOp(self.value, buffer.dtype)
@@ -160,7 +160,7 @@ def _widened(
         new.properties["annotations"] = block.annotations
     before(block)(new)
     own = new.iter_vars[start : start + len(rows)]
-    places = dict(zip(padding.params, map(expr_of, own), strict=True))
+    places = dict(zip(padding.params, map(sym_expr_of, own), strict=True))
     kept = [*new.iter_vars[:start], *new.iter_vars[start + len(rows) :]]
     previous = [*block.iter_vars[:start], *block.iter_vars[start + rank :]]
     values = dict(zip(indices, (r.substitute(places) for r in padding.inverse.map.results), strict=True))
@@ -204,8 +204,8 @@ def _outermost(store: tir.StoreOp) -> Operation:
     block = st.scope_of(store)
     if not isinstance(block, tir.BlockOp):
         return store
-    used = {v for i in store.indices for v in expr_of(i).free_vars()}
-    values = dict(zip(map(expr_of, block.iter_vars), checks.bindings_of(block), strict=True))
+    used = {v for i in store.indices for v in sym_expr_of(i).free_vars()}
+    values = dict(zip(map(sym_expr_of, block.iter_vars), checks.bindings_of(block), strict=True))
     outer = {v for e in used for v in values.get(e, e).free_vars()}
     loops = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in outer]
     return loops[0] if loops else block

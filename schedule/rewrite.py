@@ -13,7 +13,7 @@ from ..dialects.names import name_of, set_name
 from ..dialects.relax.operator import from_attr
 from ..dialects.sym.expr import Const, SymExpr
 from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
-from ..ir.affine.values import Materializer, expr_of
+from ..ir.affine.values import Materializer, sym_expr_of
 from ..ir.buffers.regions import infer_regions
 from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
@@ -112,9 +112,9 @@ def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, 
     loop that runs once stays in the bindings.
     """
     memo: dict[SSAValue, SymExpr] = {}
-    found = [expr_of(binding, memo) for binding in block.bindings]
+    found = [sym_expr_of(binding, memo) for binding in block.bindings]
     ranges = {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in st.loops_above(block)}
-    predicate = [expr_of(c, memo) for c in conditions(block)]
+    predicate = [sym_expr_of(c, memo) for c in conditions(block)]
     sums = simplest_map(found, ranges, predicate, keep_units=keep_units)
     if sums is None:
         return
@@ -218,7 +218,7 @@ def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
 def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:
     """Whether an integer expression uses one of `variables`."""
     wanted = set(variables)
-    return any(v.value in wanted for v in expr_of(value).free_vars() if v.value is not None)
+    return any(v.value in wanted for v in sym_expr_of(value).free_vars() if v.value is not None)
 
 
 def copier(insert: Insert, mapping: Mapping[SSAValue, SSAValue]) -> Cloner:

@@ -16,7 +16,7 @@ from ..diagnostics import unknown_name
 from ..dialects import tir
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
-from ..ir.affine.values import expr_of
+from ..ir.affine.values import sym_expr_of
 from ..transforms.tir.walk import functions
 from .errors import ScheduleError, function_of
 from .random import Random
@@ -146,7 +146,7 @@ def output_blocks(scope: BlockLike) -> list[tir.BlockOp]:
 
 def extent_of(loop: tir.ForOp) -> SymExpr:
     """A loop's extent as an expression."""
-    return loop.extent if isinstance(loop.extent, SymExpr) else expr_of(loop.extent)
+    return loop.extent if isinstance(loop.extent, SymExpr) else sym_expr_of(loop.extent)
 
 
 def constant_extent(loop: tir.ForOp) -> int | None:
@@ -156,12 +156,12 @@ def constant_extent(loop: tir.ForOp) -> int | None:
 
 def min_of(loop: tir.ForOp) -> SymExpr:
     """A loop's first value as an expression."""
-    return loop.min if isinstance(loop.min, SymExpr) else expr_of(loop.min)
+    return loop.min if isinstance(loop.min, SymExpr) else sym_expr_of(loop.min)
 
 
 def loop_expr(loop: tir.ForOp) -> Var:
     """A loop's variable in expressions."""
-    return cast(Var, expr_of(loop.loop_var))
+    return cast(Var, sym_expr_of(loop.loop_var))
 
 
 def is_function(block: BlockLike) -> bool:

@@ -54,7 +54,7 @@ def build_func(
     return _Builder(args, override).build(name, private)
 
 
-def free_vars(func: tir.FuncOp) -> list[Var]:
+def mentioned_vars(func: tir.FuncOp) -> list[Var]:
     """The symbolic variables that `func` mentions, in order of first occurrence, each once."""
     found: dict[Var, None] = {}
     for param in func.params:
@@ -74,7 +74,7 @@ def undetermined_vars(func: tir.FuncOp) -> list[Var]:
     """The symbolic variables that are neither a parameter nor a whole dimension of one."""
     known = {d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims if isinstance(d, Var)}
     known |= {Var(name_of(p) or "", p.type) for p in func.params if isinstance(p.type, IntegerType)}
-    return [v for v in free_vars(func) if v not in known]
+    return [v for v in mentioned_vars(func) if v not in known]
 
 
 def add_scalar_params(func: tir.FuncOp, variables: Sequence[Var]) -> None:

@@ -12,7 +12,7 @@ from ..dialects import tir
 from ..dialects.sym.expr import Var
 from ..dialects.tir import IterKind
 from ..handles.module import IRModule
-from ..ir.affine.values import expr_of
+from ..ir.affine.values import sym_expr_of
 from ..schedule import Schedule, checks
 from ..schedule import state as st
 from ..schedule.handles import RV, BlockRV
@@ -105,7 +105,7 @@ def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
         if read.buffer in seen or any(e.constant is None for e in read.extents):
             return False
         seen.add(read.buffer)
-        used = {v.value for start in read.starts for v in expr_of(start).free_vars()}
+        used = {v.value for start in read.starts for v in sym_expr_of(start).free_vars()}
         unused += sum(1 for v in spatial if v not in used)
     return unused >= 1
 
@@ -114,9 +114,9 @@ def is_write_cache(block: tir.BlockOp) -> bool:
     """Whether a block gives each element of what it reads to one place, in the same order: it can follow tiles."""
     if len(block.writes) != 1 or not block.reads or not is_spatial(block):
         return False
-    order = {expr_of(start): k for k, start in enumerate(block.writes[0].starts)}
+    order = {sym_expr_of(start): k for k, start in enumerate(block.writes[0].starts)}
     for read in block.reads:
-        places = [order.get(expr_of(start), -1) for start in read.starts]
+        places = [order.get(sym_expr_of(start), -1) for start in read.starts]
         if -1 in places or any(a >= b for a, b in pairwise(places)):
             return False
     return True
@@ -144,7 +144,7 @@ def iter_kind_of(loop: tir.ForOp) -> IterKind:
         kind
         for block in st.blocks_below(loop)
         for kind, binding in zip(block.kinds, block.bindings, strict=True)
-        if variable in expr_of(binding).free_vars()
+        if variable in sym_expr_of(binding).free_vars()
     }
     if not kinds or kinds == {IterKind.SPATIAL}:
         return IterKind.SPATIAL

@@ -14,7 +14,7 @@ from ..dialects.dtypes import bit_width
 from ..dialects.sym import IndexMapAttr, IndexMapping
 from ..dialects.sym.expr import SymExpr, Var, floordiv, floormod
 from ..dialects.tir import BufferType, ForKind, IterKind
-from ..ir.affine.values import expr_of
+from ..ir.affine.values import sym_expr_of
 from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule import state as st
 from ..transforms.layout.attributes import layout_free
@@ -262,7 +262,7 @@ def _lanes(loops: Sequence[tir.ForOp], most: int, in_order: int) -> int:
 
 def _in_order(block: tir.BlockOp, accesses: Sequence[tir.RegionOp], loops: Sequence[tir.ForOp]) -> int:
     """How many of the inner loops, taken as one, go through the buffers accessed step by step."""
-    fixed = {v: expr_of(b) for v, b in zip(block.iter_vars, block.bindings, strict=True)}
+    fixed = {v: sym_expr_of(b) for v, b in zip(block.iter_vars, block.bindings, strict=True)}
     counts = [_steps(_strides(access, fixed, loops), loops) for access in accesses]
     return min(counts, default=len(loops))
 
@@ -284,7 +284,7 @@ def _strides(access: tir.RegionOp, fixed: dict[SSAValue, SymExpr], loops: Sequen
     sizes = cast(tir.BufferType, access.buffer.type).layout_strides()
     address: SymExpr | None = None
     for start, size in zip(access.starts, sizes, strict=True):
-        index = expr_of(start)
+        index = sym_expr_of(start)
         used = [(v, v.value) for v in index.free_vars()]
         index = index.substitute({v: fixed[value] for v, value in used if value is not None and value in fixed})
         address = index * size if address is None else address + index * size

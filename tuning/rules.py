@@ -15,7 +15,7 @@ from ..dialects import tir
 from ..dialects.sym import IndexMapAttr, IndexMapping
 from ..dialects.sym.expr import SymExpr, Var, floordiv, floormod
 from ..dialects.tir import BufferType, IterKind
-from ..ir.affine.values import expr_of
+from ..ir.affine.values import sym_expr_of
 from ..schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError
 from ..schedule import state as st
 from ..schedule.tensor_intrin import TensorIntrin
@@ -115,7 +115,7 @@ class AutoInline(ScheduleRule):
         for read in block.reads:
             used: list[int] = []
             for start in read.starts:
-                variables = expr_of(start).free_vars()
+                variables = sym_expr_of(start).free_vars()
                 if any(v.value not in order for v in variables if v.value is not None):
                     return False
                 if self.require_injective and len(variables) > 1:
@@ -449,7 +449,7 @@ def _tile(read: tir.RegionOp, sizes: Mapping[SSAValue, int]) -> Tile:
     """The tiled dimensions of what is read; none where an index is more than an iterator."""
     found: dict[SSAValue, tuple[int, int]] = {}
     for dim, start in enumerate(read.starts):
-        index = expr_of(start)
+        index = sym_expr_of(start)
         for variable in index.free_vars():
             value = variable.value
             if value is not None and value in sizes:

@@ -133,7 +133,7 @@ def contains_impure_call(expr: Function, own_name: Var | GlobalVar | None = None
 
 def free_symbolic_vars(func: Function) -> list[SymVar]:
     """The symbolic variables that a function mentions and does not determine, in order, each once."""
-    return symbolic_vars.free_vars(func.op)
+    return symbolic_vars.undefined_vars(func.op)
 
 
 def defined_symbolic_vars(func: Function) -> list[SymVar]:
@@ -264,7 +264,7 @@ def _outer_operands(op: Operation) -> set[SSAValue]:
 def _outer_symbols(op: Operation) -> set[SymVar]:
     if isinstance(op, relax.MatchCastOp):
         return set()
-    return set(symbolic_vars.free_vars(op))
+    return set(symbolic_vars.undefined_vars(op))
 
 
 def _may_act(op: Operation) -> bool:

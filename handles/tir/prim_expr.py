@@ -22,7 +22,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 
 Number = bool | int | float
 DTypeLike = str | Attribute
@@ -628,7 +628,7 @@ _INDEX_TYPES = (i32, i64)
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
     """An integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA value."""
-    return expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
+    return sym_expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
 
 
 def from_sym(expr: SymExpr) -> PrimExpr:

@@ -1,7 +1,7 @@
 """Index arithmetic: SSA values as symbolic expressions, and back.
 
-`expr_of(v)` reads the tree of tir ops that computes an integer (or a condition on integers) as a `SymExpr`. What is not
-integer arithmetic (a load, a loop variable, an iterator) becomes a variable that stands for the SSA value itself.
+`sym_expr_of(v)` reads the tree of tir ops that computes an integer (or a condition on integers) as a `SymExpr`. What is
+no integer arithmetic (a load, a loop variable, an iterator) becomes a variable that stands for the SSA value itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _KINDS: dict[type[Operation], Callable[..., SymExpr]] = {
 _DIVISIONS = frozenset({tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp})
 
 
-def expr_of(value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None, *, through_casts: bool = False) -> SymExpr:
+def sym_expr_of(
+    value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None, *, through_casts: bool = False
+) -> SymExpr:
     """The expression that computes `value`; a `Var` of the value where it is no integer arithmetic.
 
     `through_casts`: a conversion to a wider integer is what it converts, as if index arithmetic never overflowed. The
@@ -60,11 +62,11 @@ def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -
     if isinstance(op, ValueOp):
         return op.expr.data
     if through_casts and isinstance(op, tir.CastOp) and widens(op):
-        return expr_of(op.value, memo, through_casts=True)
+        return sym_expr_of(op.value, memo, through_casts=True)
     build = _KINDS.get(type(op))
     if build is None or not all(isinstance(o.type, IntegerType) for o in op.operands):
         return _opaque(value)
-    args = [expr_of(o, memo, through_casts=through_casts) for o in op.operands]
+    args = [sym_expr_of(o, memo, through_casts=through_casts) for o in op.operands]
     if type(op) in _DIVISIONS and args[1].constant == 0:
         return _opaque(value)
     return build(*args)

@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
-from ..affine.values import Materializer, expr_of
+from ..affine.values import Materializer, sym_expr_of
 from ..rewriting.substitute import substitute_symbols
 
 
@@ -26,7 +26,7 @@ def layout_variables(match: tir.MatchBufferOp) -> dict[Var, SymExpr]:
     if matched.elem_offset is not None:
         offset = source.elem_offset or Const(0, matched.elem_offset.dtype)
         for start, stride in zip(match.starts, strides, strict=True):
-            offset = add(offset, mul(expr_of(start), stride))
+            offset = add(offset, mul(sym_expr_of(start), stride))
         pairs.append((matched.elem_offset, offset))
     for declared, actual in pairs:
         if isinstance(declared, Var) and isinstance(declared.name, str) and declared != actual:

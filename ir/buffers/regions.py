@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
-from ..affine.values import Materializer, expr_of, widens
+from ..affine.values import Materializer, sym_expr_of, widens
 
 Interval = tuple[SymExpr, SymExpr]
 """The least and the greatest index."""
@@ -164,7 +164,7 @@ class _Detector:
         self._add(accesses, buffer, dims)
 
     def _expr(self, value: SSAValue) -> SymExpr:
-        return expr_of(value, self._memo)
+        return sym_expr_of(value, self._memo)
 
     def _index(self, value: SSAValue) -> Interval | None:
         if isinstance(value.type, IntegerType):
@@ -360,8 +360,8 @@ class _Hoister:
         if not isinstance(block, tir.BlockOp) or not all(isinstance(i.type, IntegerType) for i in op.indices):
             return False
         for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True):
-            self._bind(known, expr_of(var), least, extent)
-        conditions = ((Const(0, e.dtype), e, end) for e, end in zip(map(expr_of, op.indices), dims, strict=True))
+            self._bind(known, sym_expr_of(var), least, extent)
+        conditions = ((Const(0, e.dtype), e, end) for e, end in zip(map(sym_expr_of, op.indices), dims, strict=True))
         return all(
             known.can_prove(OPS["le"](zero, e)) and known.can_prove(OPS["lt"](e, end)) for zero, e, end in conditions
         )

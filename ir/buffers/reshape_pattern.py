@@ -11,7 +11,7 @@ from ...dialects import tir
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, product
-from ..affine.values import expr_of
+from ..affine.values import sym_expr_of
 
 _EXPRESSIONS = (tir.ConstOp, tir.CastOp, ValueOp, *tir.BINARY.values())
 
@@ -43,7 +43,7 @@ class _Copy:
 
     def indices(self, values: Sequence[SSAValue]) -> list[SymExpr]:
         """Indices as expressions of the loops' variables."""
-        found = [expr_of(v, through_casts=True).substitute(self.bindings) for v in values]
+        found = [sym_expr_of(v, through_casts=True).substitute(self.bindings) for v in values]
         return [self.analyzer.simplify(e.substitute(self._single())) for e in found]
 
     def _single(self) -> dict[Var, SymExpr]:
@@ -106,12 +106,12 @@ def _add_block(op: tir.BlockOp, bindings: dict[Var, SymExpr]) -> bool:
     if not spatial or op.predicate is not None or any(m.constant != 0 for m in op.mins):
         return False
     for variable, binding in zip(op.iter_vars, op.bindings, strict=True):
-        bindings[_variable(variable)] = expr_of(binding, through_casts=True).substitute(bindings)
+        bindings[_variable(variable)] = sym_expr_of(binding, through_casts=True).substitute(bindings)
     return True
 
 
 def _variable(value: SSAValue) -> Var:
-    found = expr_of(value)
+    found = sym_expr_of(value)
     assert isinstance(found, Var)
     return found
 

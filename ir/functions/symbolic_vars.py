@@ -62,7 +62,7 @@ def used_vars(func: Operation) -> list[Var]:
     return list(found)
 
 
-def free_vars(func: Operation) -> list[Var]:
+def undefined_vars(func: Operation) -> list[Var]:
     """The variables that a function mentions and does not determine, in order, each once."""
     defined = set(defined_vars(func))
     return [v for v in used_vars(func) if v not in defined]

@@ -21,7 +21,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import BufferType
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from .addresses import ADDRESSES
 from .expressions import BUILDERS
 
@@ -56,7 +56,7 @@ class VectorPlan:
         if index not in self.varying:
             return 0
         if index not in self.slopes:
-            self.slopes[index] = slope_in(expr_of(index, self.memo, through_casts=True), self.lane, self.varying)
+            self.slopes[index] = slope_in(sym_expr_of(index, self.memo, through_casts=True), self.lane, self.varying)
         return self.slopes[index]
 
 

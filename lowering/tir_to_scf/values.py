@@ -20,7 +20,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Var
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.verification.verify import location_of
 from .addresses import ADDRESSES
 from .emitter import Emitter, is_vector, lane_count, vector_type
@@ -243,7 +243,7 @@ def _has_index_rule(op: Operation, dtype: Attribute) -> bool:
 
 def _is_size(value: SSAValue) -> bool:
     """Whether an integer is a constant that is not 0, or made of extents, which are not where something runs."""
-    expr = expr_of(value)
+    expr = sym_expr_of(value)
     return expr.constant != 0 and all(isinstance(v.name, str) for v in expr.free_vars())
 
 

@@ -29,7 +29,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
@@ -117,7 +117,7 @@ def _parents(op: Operation) -> list[Operation]:
 
 def _are_in_place(stores: list[tir.StoreOp], iters: list[Iter]) -> bool:
     """Whether all stores are to one place, which is another one for other values of the spatial iterators."""
-    places = {tuple(expr_of(i) for i in op.indices) for op in stores}
+    places = {tuple(sym_expr_of(i) for i in op.indices) for op in stores}
     used = {v.name for place in places for e in place for v in e.free_vars()}
     several = [it for it in iters if it.extent.constant != 1]
     return len(places) == 1 and all((it.var in used) is not it.reduce for it in several)
@@ -158,7 +158,7 @@ def _is_load(value: SSAValue, store: tir.StoreOp) -> bool:
     load = _meaning(value)
     if not isinstance(load, tir.LoadOp) or load.buffer is not store.buffer:
         return False
-    return [expr_of(i) for i in load.indices] == [expr_of(i) for i in store.indices]
+    return [sym_expr_of(i) for i in load.indices] == [sym_expr_of(i) for i in store.indices]
 
 
 def _compares(op: Operation | None, a: SSAValue, b: SSAValue) -> bool:
@@ -174,7 +174,7 @@ def _same(a: SSAValue, b: SSAValue) -> bool:
         return True
     if not isinstance(one, tir.LoadOp) or not isinstance(other, tir.LoadOp) or one.buffer is not other.buffer:
         return False
-    return [expr_of(i) for i in one.indices] == [expr_of(i) for i in other.indices]
+    return [sym_expr_of(i) for i in one.indices] == [sym_expr_of(i) for i in other.indices]
 
 
 def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
@@ -187,7 +187,7 @@ def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
         return None
     if any(op.regions for op in tree(choice.value)) or any(load.buffer in written for load in loads):
         return None
-    where = expr_of(choice.position)
+    where = sym_expr_of(choice.position)
     if (where.substitute({lane.expr: add(lane.expr, 1)}) - where).constant != 1:
         return None
     widest = max(32, *(bit_width(cast(BufferType, load.buffer.type).dtype) for load in loads))

@@ -37,7 +37,7 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, maximum, minimum, mul
 from ...dialects.tir import BufferType
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
@@ -190,7 +190,7 @@ class _Tile:
         extent = found.column.extent
         first = Var(self.first, dtype)
         lows, highs = reach(found, first, add(first, self.rows - 1))
-        values = {Var(var, dtype): expr_of(value) for var, value in self.batch}
+        values = {Var(var, dtype): sym_expr_of(value) for var, value in self.batch}
         begin, end = Const(0, dtype), extent
         for low in lows:
             begin = maximum(begin, low.substitute(values))

@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
 from ...dialects.sym.expr import SymExpr, Var, add, product
 from ...dialects.tir import BufferType
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from .inline import dimension_iters, inline_stages, is_intermediate, written_elsewhere
 from .stages import Iter, Stage, Update, analyse, tree, update_of
 
@@ -236,7 +236,7 @@ class _Parts:
         places: dict[SSAValue, SymExpr] = {stage.reduce[0].var: column.expr}
         for it, index in zip(dims, loads[0].indices, strict=True):
             if it is not None:
-                places[it.var] = expr_of(index)
+                places[it.var] = sym_expr_of(index)
         return is_same(term, value, places)
 
     def attention(self, read: tir.LoadOp, result: Stage) -> Attention | None:
@@ -248,12 +248,12 @@ class _Parts:
         dims = dimension_iters(self.mix)
         if dims is None or None in dims or len(dims) < 2 or len(self.mix.reduce) != 1:
             return None
-        row = by_var.get(cast(Var, expr_of(self.load.indices[-2])))
+        row = by_var.get(cast(Var, sym_expr_of(self.load.indices[-2])))
         places = self._score_places()
         *batch, last_row, lane = cast("list[Iter]", dims)
         mine = {it.expr: it for it in result.iters}
         *heads, at_row, at_lane = read.indices
-        ends = mine.get(cast(Var, expr_of(at_row))), mine.get(cast(Var, expr_of(at_lane)))
+        ends = mine.get(cast(Var, sym_expr_of(at_row))), mine.get(cast(Var, sym_expr_of(at_lane)))
         if row is None or row is not last_row or places is None or None in ends:
             return None
         found = Attention(
@@ -267,10 +267,10 @@ class _Parts:
         """Where the scores are read, for each of their iterators; the last one is the key."""
         dims = dimension_iters(self.scores)
         loads = [op for op in _loads(self.weight) if op.buffer is self.load.buffer]
-        places = {tuple(expr_of(i) for i in op.indices) for op in loads}
+        places = {tuple(sym_expr_of(i) for i in op.indices) for op in loads}
         if dims is None or len(dims) < 2 or len(places) != 1 or None in dims[-2:]:
             return None
-        if expr_of(self.load.indices[-1]) != self.mix.reduce[0].expr:
+        if sym_expr_of(self.load.indices[-1]) != self.mix.reduce[0].expr:
             return None
         return tuple((it, index) for it, index in zip(dims, self.load.indices, strict=True) if it is not None)
 
@@ -291,7 +291,7 @@ def _fits(found: Attention) -> bool:
     if (found.result_row.extent, found.result_lane.extent) != (found.row.extent, found.lane.extent):
         return False
     ends = {found.result_row.var, found.result_lane.var}
-    used = {v.value for _, index in found.batch for v in expr_of(index).free_vars()}
+    used = {v.value for _, index in found.batch for v in sym_expr_of(index).free_vars()}
     if ends & used or found.row.var in _iterators(found.value):
         return False
     return 1 not in (found.column.extent.constant, found.lane.extent.constant)
@@ -339,7 +339,7 @@ def is_same(a: SSAValue, b: SSAValue, places: Mapping[SSAValue, SymExpr]) -> boo
     """Whether two values are computed alike, those of `places` in the first one being what is said there."""
     if isinstance(a.type, IntegerType) and isinstance(b.type, IntegerType):
         values = {Var(v, cast(IntegerType, v.type)): e for v, e in places.items()}
-        if expr_of(a).substitute(values) == expr_of(b):
+        if sym_expr_of(a).substitute(values) == sym_expr_of(b):
             return True
     if a is b or not isinstance(a, OpResult) or not isinstance(b, OpResult):
         return a is b
@@ -395,7 +395,7 @@ def _bound(cond: SSAValue, column: Iter) -> tuple[bool, SymExpr] | None:
     if not isinstance(op, tir.LtOp | tir.LeOp | tir.GtOp | tir.GeOp) or not isinstance(op.lhs.type, IntegerType):
         return None
     sign, extra = _COMPARISONS[type(op)]
-    a, b = expr_of(op.lhs), expr_of(op.rhs)
+    a, b = sym_expr_of(op.lhs), sym_expr_of(op.rhs)
     difference = a - b if sign > 0 else b - a
     step = (difference.substitute({column.expr: add(column.expr, 1)}) - difference).constant
     if step == 1:

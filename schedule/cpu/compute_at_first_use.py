@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
 from ...dialects.tir import ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, is_pure
 from ..loop_builder import Cloner, captured
 from .prefetch import ask_ahead, far_lines
@@ -81,7 +81,7 @@ def _row(op: Operation) -> _Row | None:
     if not isinstance(store.buffer.owner, tir.AllocBufferOp) or not all(is_pure(other) for other in others):
         return None
     row = _Row(op, store, op.extent)
-    *outer, last = (expr_of(i) for i in store.indices)
+    *outer, last = (sym_expr_of(i) for i in store.indices)
     lane = _variable(op)
     fits = last == lane and all(lane not in e.free_vars() for e in outer) and row.buffer not in row.inputs
     return row if fits else None
@@ -127,8 +127,8 @@ def _end_of_reads(row: _Row, op: Operation, here: list[Accesses], begin: SymExpr
     place, size = add(begin, _variable(inner)), width
     for loop in outer:
         place, size = add(place, mul(_variable(loop), width)), mul(cast(SymExpr, loop.extent), width)
-    *rows, last = (expr_of(i) for i in load.indices)
-    if rows != [expr_of(i) for i in row.store.indices][:-1] or load.indices[-1].type != row.loop.loop_var.type:
+    *rows, last = (sym_expr_of(i) for i in load.indices)
+    if rows != [sym_expr_of(i) for i in row.store.indices][:-1] or load.indices[-1].type != row.loop.loop_var.type:
         return None
     return add(begin, size) if _same(last, place) else None
 

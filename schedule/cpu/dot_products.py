@@ -43,7 +43,7 @@ from ...dialects.dtypes import bit_width, ui8, ui16
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .dot_products_plan import DotPanels, DotProductPlan, plan_dot_products, room
 from .epilogue import Guard, hoist_uniform
@@ -280,7 +280,7 @@ class _Strip:
         middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
         first = [loops.op(tir.ConstOp(n, dtype)) for n in (vector * plan.lanes * group, 1)]
         ramp = loops.op(tir.RampOp(first[0], first[1], plan.lanes * group))
-        number = loops.value(floordiv(expr_of(self.first), panels.width), plan.lane.dtype)
+        number = loops.value(floordiv(sym_expr_of(self.first), panels.width), plan.lane.dtype)
         value = loops.op(tir.LoadOp(panels.load.buffer, [number, *middle, step.at, ramp]))
         value = loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
         if step.taken == group:

@@ -11,7 +11,7 @@ from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, add, floordiv, floormod, mul, product
 from ...dialects.tir import BufferType
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
 from .epilogue import Epilogue
 from .machine import Machine
@@ -166,7 +166,7 @@ def _in_order(load: tir.LoadOp, k: Iter) -> bool:
     """Whether neighbouring k are neighbours in memory, along the last dimension."""
     if not load.indices or constant_slope(load, k) != 1:
         return False
-    return all(k.expr not in expr_of(i).free_vars() for i in list(load.indices)[:-1])
+    return all(k.expr not in sym_expr_of(i).free_vars() for i in list(load.indices)[:-1])
 
 
 def _lane(epilogue: Epilogue, rows: tir.LoadOp) -> Iter | None:
@@ -199,7 +199,7 @@ def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels 
     last = cast(BufferType, load.buffer.type).dims[-1].constant
     if group == 1 or last is None or last % group:
         return None
-    width, (number, *middle, step, place) = last // group, [expr_of(i) for i in load.indices]
+    width, (number, *middle, step, place) = last // group, [sym_expr_of(i) for i in load.indices]
     wanted = floordiv(lane.expr, width), floordiv(k.expr, group)
     if (number, step) != wanted or place != add(mul(floormod(lane.expr, width), group), floormod(k.expr, group)):
         return None

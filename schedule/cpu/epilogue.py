@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .inline import dimension_iters, is_intermediate, loads_of, unchanged_after, written_elsewhere
 from .stages import Iter, Stage, constant_slope, tree
@@ -106,7 +106,7 @@ def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
 def _pairs(dims: list[Iter | None], loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:
     """(iterator, reader's iterator) where every load is at the reader's own place; None where one is not."""
     by_var = {it.expr: it for it in reader.iters}
-    places = {tuple(expr_of(i) for i in load.indices) for load in loads}
+    places = {tuple(sym_expr_of(i) for i in load.indices) for load in loads}
     if len(places) != 1:
         return None
     pairs: list[tuple[Iter, Iter]] = []

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from ..loop_builder import Cloner
 from .stages import Iter, Stage, tree
@@ -37,7 +37,7 @@ def dimension_iters(stage: Stage) -> list[Iter | None] | None:
     by_var = {it.expr: it for it in stage.spatial}
     out: list[Iter | None] = []
     for index in stage.store.indices:
-        expr = expr_of(index)
+        expr = sym_expr_of(index)
         it = by_var.pop(expr, None) if isinstance(expr, Var) else None
         if it is None and expr.constant != 0:
             return None
@@ -93,7 +93,7 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     if _pads_rows(stage) and any(reader.reduce for reader, _ in readers):
         return False
     for reader, load in readers:
-        names = {v.name for i in load.indices for v in expr_of(i).free_vars()}
+        names = {v.name for i in load.indices for v in sym_expr_of(i).free_vars()}
         again = [it for it in reader.iters if it.var not in names and it.extent.constant != 1]
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
@@ -112,7 +112,7 @@ def _is_copy(stage: Stage) -> bool:
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp):
         return False
-    return [expr_of(i) for i in load.indices] == [expr_of(i) for i in stage.store.indices]
+    return [sym_expr_of(i) for i in load.indices] == [sym_expr_of(i) for i in stage.store.indices]
 
 
 def _pads_rows(stage: Stage) -> bool:

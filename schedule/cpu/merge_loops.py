@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Op, SymExpr, Var, floordiv
 from ...dialects.tir import ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import is_pure
 from .compute_at_first_use import compute_on_the_way
 
@@ -128,4 +128,4 @@ def _var(loop: tir.ForOp) -> Var:
 def _places(buffer: SSAValue, loop: tir.ForOp) -> list[Place]:
     """The indices of each access to a buffer; None for those that are vectors, as of a gather."""
     accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
-    return [tuple(expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices) for op in accesses]
+    return [tuple(sym_expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices) for op in accesses]

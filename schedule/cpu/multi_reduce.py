@@ -22,7 +22,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
@@ -83,7 +83,7 @@ def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -
     if any(op.regions for op in body):
         return None
     own = [op for op in loads if op.buffer in written]
-    places = {tuple(expr_of(i) for i in op.indices) for op in [*stores, *own]}
+    places = {tuple(sym_expr_of(i) for i in op.indices) for op in [*stores, *own]}
     used = {v.name for place in places for e in place for v in e.free_vars()}
     several = [it for it in iters if it.extent.constant != 1]
     if len(places) != 1 or not all((it.var in used) is not it.reduce for it in several):

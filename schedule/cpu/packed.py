@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum, mul
 from ...dialects.tir import BufferType
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, constant_slope
@@ -39,7 +39,7 @@ class Panels:
         if last.constant == 0:
             return
         line = max(1, LINE_BITS // bit_width(cast(BufferType, self.load.buffer.type).dtype))
-        following = minimum(add(floordiv(expr_of(first), self.width), 1), last)
+        following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
         cloner = loops.cloner(where)
         cloner.replace(self.number, loops.value(following, dtype))
         cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line), dtype))
@@ -47,7 +47,7 @@ class Panels:
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
-        dtype, begin = self.lane.dtype, expr_of(first)
+        dtype, begin = self.lane.dtype, sym_expr_of(first)
         cloner.replace(self.number, loops.value(floordiv(begin, self.width), dtype))
         cloner.replace(self.place, loops.value(add(floormod(begin, self.width), Var(c, dtype)), dtype))
 
@@ -62,7 +62,7 @@ def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
     width = widths[1]
     if width is None or widths[0] != width or width % lanes or number.type != lane.dtype:
         return None
-    if any(lane.var in [v.value for v in expr_of(index).free_vars()] for index in middle):
+    if any(lane.var in [v.value for v in sym_expr_of(index).free_vars()] for index in middle):
         return None
     strides = cast(BufferType, loads[0].buffer.type).layout_strides()
     return Panels(lane, width, number, place, loads[0]) if strides[-1].constant == 1 else None

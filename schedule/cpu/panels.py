@@ -34,7 +34,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul, product
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder, captured
 from .epilogue import Epilogue, Guard, hoist_uniform
 from .fuse_iters import moves_alike
@@ -91,7 +91,7 @@ class PanelPlan:
         inner, *others = self.stage.reduce
         if others or inner.parts or constant_slope(load, inner) != 1 or constant_slope(load, self.lane) in (0, 1):
             return False
-        return inner.var not in [v.value for i in load.indices[:-1] for v in expr_of(i).free_vars()]
+        return inner.var not in [v.value for i in load.indices[:-1] for v in sym_expr_of(i).free_vars()]
 
     @property
     def all_rows(self) -> SymExpr:

@@ -22,7 +22,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Cloner, Insert
 from .nontemporal_store import is_streamed
 from .stages import tree
@@ -72,7 +72,7 @@ def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
     size = bit_width(kind.dtype)
     for extent in kind.dims:
         size *= extent.constant or 0
-    *outer, last = (expr_of(i) for i in op.indices)
+    *outer, last = (sym_expr_of(i) for i in op.indices)
     lane = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
     below = [inner for index in op.indices for inner in tree(index)]
     fits = last == lane and all(lane not in e.free_vars() for e in outer)
@@ -89,7 +89,7 @@ def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None
         return
     following = _next(rows, count.constant, strips)
     for line in reads:
-        if rows.loop_var in [v.value for i in line.access.indices for v in expr_of(i).free_vars()]:
+        if rows.loop_var in [v.value for i in line.access.indices for v in sym_expr_of(i).free_vars()]:
             _ask(line, strips, width, {rows.loop_var: following}, write=False)
     for line in _stored_behind(strips):
         _ask(line, strips, width, {}, write=True)

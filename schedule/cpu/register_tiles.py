@@ -28,7 +28,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul, product
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, Guard, hoist_uniform
 from .machine import Machine
@@ -253,8 +253,8 @@ def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[_Strip]
 
 def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
     """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
-    several = [expr_of(value) for it, value in outer.items() if it.extent.constant not in (1, 2, 3)]
-    return several[-1] if several else floordiv(expr_of(first_row), rows)
+    several = [sym_expr_of(value) for it, value in outer.items() if it.extent.constant not in (1, 2, 3)]
+    return several[-1] if several else floordiv(sym_expr_of(first_row), rows)
 
 
 @dataclass
@@ -319,7 +319,7 @@ class _Strip:
         row, lane = cast(Iter, plan.row), plan.lane
 
         def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
-            column = loops.value(add(expr_of(self.first), mul(Var(at, lane.dtype), size)), lane.dtype)
+            column = loops.value(add(sym_expr_of(self.first), mul(Var(at, lane.dtype), size)), lane.dtype)
             cloner = plan.epilogue.cloner(loops, {**outer, row: loops.sum(first_row, r), lane: column})
             indices = [cloner(index) for index in access.indices]
             ask_for(loops.insert, access.buffer, indices, write=isinstance(access, tir.StoreOp))

@@ -23,7 +23,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floormod, mul
 from ...dialects.tir import BufferType, ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
@@ -105,7 +105,7 @@ def _above(stage: Stage, lane: Iter, ways: int) -> Iter | None:
 
 def _bases(stage: Stage, lane: Iter) -> set[int]:
     """By what `lane` itself is divided, where that divides its extent."""
-    found = set[int]() if lane.parts else {expr_of(op.rhs).constant or 0 for op in _divisions(stage, lane)}
+    found = set[int]() if lane.parts else {sym_expr_of(op.rhs).constant or 0 for op in _divisions(stage, lane)}
     extent = lane.extent
     return {b for b in found if b > 1 and b != extent.constant and floormod(extent, Const(b, lane.dtype)).constant == 0}
 
@@ -113,12 +113,12 @@ def _bases(stage: Stage, lane: Iter) -> set[int]:
 def _divisions(stage: Stage, lane: Iter) -> list[tir.BinaryExpr]:
     """Where `lane` itself is divided."""
     found = [op for op in stage.block.body.walk() if isinstance(op, _DIVISIONS) and op.lhs.type == lane.dtype]
-    return [op for op in found if expr_of(op.lhs) == lane.expr]
+    return [op for op in found if sym_expr_of(op.lhs) == lane.expr]
 
 
 def _hoist(stage: Stage, lane: Iter, base: int) -> tuple[SSAValue, SSAValue]:
     """The digits of `lane`, the higher one first: each is one value then, computed before anything else."""
-    divisions = [op for op in _divisions(stage, lane) if expr_of(op.rhs).constant == base]
+    divisions = [op for op in _divisions(stage, lane) if sym_expr_of(op.rhs).constant == base]
     divisor = tir.ConstOp(base, lane.dtype)
     digits = tir.FloorDivOp(lane.var, divisor.result), tir.FloorModOp(lane.var, divisor.result)
     for op in divisions:

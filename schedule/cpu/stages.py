@@ -16,7 +16,7 @@ from ...dialects import tir
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Iter
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
@@ -154,7 +154,7 @@ def _iters(block: tir.BlockOp, loops: dict[SSAValue, SymExpr]) -> list[Iter] | N
             return None
         if binding in left and left.pop(binding) == extent:
             rows.append((order[binding], Iter(var, extent, kind is IterKind.REDUCE)))
-        elif extent.constant == 1 and expr_of(binding).constant == 0:
+        elif extent.constant == 1 and sym_expr_of(binding).constant == 0:
             rows.append((-1, Iter(var, extent, kind is IterKind.REDUCE)))
         else:
             return None
@@ -189,13 +189,13 @@ def is_expression(ops: Iterable[Operation]) -> bool:
 
 def _is_sound(stage: Stage) -> bool:
     """Elements are independent: what is written is read only at the place that is written."""
-    here = [expr_of(i) for i in stage.store.indices]
+    here = [sym_expr_of(i) for i in stage.store.indices]
     own = [op for op in stage.loads if op.buffer is stage.buffer]
-    if any([expr_of(i) for i in op.indices] != here for op in own):
+    if any([sym_expr_of(i) for i in op.indices] != here for op in own):
         return False
     spatial = {it.var for it in stage.spatial if it.extent.constant != 1}
     used = {v.name for e in here for v in e.free_vars()}
-    if stage.init is not None and [expr_of(i) for i in stage.init.indices] != here:
+    if stage.init is not None and [sym_expr_of(i) for i in stage.init.indices] != here:
         return False
     return spatial <= used and not any(it.var in used for it in stage.reduce if it.extent.constant != 1)
 
@@ -227,7 +227,7 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
     """Where an access is, in elements from the buffer's first."""
     total: SymExpr = Const(0)
     for index, stride in zip(indices, cast(BufferType, buffer.type).layout_strides(), strict=True):
-        total = add(total, mul(expr_of(index), stride))
+        total = add(total, mul(sym_expr_of(index), stride))
     return total
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import LoopBuilder
 from .machine import Machine
 from .stages import Iter, constant_slope, is_expression, tree
@@ -81,7 +81,7 @@ def _is_neighbour(store: tir.StoreOp, it: Iter, written: set[SSAValue]) -> bool:
     for index in store.indices:
         if any(op.regions or (isinstance(op, tir.LoadOp) and op.buffer in written) for op in tree(index)):
             return False
-        named = [cast(SSAValue, var.name) for var in expr_of(index).free_vars() if isinstance(var.name, SSAValue)]
+        named = [cast(SSAValue, var.name) for var in sym_expr_of(index).free_vars() if isinstance(var.name, SSAValue)]
         if any(it.var in op.operands for value in named if value is not it.var for op in tree(value)):
             return False
     return constant_slope(store, it) == 1

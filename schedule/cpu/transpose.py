@@ -22,7 +22,7 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .register_tiles import Machine
@@ -61,7 +61,7 @@ def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | 
     for it in stage.spatial:
         if (it.extent.constant or size) < size or constant_slope(access, it) != 1:
             continue
-        others = [v.value for index in access.indices[:-1] for v in expr_of(index).free_vars()]
+        others = [v.value for index in access.indices[:-1] for v in sym_expr_of(index).free_vars()]
         if it.parts and isinstance(access.buffer.owner, tir.AllocBufferOp):
             return None
         return it if it.parts or it.var not in others else None

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Cloner, LoopBuilder
 from .stages import Iter, Stage, tree
 
@@ -84,7 +84,7 @@ def _bound(cond: SSAValue) -> SymExpr | None:
     op = cond.owner
     if not isinstance(op, tir.LeOp | tir.LtOp) or not isinstance(op.lhs.type, IntegerType):
         return None
-    return expr_of(op.rhs) - expr_of(op.lhs) - (1 if isinstance(op, tir.LtOp) else 0)
+    return sym_expr_of(op.rhs) - sym_expr_of(op.lhs) - (1 if isinstance(op, tir.LtOp) else 0)
 
 
 def _least(bound: SymExpr, ranges: Mapping[Iter, Range]) -> SymExpr | None:
@@ -109,5 +109,5 @@ def _none_negative(loops: LoopBuilder, bounds: list[SymExpr]) -> SSAValue | None
 
 def range_of(first: SSAValue, count: int = 1) -> Range:
     """So many values from `first` on."""
-    begin = expr_of(first)
+    begin = sym_expr_of(first)
     return begin, begin + (count - 1)

@@ -15,7 +15,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import IterKind
 from ...ir.affine.iter_map import NotAffineError
 from ...ir.affine.subspace import Division, divide
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import infer_regions
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
@@ -165,7 +165,7 @@ class _Part:
 
 
 def _value(value: SSAValue) -> SymExpr:
-    return expr_of(value)
+    return sym_expr_of(value)
 
 
 def _domain(extent: SymExpr, dtype: IntegerType) -> tuple[SymExpr, SymExpr]:
@@ -281,13 +281,13 @@ def _init_condition(
     units = {st.loop_expr(lp): st.min_of(lp) for lp in part.inside if lp not in needed and st.constant_extent(lp) == 1}
     others = [lp.loop_var for lp in part.inside if lp not in needed and st.loop_expr(lp) not in units]
     copy, build = copier(insert, mapping), Materializer(insert)
-    moved = {**units, **{cast(Var, expr_of(a)): expr_of(b) for a, b in mapping.items()}}
+    moved = {**units, **{cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in mapping.items()}}
     once = [cast(SSAValue, v.value) for v in units]
     kept = [c for c in part.inner_conditions if not depends_on(c, others)]
     for condition in part.inner_conditions:
         if condition not in kept and depends_on(condition, mapping):
             fail("a part of the predicate is of reductions and of the loops of the init", part.block)
-    return joined([build(expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in kept], insert)
+    return joined([build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in kept], insert)
 
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
@@ -300,7 +300,7 @@ def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
         first = _FIRST_INDEX.get(type(op), len(op.operands))
         for k, operand in list(enumerate(op.operands))[first:]:
             if isinstance(operand.type, IntegerType) and _divides(operand):
-                op.operands[k] = Materializer(before(op))(analyzer.simplify(expr_of(operand)), operand.type)
+                op.operands[k] = Materializer(before(op))(analyzer.simplify(sym_expr_of(operand)), operand.type)
 
 
 def _divides(value: SSAValue) -> bool:
@@ -412,7 +412,7 @@ def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.Blo
 
 def _common_conditions(parts: Sequence[_Part]) -> list[SSAValue]:
     """What of the predicates is of loops outside. Refused where it is not the same for all blocks."""
-    sets = [{expr_of(c) for c in part.outer_conditions} for part in parts]
+    sets = [{sym_expr_of(c) for c in part.outer_conditions} for part in parts]
     if any(s != sets[0] for s in sets):
         fail("the blocks have different predicates", *(part.block for part in parts))
     return parts[0].outer_conditions

@@ -17,7 +17,7 @@ from ...dialects.sym.expr import SymExpr, Var, as_expr
 from ...dialects.tir import BufferType
 from ...handles.tir.index_map import IndexMap
 from ...handles.tir.prim_expr import PrimExpr
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from ..accesses import accesses_of, require_allocated, set_type
 from ..arguments import buffers_of, given_map, index_dtype, nth
@@ -133,7 +133,7 @@ def annotate_buffer_access(
     rank = cast(BufferType, buffer.type).rank
     if len(mapping.results) != 2 * rank:
         fail("there is a range for each dimension of the buffer", block, expected=rank, found=len(mapping.results) // 2)
-    ends = mapping.apply([expr_of(v) for v in block.iter_vars])
+    ends = mapping.apply([sym_expr_of(v) for v in block.iter_vars])
     region = (block.reads if buf_type == "read" else block.writes)[buffer_index]
     build = Materializer(before(region))
     starts = [build(e) for e in ends[::2]]

@@ -14,7 +14,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, minimum
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, accessed_by
 from .. import checks
 from .. import state as st
@@ -152,7 +152,7 @@ def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Interval | None]:
     found = None if isinstance(scope, tir.FuncOp) else next((r for r in scope.reads if r.buffer is buffer), None)
     if found is None:
         return [None] * cast(BufferType, buffer.type).rank
-    starts = [expr_of(s) for s in found.starts]
+    starts = [sym_expr_of(s) for s in found.starts]
     return [(first, first + extent - 1) for first, extent in zip(starts, found.extents, strict=True)]
 
 
@@ -338,7 +338,7 @@ def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
             dtype = op.operands[k].type
             if not isinstance(dtype, IntegerType):
                 fail("the buffer is accessed by vectors", op)
-            op.operands[k] = build(expr_of(op.operands[k]) - offset, dtype)
+            op.operands[k] = build(sym_expr_of(op.operands[k]) - offset, dtype)
 
 
 @primitive

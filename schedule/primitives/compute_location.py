@@ -13,7 +13,7 @@ from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, product, terms_of
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, accessed, accessed_by
 from .. import checks
 from .. import state as st
@@ -150,7 +150,7 @@ def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
     outside = [*st.loops_above(loop), loop]
     for producer in producers:
         for kind, binding in zip(producer.kinds, producer.bindings, strict=True):
-            variables = {v.value for v in expr_of(binding).free_vars()}
+            variables = {v.value for v in sym_expr_of(binding).free_vars()}
             if kind is not tir.IterKind.SPATIAL and any(lp.loop_var in variables for lp in outside):
                 fail("a producer is not done when an iteration of the loop ends", producer, loop)
 
@@ -216,7 +216,7 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
         composed: list[tuple[SymExpr, Interval | None]] = []
         for start, given in zip(starts, dims, strict=True):
             interval = given if given is not None and checks.is_of_loops(given) else None
-            e = expr_of(start)
+            e = sym_expr_of(start)
             used = [v for v in e.free_vars() if v.value in iters]
             if interval is None or len(used) != 1 or not _is_shifted(e, used[0]):
                 composed += [(e, interval)] if used else []
@@ -365,7 +365,7 @@ def _check_predicate(block: tir.BlockOp) -> None:
         OPS["lt"](binding, least + extent)
         for binding, least, extent in zip(checks.bindings_of(block), block.mins, block.extents, strict=True)
     }
-    if any(expr_of(c) not in ends for c in conditions(block)) and not _covers_domains(block):
+    if any(sym_expr_of(c) not in ends for c in conditions(block)) and not _covers_domains(block):
         fail("the block has a predicate that is no bound of an iterator", block)
 
 

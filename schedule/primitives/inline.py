@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, SymExpr, Var
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
@@ -53,7 +53,7 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue], list[tir.
     checks.require_complete(block)
     store = _only_store(block)
     iters = [checks.iter_expr(v) for v in block.iter_vars]
-    indices = [expr_of(i) for i in store.indices]
+    indices = [sym_expr_of(i) for i in store.indices]
     if len(set(indices)) != len(indices) or not set(indices) <= set(iters):
         fail("the block does not store at its own iterators", block)
     if {v for v in iters if v not in indices} & set(_used(store)):
@@ -81,13 +81,13 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     store, final = _only_store(producer), _only_store(block)
     loads = [op for op in block.walk() if isinstance(op, tir.LoadOp) and op.buffer is store.buffer]
     _require_only_used(store.buffer, [producer, block])
-    indices = [expr_of(i) for i in loads[0].indices]
-    if any([expr_of(i) for i in load.indices] != indices for load in loads[1:]):
+    indices = [sym_expr_of(i) for i in loads[0].indices]
+    if any([sym_expr_of(i) for i in load.indices] != indices for load in loads[1:]):
         fail("the block reads the buffer at several places", block)
     if any(load.parent is not final.parent for load in loads):
         fail("the block reads the buffer only where a condition holds", block)
-    _check_stored(block, indices, [expr_of(i) for i in store.indices], producer)
-    values = _inverse(block, indices, [expr_of(i) for i in store.indices], producer)
+    _check_stored(block, indices, [sym_expr_of(i) for i in store.indices], producer)
+    values = _inverse(block, indices, [sym_expr_of(i) for i in store.indices], producer)
     build = Materializer(before(store))
     mapping = {v: build(values[checks.iter_expr(v)], cast(IntegerType, v.type)) for v in block.iter_vars} | {
         load.result: store.value for load in loads

@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.sched import encode
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from .. import checks
 from .. import state as st
 from ..registry import primitive
@@ -82,7 +82,7 @@ def _check_parallel(loop: tir.ForOp) -> None:
     memo: dict[SSAValue, SymExpr] = {}
     for block in st.blocks_below(loop):
         for kind, binding in zip(block.kinds, block.bindings, strict=True):
-            if kind is not tir.IterKind.SPATIAL and variable in expr_of(binding, memo).free_vars():
+            if kind is not tir.IterKind.SPATIAL and variable in sym_expr_of(binding, memo).free_vars():
                 fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
         if any(_is_used_outside(buffer, loop) for buffer in st.buffers_written(block)):
             around = st.loops_above(block)

@@ -17,7 +17,7 @@ from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.sym.index_map import Inverse
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from .. import state as st
 from ..accesses import (
     accesses_of,
@@ -204,7 +204,7 @@ def replace_block(
 
     The old block stays where it is, without a body.
     """
-    inner = {v: expr_of(value) for v, value in variables.items()}
+    inner = {v: sym_expr_of(value) for v, value in variables.items()}
     old = list(block.iter_vars)
     for op in list(block.body.block.ops):
         op.detach()

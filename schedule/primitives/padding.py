@@ -18,7 +18,7 @@ from ...dialects.sym import SymAttr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, floordiv
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
@@ -223,7 +223,7 @@ def _padded_copy(
     body, iters = made.body.block, list(made.iter_vars)
     build = Materializer(body.add_op)
     pairs = zip(iters, old, new, strict=True)
-    parts = [build(OPS["lt"](expr_of(v), n)) for v, n, m in pairs if n != m]
+    parts = [build(OPS["lt"](sym_expr_of(v), n)) for v, n, m in pairs if n != m]
     condition = joined(parts, body.add_op)
     assert condition is not None
     sides = [tir.body_region(), tir.body_region()]
@@ -312,7 +312,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
     analyzer = Analyzer()
     variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
     lows, highs = _reached(block)
-    for part in _conjuncts(expr_of(condition)):
+    for part in _conjuncts(sym_expr_of(condition)):
         k, is_low, bound = _bound(part, variables, block)
         if is_low:
             lows[k] = bound if analyzer.can_prove(OPS["le"](lows[k], bound)) else OPS["max"](lows[k], bound)
@@ -374,7 +374,7 @@ def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
     units = {st.loop_expr(lp): st.min_of(lp) for lp in outside if st.constant_extent(lp) == 1}
     if units:
         build = Materializer(before(block))
-        bindings = [expr_of(b) for b in block.bindings]
+        bindings = [sym_expr_of(b) for b in block.bindings]
         new = [
             build(e.substitute(units), cast(IntegerType, b.type)) if set(e.free_vars()) & set(units) else b
             for e, b in zip(bindings, block.bindings, strict=True)
@@ -411,12 +411,12 @@ def _shrink(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp]) ->
     for lp in own.values():
         analyzer.bind(st.loop_expr(lp), 0)
     for var, binding, low, high in zip(block.iter_vars, block.bindings, found.lows, found.highs, strict=True):
-        moved[var] = expr_of(var) + low
+        moved[var] = sym_expr_of(var) + low
         if binding in own:
             _set_extent(own[binding], high - low)
             bindings.append(binding)
             continue
-        e = expr_of(binding)
+        e = sym_expr_of(binding)
         bindings.append(build(e - low, cast(IntegerType, binding.type)) if low.constant != 0 else binding)
         parts += [c for c in (_at_least(e, low), _below(e, high)) if not analyzer.can_prove(c)]
     block.properties["dom_mins"] = dims_attr([Const(0, e.dtype) for e in block.mins])
@@ -463,7 +463,7 @@ def _move(found: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
     substitution: dict[Var, SymExpr] = {checks.iter_expr(v): e for v, e in moved.items()}
 
     def index(value: SSAValue) -> SSAValue:
-        return build(expr_of(value).substitute(substitution), cast(IntegerType, value.type))
+        return build(sym_expr_of(value).substitute(substitution), cast(IntegerType, value.type))
 
     copy = copier(insert, {v: index(v) for v in moved})
     for load in _loads(found.value):

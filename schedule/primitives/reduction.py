@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType, StringAttr
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.tir import IterKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
@@ -94,7 +94,7 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     moved |= {st.loop_expr(lp): st.min_of(lp) for lp in units}
     once = [lp.loop_var for lp in units]
     wanted = [c for c in conditions(block) if not depends_on(c, reducing)]
-    parts = [build(expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in wanted]
+    parts = [build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in wanted]
     names = [name_of(var) for _, var in kept]
     out = empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, joined(parts, place))
     inner = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}

@@ -14,7 +14,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var, le, lt
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
@@ -62,7 +62,7 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     _check_alone(block, own, target, side)
     if side == "write":
         _check_all_run(block, list(iters))
-    stage = _Stage(block, target, new, indices, list(iters), [expr_of(v) for v in iters])
+    stage = _Stage(block, target, new, indices, list(iters), [sym_expr_of(v) for v in iters])
     if loops:
         nested(loops)
     rows = [lp.loop_var for lp in loops]
@@ -108,7 +108,7 @@ def reindex_cache_write(
 
 def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: IndexMapping, side: str) -> tir.BlockOp:
     indices = _indices(block, target, side)
-    places = mapping.apply([expr_of(v) for v in block.iter_vars])
+    places = mapping.apply([sym_expr_of(v) for v in block.iter_vars])
     iters = _used_iters(block, indices)
     _check_same_iters(block, indices, places)
     scope, own = st.scope_of(block), statement_of(block)
@@ -156,7 +156,7 @@ class _Stage:
             (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
         ]
         made = empty_block(name, rows, names, predicate)
-        own = dict(zip(map(_var, self.iters), map(expr_of, made.iter_vars), strict=True))
+        own = dict(zip(map(_var, self.iters), map(sym_expr_of, made.iter_vars), strict=True))
         body = made.body.block
         build = Materializer(body.add_op)
         far = [build(e.substitute(own)) for e in self.indices]
@@ -188,7 +188,7 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
     kinds = {isinstance(op, tir.StoreOp) for op in accesses}
     if side == "read" and True in kinds:
         fail("the block writes the buffer, too", block)
-    found = {tuple(expr_of(i) for i in op.indices) for op in accesses}
+    found = {tuple(sym_expr_of(i) for i in op.indices) for op in accesses}
     if len(found) != 1:
         fail("the block accesses the buffer at other than one place", block, expected=1, found=len(found))
     indices = list(found.pop())
@@ -250,7 +250,7 @@ def _used_iters(block: tir.BlockOp, indices: Sequence[SymExpr]) -> dict[SSAValue
 
 
 def _var(value: SSAValue) -> Var:
-    return cast(Var, expr_of(value))
+    return cast(Var, sym_expr_of(value))
 
 
 def _check_same_iters(block: tir.BlockOp, indices: Sequence[SymExpr], places: Sequence[SymExpr]) -> None:
@@ -322,7 +322,7 @@ def _loops_of(block: tir.BlockOp, iters: Sequence[SSAValue]) -> tuple[list[tir.F
     """Copies of the loops that drive some iterators, the bindings of these in the copies, and what of the predicate is
     of these loops."""
     bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
-    used = {v for i in iters for v in expr_of(bindings[i]).free_vars()}
+    used = {v for i in iters for v in sym_expr_of(bindings[i]).free_vars()}
     needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
     loops = [_serial_like(lp) for lp in needed]
     if not loops:
@@ -331,7 +331,7 @@ def _loops_of(block: tir.BlockOp, iters: Sequence[SSAValue]) -> tuple[list[tir.F
     mapping = {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)}
     copy = copier(body.add_op, mapping)
     rows = [copy(bindings[i]) for i in iters]
-    inside = [c for c in conditions(block) if {v for v in expr_of(c).free_vars() if v.value} <= used]
+    inside = [c for c in conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
     return loops, rows, joined([copy(c) for c in inside], body.add_op)
 
 

@@ -15,7 +15,7 @@ from ...dialects.relax.operator import from_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from .. import checks
 from .. import state as st
 from ..registry import primitive
@@ -126,7 +126,7 @@ def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.Fo
     first = {st.loop_expr(lp): st.min_of(lp) for lp in others}
     reducing = [lp.loop_var for lp in (loop, *others)]
     for condition in conditions(block):
-        if depends_on(condition, reducing) and not analyzer.can_prove(expr_of(condition).substitute(first)):
+        if depends_on(condition, reducing) and not analyzer.can_prove(sym_expr_of(condition).substitute(first)):
             fail("the predicate may keep the init of a partial result from running", block, loop)
 
 
@@ -159,7 +159,7 @@ def _check_same_place(block: tir.BlockOp, stores: Sequence[tir.StoreOp]) -> None
 
 
 def _same(a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
-    return [expr_of(x) for x in a] == [expr_of(x) for x in b]
+    return [sym_expr_of(x) for x in a] == [sym_expr_of(x) for x in b]
 
 
 def _is_old(value: SSAValue, store: tir.StoreOp) -> bool:
@@ -374,7 +374,7 @@ def _iterators(
     for var, binding in zip(block.iter_vars, block.bindings, strict=True):
         known = iters.get(var)
         if known is None:
-            known = build(expr_of(binding).substitute(variables), cast(IntegerType, var.type))
+            known = build(sym_expr_of(binding).substitute(variables), cast(IntegerType, var.type))
         found[var] = known
     return found
 

@@ -14,7 +14,7 @@ from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, floormod, le, logical_or, lt
 from ...dialects.tir import BufferType, IterKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, accessed_by
 from .. import checks
 from .. import state as st
@@ -145,7 +145,7 @@ def _skip_known(block: tir.BlockOp, buffer: SSAValue, axes: Sequence[_Axis]) -> 
     build = Materializer(before(block))
     new: list[SSAValue] = []
     for axis in axes:
-        indices = {expr_of(op.indices[axis.dim]) for op in stores}
+        indices = {sym_expr_of(op.indices[axis.dim]) for op in stores}
         index = indices.pop() if len(indices) == 1 else None
         if index not in bindings:
             fail(f"the block does not write dimension {axis.dim} at one of its iterators", block, found=name_of(buffer))

@@ -14,7 +14,7 @@ from ...dialects.sched import encode
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.iter_map import NotAffineError, detect_iter_map
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, accessed_by
 from .. import checks
 from .. import state as st
@@ -64,7 +64,7 @@ def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, stor
 def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Interval]:
     """A region of a block in terms of the loops around it."""
     bindings = dict(zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True))
-    starts = [expr_of(s).substitute(bindings) for s in region.starts]
+    starts = [sym_expr_of(s).substitute(bindings) for s in region.starts]
     return [(first, first + extent - 1) for first, extent in zip(starts, region.extents, strict=True)]
 
 
@@ -105,7 +105,7 @@ def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]
         for at, index in enumerate(op.indices, 1):
             if not isinstance(index.type, IntegerType):
                 continue
-            e = expr_of(index)
+            e = sym_expr_of(index)
             inside = [v for v in e.free_vars() if v.value is not None]
             if not isinstance(e, Const | Var) and inside and iters.issuperset(inside):
                 found.setdefault(e, []).append((op, at))
@@ -141,7 +141,7 @@ def _index_stage(
         for lp, extent in zip(loops, shape, strict=True)
     ]
     made = empty_block(f"index_{number}", rows, [f"v{k}" for k in range(len(rows))])
-    own = dict(zip(map(checks.iter_expr, iters), map(expr_of, made.iter_vars), strict=True))
+    own = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, made.iter_vars), strict=True))
     body = made.body.block
     value = Materializer(body.add_op)(e.substitute(own))
     body.add_op(tir.StoreOp(value, new, list(made.iter_vars)))
@@ -253,7 +253,7 @@ def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, ro
     bindings = dict(zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True))
     known = checks.analyzer_of(inside)
     for store in stores:
-        indices = [known.simplify(expr_of(i).substitute(bindings).substitute(outer)) for i in store.indices]
+        indices = [known.simplify(sym_expr_of(i).substitute(bindings).substitute(outer)) for i in store.indices]
         try:
             found = detect_iter_map(indices, checks.loop_ranges(inside))
         except NotAffineError as error:
@@ -268,7 +268,7 @@ def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, ro
     if block.predicate is not None and any(
         e not in bindings or block.extents[list(bindings).index(cast(Var, e))].constant != d.constant
         for store in stores
-        for e, d in zip(map(expr_of, store.indices), whole, strict=True)
+        for e, d in zip(map(sym_expr_of, store.indices), whole, strict=True)
     ):
         fail("the block has a predicate, and does not run over the buffer", block)
 
@@ -291,7 +291,7 @@ def _copy_block(
     made = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
     made.properties["annotations"] = DictionaryAttr({"auto_copy": encode(True, [])})
     insert(made)
-    own: dict[Var, SymExpr] = dict(zip(used, map(expr_of, made.iter_vars), strict=True))
+    own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, made.iter_vars), strict=True))
     loops = [new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]
     if loops:
         made.body.block.add_op(loops[0])

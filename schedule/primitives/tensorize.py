@@ -15,7 +15,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import BufferType
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
@@ -72,7 +72,7 @@ def _region_starts(block: Block) -> dict[SSAValue, list[SymExpr]]:
     """Where the regions of buffers begin that a body reads and writes."""
     memo: dict[SSAValue, SymExpr] = {}
     regions = [op for op in block.ops if isinstance(op, tir.RegionOp)]
-    return {r.buffer: [expr_of(s, memo) for s in r.starts] for r in regions}
+    return {r.buffer: [sym_expr_of(s, memo) for s in r.starts] for r in regions}
 
 
 class _Matcher:
@@ -129,11 +129,11 @@ class _Matcher:
         for a, b in zip([*wanted.mins, *wanted.extents], [*found.mins, *found.extents], strict=True):
             self._same(a, b, "other domains of iterators", found)
         for a, b in zip(wanted.bindings, found.bindings, strict=True):
-            self._same(expr_of(a), expr_of(b), "other bindings", found)
+            self._same(sym_expr_of(a), sym_expr_of(b), "other bindings", found)
         if (wanted.predicate is None) is not (found.predicate is None):
             self._differs("another predicate", found)
         if wanted.predicate is not None and found.predicate is not None:
-            self._same(expr_of(wanted.predicate), expr_of(found.predicate), "another predicate", found)
+            self._same(sym_expr_of(wanted.predicate), sym_expr_of(found.predicate), "another predicate", found)
         for a, b, least, extent in zip(wanted.iter_vars, found.iter_vars, found.mins, found.extents, strict=True):
             self._bind(a, b, least, extent)
         if (wanted.init is None) is not (found.init is None):
@@ -179,11 +179,11 @@ class _Matcher:
         offset = self.offsets.get(a, [Const(0)] * mine.rank)
         where = found if isinstance(found, tir.StoreOp) else self.block
         for k, index in enumerate(found.indices):
-            distance = expr_of(index) - start[k]
+            distance = sym_expr_of(index) - start[k]
             if k < missing:
                 self._same(Const(0), distance, f"it moves in dimension {k} of {name_of(b)}", where)
             else:
-                inner = expr_of(wanted.indices[k - missing]) - offset[k - missing]
+                inner = sym_expr_of(wanted.indices[k - missing]) - offset[k - missing]
                 self._same(inner, distance, f"another index of {name_of(b)}", where)
 
     def _value(self, wanted: SSAValue, found: SSAValue, at: Operation) -> None:

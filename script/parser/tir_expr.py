@@ -15,7 +15,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from .evaluator import Evaluator
 from .folding import SYMBOLS, as_sym, fold, fold_symbolic
 from .scope import Scope
@@ -312,7 +312,7 @@ class TirEvaluator(Evaluator):
         ssa = self.expr(value, node)
         if not isinstance(ssa.type, IntegerType):
             raise self.error(node, "an integer is expected", found=describe(value))
-        return expr_of(ssa)
+        return sym_expr_of(ssa)
 
     def region(self, value: Any, node: ast.AST) -> tuple[SSAValue, list[SSAValue], list[SymExpr]]:
         """The buffer, first indices and extents of what `T.reads`, `T.writes` and `T.match_buffer` take."""

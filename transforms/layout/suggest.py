@@ -15,7 +15,7 @@ from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.tir.index_map import IndexMap
 from ...handles.tir.prim_func import Buffer, PrimFunc, Stmt
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 
 Layout = list[Var | None]
 """The iterator that each index of a buffer goes with; None where it goes with none, or with several."""
@@ -95,7 +95,7 @@ class _Block:
         found: dict[SSAValue, Layout | None] = {}
         for op in self.block.walk():
             if isinstance(op, kind):
-                layout = [self._iterator(expr_of(i)) for i in op.indices]
+                layout = [self._iterator(sym_expr_of(i)) for i in op.indices]
                 same = op.buffer not in found or found[op.buffer] == layout
                 found[op.buffer] = layout if same else None
         return found

@@ -16,7 +16,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.index_map import Inverse
 from ...handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym, if_then_else
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import infer_regions
 from ...te.create import add_scalar_params, undetermined_vars
 from ...te.emit import TECall, call_te
@@ -94,7 +94,7 @@ def _map_stores(func: tir.FuncOp, mapping: IndexMapping, dims: Sequence[Any]) ->
     for op in [o for o in func.walk() if isinstance(o, tir.StoreOp)]:
         block = cast(tir.BlockOp, op.parent_op())
         build = Materializer(partial(_insert_before, op))
-        new = tir.StoreOp(op.value, output, [build(e) for e in mapping.apply([expr_of(i) for i in op.indices])])
+        new = tir.StoreOp(op.value, output, [build(e) for e in mapping.apply([sym_expr_of(i) for i in op.indices])])
         _insert_before(op, new)
         op.detach()
         op.erase()

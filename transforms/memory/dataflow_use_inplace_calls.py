@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import Dims
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
@@ -199,4 +199,4 @@ def _same_element(load: tir.LoadOp, store: Operation) -> bool:
     """Whether a load and a store of one block have equal indices."""
     if not isinstance(store, tir.StoreOp) or load.parent is not store.parent:
         return False
-    return [expr_of(i) for i in load.indices] == [expr_of(i) for i in store.indices]
+    return [sym_expr_of(i) for i in load.indices] == [sym_expr_of(i) for i in store.indices]

@@ -23,7 +23,7 @@ from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, relaxed
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import set_type
@@ -133,7 +133,7 @@ class _Surroundings:
                 self._bounds[var] = self._outside(self._expr(binding))
 
     def _expr(self, value: SSAValue) -> SymExpr:
-        return expr_of(value, self._memo)
+        return sym_expr_of(value, self._memo)
 
     def _outside(self, e: SymExpr) -> Interval | None:
         """The range of an expression in terms of what is known where the allocation stands."""

@@ -20,7 +20,7 @@ from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, add, mul, product
 from ...dialects.tir import BufferType
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.tir_calls import note_call_sizes
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
@@ -84,7 +84,7 @@ def _simplify_indices(buffer: SSAValue) -> None:
         index = access.operands[position]
         dtype = integer_type(index)
         if dtype is not None and isinstance(index.owner, tir.BinaryExpr):
-            access.operands[position] = Materializer(inserter(access))(expr_of(index), dtype)
+            access.operands[position] = Materializer(inserter(access))(sym_expr_of(index), dtype)
 
 
 def _flatten(buffer: SSAValue, t: BufferType) -> None:
@@ -189,13 +189,13 @@ def _linear(
         indices = [*indices[:-1], ramp.base]
     total: SymExpr = Const(0, cast(IntegerType, indices[-1].type) if indices else i64)
     for index, stride in zip(indices, strides, strict=True):
-        total = add(total, mul(expr_of(index), stride))
+        total = add(total, mul(sym_expr_of(index), stride))
     if t.elem_offset is not None and not is_parameter:
         total = add(total, t.elem_offset)
     base = build(total)
     if lanes is None:
         return base
-    stride = build(mul(expr_of(lanes.stride), strides[-1]), cast(IntegerType, base.type))
+    stride = build(mul(sym_expr_of(lanes.stride), strides[-1]), cast(IntegerType, base.type))
     new = tir.RampOp(base, stride, lanes.result.type.get_shape()[0])
     insert(new)
     return new.result

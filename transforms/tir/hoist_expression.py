@@ -25,7 +25,7 @@ from xdsl.traits import is_side_effect_free
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import same_tree
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
 from .options import configured
 from .walk import erase_with_tree, functions, inline_before, inserter, remove_dead, take_side
@@ -129,7 +129,7 @@ class _Hoister:
         if HoistedConditionals.BooleanExpression in self.conditionals and isinstance(owner, _LOGIC):
             for part in owner.operands:
                 yield from self._parts(part)
-        elif expr_of(condition).constant is None:
+        elif sym_expr_of(condition).constant is None:
             yield condition
 
     def _may_go(self, condition: SSAValue, loop: tir.ForOp) -> bool:
@@ -274,7 +274,7 @@ def _decided(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
     for op in list(copy.walk()):
         if isinstance(op, _LOGIC):
             _fold(op)
-        elif isinstance(op, tir.IfThenElseOp) and (side := expr_of(op.cond).constant) is not None:
+        elif isinstance(op, tir.IfThenElseOp) and (side := sym_expr_of(op.cond).constant) is not None:
             take_side(op, bool(side))
     for op in reversed(list(copy.walk())):
         _clean(op)
@@ -286,7 +286,7 @@ def _decided(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
 def _fold(op: tir.BinaryExpr) -> None:
     """`and` and `or` of what is known."""
     for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-        value = expr_of(one).constant
+        value = sym_expr_of(one).constant
         if value is not None:
             op.result.replace_all_uses_with(one if bool(value) == isinstance(op, tir.OrOp) else other)
             return
@@ -294,7 +294,7 @@ def _fold(op: tir.BinaryExpr) -> None:
 
 def _clean(op: Operation) -> None:
     """Remove a branch that is decided, and a statement in which nothing is left to do."""
-    if isinstance(op, tir.IfOp) and (side := expr_of(op.cond).constant) is not None:
+    if isinstance(op, tir.IfOp) and (side := sym_expr_of(op.cond).constant) is not None:
         take_side(op, bool(side))
     elif isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.AttrOp) and all(map(_does_nothing, op.regions)):
         erase_with_tree(op)

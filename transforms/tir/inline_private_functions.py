@@ -23,7 +23,7 @@ from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr, Var
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.functions.lookup import callee_names
 from ...ir.functions.tir_calls import extents_of_call
 from ...ir.passes.transform import Pass
@@ -156,7 +156,7 @@ def _sizes(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> dict[Var
 
 def _named(given: SymExpr | SSAValue, var: Var, caller: tir.FuncOp) -> SymExpr | None:
     """An expression over the caller's symbolic variables; None for one that needs other values."""
-    expr = expr_of(given) if isinstance(given, SSAValue) else given
+    expr = sym_expr_of(given) if isinstance(given, SSAValue) else given
     integers = [(p, integer_type(p)) for p in caller.params]
     expr = expr.substitute({Var(p, t): Var(str(name_of(p)), t) for p, t in integers if t is not None})
     if expr.constant is not None:

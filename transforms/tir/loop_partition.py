@@ -20,7 +20,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, maximum, minimum, mul
 from ...dialects.tir import ForKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, relaxed
 from ...ir.passes.transform import Pass
 from .options import configured
@@ -135,7 +135,7 @@ class _Partitioner:
                 bind_loop(self.analyzer, inner)
         for branch in reversed(branches):
             copy = cast(_Branch, copies[branch])
-            known = 1 if holds else self.analyzer.simplify(expr_of(_plain(copy.cond)[0])).constant
+            known = 1 if holds else self.analyzer.simplify(sym_expr_of(_plain(copy.cond)[0])).constant
             if known is not None:
                 take_side(copy, bool(known))
         return part
@@ -186,7 +186,7 @@ def _plain(condition: SSAValue) -> tuple[SSAValue, bool]:
 
 def _narrow(found: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branch) -> bool:
     """Narrow the range to where `condition` holds for all iterations of the loops inside; false where it cannot be."""
-    parts = _conjunction(expr_of(condition))
+    parts = _conjunction(sym_expr_of(condition))
     limits = [_limit(part, loop, branch) for part in parts]
     if not parts or any(limit is None for limit in limits):
         return False

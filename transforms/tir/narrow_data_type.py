@@ -15,7 +15,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
 from .narrow_index import narrow_operation, wide
 from .walk import bind_loop, erase_with_tree, functions, values_of
@@ -66,7 +66,7 @@ def _operation_fits(op: Operation, analyzer: Analyzer) -> bool:
 def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
     if not isinstance(value.type, IntegerType):
         return True
-    bounds = analyzer.bounds(expr_of(value))
+    bounds = analyzer.bounds(sym_expr_of(value))
     return bounds.low >= -(2**31) and bounds.high < 2**31
 
 

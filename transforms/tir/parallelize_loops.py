@@ -23,7 +23,7 @@ from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import ForKind
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Interval, accessed
 from ...ir.passes.transform import Pass
 from ...target import Target
@@ -146,7 +146,7 @@ def _is_independent(loop: tir.ForOp) -> bool:
 
 
 def _variable(value: SSAValue) -> Var | None:
-    expr = expr_of(value)
+    expr = sym_expr_of(value)
     return expr if isinstance(expr, Var) else None
 
 

@@ -24,7 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Accessed, accessed, infer_regions
 from ...ir.passes.transform import Pass
 from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, inserter, remove_dead
@@ -227,16 +227,16 @@ def _keeps_inside(block: tir.BlockOp, store: tir.StoreOp) -> bool:
     while op is not None and op is not block.parent_op():
         if isinstance(op, tir.BlockOp):
             for var, binding in zip(op.iter_vars, op.bindings, strict=True):
-                values[Var(var, cast(IntegerType, var.type))] = expr_of(binding)
+                values[Var(var, cast(IntegerType, var.type))] = sym_expr_of(binding)
         op = op.parent_op()
     inside: set[SymExpr] = set()
     for index, extent in zip(store.indices, cast(tir.BufferType, store.buffer.type).dims, strict=True):
         if isinstance(index.type, IntegerType):
-            known = expr_of(index)
+            known = sym_expr_of(index)
             for _ in values:  # an iterator of a block inside may be bound to one of a block outside
                 known = known.substitute(values)
             inside.add(OPS["lt"](known, extent))
-    parts = [expr_of(cast(SSAValue, block.predicate))]
+    parts = [sym_expr_of(cast(SSAValue, block.predicate))]
     while parts:
         part = parts.pop()
         if isinstance(part, Op) and part.kind == "and":

@@ -23,7 +23,7 @@ from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, i32, i64, logical_not, product
 from ...handles.tir.prim_expr import same_tree
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
 from .walk import bind_loop, erase_with_tree, functions, inline_before, inserter, integer_type, remove_dead, take_side
 
@@ -85,7 +85,7 @@ class _Simplifier:
         dtype = integer_type(value)
         if dtype is None or not isinstance(value.owner, tir.BinaryExpr | tir.NotOp):
             return value
-        given = expr_of(value)
+        given = sym_expr_of(value)
         if not _is_index(given):
             return value
         known = self._decision(given)
@@ -143,11 +143,11 @@ class _Simplifier:
             self.analyzer.bind_range(Var(var, cast(IntegerType, var.type)), first, extent)
         with self.analyzer.scope():
             if op.predicate is not None:
-                self._learn(expr_of(op.predicate))
+                self._learn(sym_expr_of(op.predicate))
             self.block(op.body.block)
 
     def _branch(self, op: tir.IfOp | tir.IfThenElseOp) -> None:
-        condition = expr_of(op.cond)
+        condition = sym_expr_of(op.cond)
         known = self._decision(condition)
         for region, holds in ((op.then_region, True), (op.else_region, False)):
             if region.first_block is not None and known in (None, holds):
@@ -158,7 +158,7 @@ class _Simplifier:
             take_side(op, known)
 
     def _select(self, op: tir.SelectOp) -> None:
-        known = self._decision(expr_of(op.cond)) if op.cond.type == i1 else None
+        known = self._decision(sym_expr_of(op.cond)) if op.cond.type == i1 else None
         if known is not None:
             op.result.replace_all_uses_with(op.true_value if known else op.false_value)
 
@@ -170,13 +170,13 @@ class _Simplifier:
             op.result.replace_all_uses_with(known.result)
 
     def _assertion(self, op: tir.AssertOp) -> None:
-        self._learn(expr_of(op.cond))
+        self._learn(sym_expr_of(op.cond))
 
     def _evaluate(self, op: tir.EvaluateOp) -> None:
         """What is promised holds from here on; a constant has no effect."""
         source = op.value.owner
         if isinstance(source, tir.CallExpr) and source.func.data == "assume":
-            self._learn(expr_of(source.call_args[0]))
+            self._learn(sym_expr_of(source.call_args[0]))
         elif isinstance(source, tir.ConstOp):
             erase_with_tree(op)
 

@@ -20,7 +20,7 @@ from ...dialects import tir
 from ...dialects.sym.expr import Sum, SymExpr, Var
 from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
 from .walk import bound_expr, erase_with_tree, functions, integer_type
 
@@ -130,7 +130,7 @@ def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
     index = store.indices[0]
     if integer_type(index) is None:
         return False
-    steps = _coefficients(expr_of(index))
+    steps = _coefficients(sym_expr_of(index))
     if steps is None:
         return False
     digits: list[tuple[int, int]] = []

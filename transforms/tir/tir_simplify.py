@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region
 
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
 from .walk import erase_with_tree, functions, inline_before, remove_dead
 
@@ -34,7 +34,7 @@ class TirSimplify(Pass):
 
 def _simplify_loop(loop: tir.ForOp) -> None:
     extent = loop.extent
-    count = extent.constant if isinstance(extent, SymExpr) else expr_of(extent).constant
+    count = extent.constant if isinstance(extent, SymExpr) else sym_expr_of(extent).constant
     if count is not None and count <= 0:
         erase_with_tree(loop)
         return
@@ -55,7 +55,7 @@ def _simplify_loop(loop: tir.ForOp) -> None:
 
 def _simplify_if(branch: tir.IfOp) -> None:
     """`if true {S} else {T}` -> `S`; a condition without effect on anything -> nothing."""
-    known = expr_of(branch.cond).constant
+    known = sym_expr_of(branch.cond).constant
     if known is None:
         if not _has_ops(branch.then_region) and not _has_ops(branch.else_region):
             erase_with_tree(branch)

@@ -24,7 +24,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var, add
 from ...dialects.tir import ForKind
-from ...ir.affine.values import Materializer, expr_of
+from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
 from .walk import bound_expr, erase_with_tree, functions, inserter, remove_dead
@@ -131,7 +131,7 @@ class _Vectorizer:
 
     def ramp(self, value: SSAValue) -> SSAValue | None:
         """An integer as base and stride; None where it is none."""
-        e = expr_of(value)
+        e = sym_expr_of(value)
         lane = Var(self.lane, cast(IntegerType, self.lane.type))
         if any(v.value in self.varying and v != lane for v in e.free_vars()):
             return None

@@ -13,7 +13,7 @@ from ...dialects import tir
 from ...dialects.relax.structure import function_attrs
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.affine.values import expr_of
+from ...ir.affine.values import sym_expr_of
 from ...ir.rewriting.walk import operations
 
 
@@ -115,7 +115,7 @@ def integer_type(value: SSAValue) -> IntegerType | None:
 
 def bound_expr(bound: SymExpr | SSAValue) -> SymExpr:
     """A bound of a loop as an expression."""
-    return bound if isinstance(bound, SymExpr) else expr_of(bound)
+    return bound if isinstance(bound, SymExpr) else sym_expr_of(bound)
 
 
 def bind_loop(analyzer: Analyzer, loop: tir.ForOp) -> None:

@@ -5,7 +5,7 @@ from xdsl.ir import Block
 
 from tirax.dialects import tir
 from tirax.dialects.sym.expr import OPS, Const, Var, minimum, select
-from tirax.ir.affine.values import Materializer, expr_of
+from tirax.ir.affine.values import Materializer, sym_expr_of
 
 BLOCK = Block(arg_types=[i64, i64])
 I, J = BLOCK.args
@@ -27,7 +27,7 @@ def test_round_trips():
     ):
         block = Block()
         value = Materializer(block.add_op)(expr)
-        assert expr_of(value) == expr
+        assert sym_expr_of(value) == expr
         assert value.type == expr.dtype
 
 
@@ -41,7 +41,7 @@ def test_what_is_no_arithmetic_is_a_variable():
     buffer = Block(arg_types=[tir.BufferType.of([4], i64)]).args[0]
     load = tir.LoadOp(buffer, [I])
     total = tir.AddOp(load.result, I)
-    assert expr_of(total.result) == Var(load.result) + i
+    assert sym_expr_of(total.result) == Var(load.result) + i
 
 
 def test_casts_to_wider_integers():
@@ -49,6 +49,6 @@ def test_casts_to_wider_integers():
     wide = tir.CastOp(narrow, i64)
     total = tir.AddOp(tir.MulOp(wide.result, wide.result).result, wide.result).result
     v = Var(narrow, i32)
-    assert expr_of(total, through_casts=True) == v * v + v
-    assert expr_of(wide.result) == Var(wide.result)
-    assert expr_of(tir.CastOp(wide.result, i32).result, through_casts=True).free_vars()[0].value is not narrow
+    assert sym_expr_of(total, through_casts=True) == v * v + v
+    assert sym_expr_of(wide.result) == Var(wide.result)
+    assert sym_expr_of(tir.CastOp(wide.result, i32).result, through_casts=True).free_vars()[0].value is not narrow
