@@ -21,6 +21,7 @@ from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of
 from ...dialects.relax.operator import as_dtype
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
+from ...ir.python_text import python_tree
 from ..tir.prim_expr import PrimExpr, as_sym
 
 Dim = int | SymExpr
@@ -55,7 +56,7 @@ def dim_of(value: Any) -> SymExpr:
 
 def _parse_dim(text: str) -> SymExpr:
     try:
-        return as_expr(_fold(ast.parse(text.strip(), mode="eval").body))
+        return as_expr(_fold(python_tree(text.strip(), mode="eval").body))
     except (SyntaxError, KeyError) as error:
         hint = "extents are integers, names and + - * // % of them"
         raise ShapeError(f"'{text}' is no symbolic extent", hint=hint) from error

@@ -15,6 +15,7 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
+from ...ir.python_text import python_tree
 from .evaluator import Evaluator
 from .folding import as_sym
 from .scope import is_missing
@@ -68,7 +69,7 @@ class StructInfoEvaluator(Evaluator):
 
     def _text_dim(self, text: str, node: ast.AST) -> SymExpr:
         try:
-            tree = ast.parse(text.strip(), mode="eval")
+            tree = python_tree(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self.error(node, "this is no symbolic expression", found=repr(text)) from None
         before, self._in_text = self._in_text, True

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
 from ...diagnostics import SourceLocation, TiraxError, source_line
+from ...ir.python_text import python_tree
 
 
 class ScriptError(TiraxError, SyntaxError):
@@ -70,7 +71,7 @@ class Source:
 def parse_text(text: str, source: Source) -> ast.Module:
     """Python's tree of `text`. Raises `ScriptError` where it is not Python."""
     try:
-        return ast.parse(text, source.filename)
+        return python_tree(text, source.filename)
     except SyntaxError as error:
         place = SourceLocation(source.filename, error.lineno or 1, max(error.offset or 1, 1))
         raise ScriptError(f"this is not Python: {error.msg}", location=place) from None

@@ -11,6 +11,7 @@ from typing import Any
 from ... import script
 from ...diagnostics import TiraxError
 from ...handles.module import IRModule
+from ...ir.python_text import python_tree
 from ...ir.verification.well_formed import check_well_formed
 
 
@@ -56,5 +57,5 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     module = IRModule(script.parse_source(text, extra_vars=extra_vars))
     if check_well_formed:
         _checked(module)
-    alone = len(module) == 1 and not any(isinstance(s, ast.ClassDef) for s in ast.parse(text).body)
+    alone = len(module) == 1 and not any(isinstance(s, ast.ClassDef) for s in python_tree(text).body)
     return module[module.names[0]] if alone else module
