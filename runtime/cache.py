@@ -47,6 +47,7 @@ class ObjectCache:
         self._directory = None if directory is None else Path(directory)
         self.limit = limit
         self._warned = False
+        self._unchecked = 0
 
     @property
     def directory(self) -> Path:
@@ -82,7 +83,7 @@ class ObjectCache:
                 self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
                 return
             write_atomically(path, [hashlib.sha256(content).digest(), content])
-            self._evict()
+            self._evict(len(content))
         except (OSError, RuntimeError) as error:
             self._warn(str(error))
 
@@ -93,10 +94,19 @@ class ObjectCache:
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}.o"
 
-    def _evict(self) -> None:
-        """Above the limit, go down to three quarters of it: not at every `put`."""
-        if sum(size for _, size, _ in self._entries()) > self.limit:
+    def _evict(self, size: int) -> None:
+        """Above the limit, go down to three quarters of it: not at every `put` of so many bytes.
+
+        The directory, which may hold thousands of objects, is looked through only after a part of the room that was
+        left at the last look has been filled; other processes may have filled as much each.
+        """
+        self._unchecked -= size
+        if self._unchecked > 0:
+            return
+        total = sum(size for _, size, _ in self._entries())
+        if total > self.limit:
             self._remove_down_to(self.limit * 3 // 4)
+        self._unchecked = max(self.limit - total, 0) // 8
 
     def _remove_down_to(self, limit: int) -> None:
         entries = sorted(self._entries())
