@@ -1,5 +1,6 @@
-# make demo   set up and run the digit classifier
-# make test   set up and run all checks
+# make demo       set up and run the digit classifier
+# make test       set up and run all checks, in some minutes: before every commit
+# make test-all   the tests of which `make test` draws less or takes fewer rows, at full strength: after it
 # Everything that is set up lands in .venv, everything that is written in build; `make clean` removes both.
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ OUT    := build/test
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test lint format types pytest lit wheel bench train clean
+.PHONY: demo test test-all lint format types pytest pytest-full lit wheel bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -49,7 +50,11 @@ train: $(VENV)/demo.stamp
 # ---- checks; each leaves its result in build/test, from which the closing line is counted
 
 test: lint types pytest lit wheel
-	@$(BIN)/python tests/packaging/summary.py $(OUT)
+	@$(BIN)/python tests/packaging/summary.py $(OUT) lint.ok types.ok pytest.xml lit.xml wheel.ok
+
+# What these tests leave out in `make test`, and nothing else: see tests/helpers/strength.py.
+test-all: pytest-full
+	@$(BIN)/python tests/packaging/summary.py $(OUT) pytest-full.xml
 
 lint: $(OUT)/lint.ok
 types: $(OUT)/types.ok
@@ -69,6 +74,10 @@ $(OUT)/types.ok: $(VENV)/test.stamp $(PACKAGE)
 pytest: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest.xml
 	$(BIN)/python -m pytest -q -n auto --junitxml=$(OUT)/pytest.xml
+
+pytest-full: $(VENV)/test.stamp
+	@mkdir -p $(OUT); rm -f $(OUT)/pytest-full.xml
+	$(BIN)/python -m pytest -q -n auto --full -m thinned --junitxml=$(OUT)/pytest-full.xml
 
 lit: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/lit.xml

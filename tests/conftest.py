@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import strength
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -16,8 +19,22 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--update-golden`."""
+    """Adds `--update-golden` and `--full`."""
     parser.addoption("--update-golden", action="store_true", help="write what `golden` is given into tests/golden")
+    parser.addoption("--full", action="store_true", help="all random draws and all rows of tables (see strength.py)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests have a cache of compiled objects of their own, which `make clean` removes, and leave the user's alone."""
+    config.addinivalue_line("markers", "thinned: `make test` runs it with fewer draws or rows than `make test-all`")
+    strength.set_full(bool(config.getoption("--full")))
+    os.environ.setdefault("XDG_CACHE_HOME", str(config.rootpath / "build" / "cache"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives until the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def compare_golden(name: str, text: str, update: bool, folder: Path = GOLDEN) -> None:

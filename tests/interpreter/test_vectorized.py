@@ -9,8 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -224,8 +225,8 @@ def parsed(text: str) -> ModuleOp:
     return module
 
 
+@drawn(300, derandomize=False)
 @given(programs(), st.integers(0, 1000), st.sampled_from([False, False, True]), st.sampled_from([1, 3, 1 << 22]))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_both_ways_agree_bit_for_bit(program: tuple[str, str], seed: int, same: bool, most: int) -> None:
     dtype, text = program
     rng = np.random.default_rng(seed)

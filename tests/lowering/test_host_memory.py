@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 from xdsl.parser import Parser
 
 from tirax.dialects import host, relax
@@ -78,7 +79,7 @@ def programs(draw):
     return f"relax.func @main(%x: {t}) -> {t} {{ {body} relax.return %x : {t} }}"
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60, derandomize=False)
 @given(programs(), st.sampled_from([0, 1, 5, 64]))
 def test_tensors_that_live_together_do_not_overlap(text, n):
     found, _ = overlaps(planned(text), n)

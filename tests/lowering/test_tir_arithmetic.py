@@ -5,8 +5,9 @@ import operator
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 from tir_kernels import Kernel
 
 from tirax.interpreter import interpret
@@ -115,10 +116,11 @@ def outputs(module, a, b, result):
     return found
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("kind", ["serial", "vectorized"])
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_expressions_of_integers(dtype, kind):
-    @settings(max_examples=6, deadline=None, derandomize=True, database=None)
+    @drawn(6, quick=2)
     @given(expressions(dtype))
     def check(expression):
         a, b = values(dtype, 1), values(dtype, 2)[::-1].copy()

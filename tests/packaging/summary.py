@@ -1,16 +1,17 @@
-"""Counts what `make test` left in its folder and prints one line: `N passed, N failed` (and skipped, where any).
+"""Counts what the checks left in their folder and prints one line: `N passed, N failed` (and skipped, where any).
 
 pytest and lit leave JUnit files, the other checks an empty `<name>.ok` when they pass. What is absent did not pass.
+The command line names the folder, then the results to count: those of `make test` and `make test-all` by default.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-REPORTS = ("pytest.xml", "lit.xml")
-STAMPS = ("lint.ok", "types.ok", "wheel.ok")
+RESULTS = ("lint.ok", "types.ok", "pytest.xml", "lit.xml", "wheel.ok", "pytest-full.xml")
 FAILED = ("failure", "error")
 
 
@@ -27,18 +28,23 @@ def count_report(path: Path) -> tuple[int, int, int]:
     return len(cases) - failed - skipped, failed, skipped
 
 
-def summary(folder: Path) -> tuple[str, bool]:
-    """The closing line for the results in `folder`, and whether all passed."""
-    stamps = [(folder / name).is_file() for name in STAMPS]
-    counts = [count_report(folder / name) for name in REPORTS]
-    counts.append((sum(stamps), len(stamps) - sum(stamps), 0))
+def count(path: Path) -> tuple[int, int, int]:
+    """Passed, failed and skipped of one result; a stamp is one check."""
+    if path.suffix == ".xml":
+        return count_report(path)
+    return (1, 0, 0) if path.is_file() else (0, 1, 0)
+
+
+def summary(folder: Path, names: Sequence[str] = RESULTS) -> tuple[str, bool]:
+    """The closing line for these results in `folder`, and whether all passed."""
+    counts = [count(folder / name) for name in names]
     passed, failed, skipped = (sum(column) for column in zip(*counts, strict=True))
     return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""), failed == 0
 
 
 def main() -> int:
-    """Print the line for the folder named on the command line; 1 where something failed."""
-    line, good = summary(Path(sys.argv[1]))
+    """Print the line for what the command line names; 1 where something failed."""
+    line, good = summary(Path(sys.argv[1]), sys.argv[2:] or RESULTS)
     print(line)
     return 0 if good else 1
 

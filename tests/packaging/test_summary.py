@@ -1,9 +1,9 @@
-"""The closing line of `make test`."""
+"""The closing lines of `make test`, `make test-all` and `.ci/run`."""
 
 from pathlib import Path
 
 import pytest
-from summary import STAMPS, summary
+from summary import RESULTS, summary
 
 GOOD = '<testsuites><testsuite><testcase name="a"/><testcase name="b"/></testsuite></testsuites>'
 BAD = '<testsuite><testcase name="a"><failure/></testcase><testcase name="b"><skipped/></testcase></testsuite>'
@@ -12,23 +12,26 @@ BAD = '<testsuite><testcase name="a"><failure/></testcase><testcase name="b"><sk
 @pytest.fixture
 def passed(tmp_path: Path) -> Path:
     """A folder as it is left when all is well."""
-    for name in STAMPS:
-        (tmp_path / name).touch()
-    for name in ("pytest.xml", "lit.xml"):
-        (tmp_path / name).write_text(GOOD)
+    for name in RESULTS:
+        (tmp_path / name).write_text(GOOD if name.endswith(".xml") else "")
     return tmp_path
 
 
 def test_all_is_well(passed: Path):
-    assert summary(passed) == ("7 passed, 0 failed", True)
+    assert summary(passed) == ("9 passed, 0 failed", True)
+
+
+def test_what_is_not_asked_for_does_not_count(passed: Path):
+    (passed / "pytest-full.xml").unlink()
+    assert summary(passed, ["lint.ok", "pytest.xml"]) == ("3 passed, 0 failed", True)
 
 
 def test_a_failed_test_counts(passed: Path):
     (passed / "lit.xml").write_text(BAD)
-    assert summary(passed) == ("5 passed, 1 failed, 1 skipped", False)
+    assert summary(passed) == ("7 passed, 1 failed, 1 skipped", False)
 
 
-@pytest.mark.parametrize("name", [*STAMPS, "lit.xml", "pytest.xml"])
+@pytest.mark.parametrize("name", RESULTS)
 def test_what_is_absent_did_not_pass(passed: Path, name: str):
     (passed / name).unlink()
     line, good = summary(passed)
@@ -38,4 +41,4 @@ def test_what_is_absent_did_not_pass(passed: Path, name: str):
 
 def test_a_report_cut_short_did_not_pass(passed: Path):
     (passed / "pytest.xml").write_text(GOOD[:40])
-    assert summary(passed) == ("5 passed, 1 failed", False)
+    assert summary(passed) == ("7 passed, 1 failed", False)

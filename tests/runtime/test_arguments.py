@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 
 from tirax.runtime import FunctionInfo, NDArray, ObjectInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from tirax.runtime.arguments import bind_keywords, normalize_arguments, normalize_value
@@ -346,7 +347,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@drawn(400, derandomize=False)
 @given(st.lists(st.tuples(INFOS, VALUES), max_size=4))
 def test_anything_is_normalised_or_refused(pairs: list[tuple[Info, Any]]):
     try:

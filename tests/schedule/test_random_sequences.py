@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as hst
 from sequences import Outcome, check, draw, run
+from strength import drawn
 from workloads import WORKLOADS
 
 from tirax.handles.module import IRModule
@@ -18,14 +19,7 @@ from tirax.tvm_api.script import from_source
 MODULES: dict[str, IRModule] = {name: from_source(text) for name, text in WORKLOADS.items()}
 
 
-@settings(
-    max_examples=20,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
+@drawn(20, quick=6)
 @given(hst.sampled_from(list(MODULES)), hst.randoms(use_true_random=False), hst.integers(1, 6))
 def test_a_random_schedule_means_what_the_workload_means(name: str, rng: random.Random, count: int) -> None:
     outcome = Outcome.fresh(MODULES[name], rng)

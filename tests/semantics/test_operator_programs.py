@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import checks
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from operator_programs import operator_programs
 from programs import Program
+from strength import drawn
 
 PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
@@ -22,37 +23,26 @@ PASSES = (
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-def some(count: int) -> settings:
-    return settings(
-        max_examples=count,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
-
-
-@some(25)
+@drawn(25)
 @given(operator_programs())
 def test_texts(program: Program) -> None:
     checks.texts(program.module)
 
 
-@some(15)
+@drawn(15)
 @given(operator_programs())
 def test_passes(program: Program) -> None:
     for name in PASSES:
         checks.passes_keep_meaning(program.module, [name])
 
 
-@some(15)
+@drawn(15)
 @given(operator_programs())
 def test_optimize(program: Program) -> None:
     checks.optimize(program.module)
 
 
-@some(20)
+@drawn(20)
 @given(operator_programs())
 def test_native(program: Program) -> None:
     checks.native(program.module)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import checks
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from programs import Program, programs
+from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.dialects import relax
@@ -26,17 +27,8 @@ PASSES = (
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-some = settings(
-    max_examples=8,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
 
-
-@some
+@drawn(8, quick=3)
 @given(programs())
 def test_passes(program: Program) -> None:
     for name in PASSES:
@@ -64,7 +56,7 @@ def runs(module: ModuleOp):
             continue
 
 
-@some
+@drawn(8, quick=3)
 @given(programs(), st.integers(0, 3))
 def test_lifted(program: Program, inputs: int) -> None:
     before, number = marked(program, inputs)
@@ -75,7 +67,7 @@ def test_lifted(program: Program, inputs: int) -> None:
         assert same_values(interpret(after, "main", [*values[:number], *prepared]), wanted)
 
 
-@some
+@drawn(8, quick=3)
 @given(programs(), st.integers(0, 3))
 def test_bundled(program: Program, inputs: int) -> None:
     before, number = marked(program, inputs)
@@ -85,7 +77,7 @@ def test_bundled(program: Program, inputs: int) -> None:
         assert same_values(interpret(after, "main", [*values[:number], tuple(values[number:])]), wanted)
 
 
-@some
+@drawn(8, quick=3)
 @given(programs(), st.integers(0, 3))
 def test_lazy(program: Program, inputs: int) -> None:
     before, number = marked(program, inputs)

@@ -6,8 +6,9 @@ from itertools import product
 
 import checks
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from programs import Program, programs
+from strength import drawn
 
 from tirax.interpreter import assert_same_meaning
 from tirax.transforms.bindings.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
@@ -21,17 +22,7 @@ PASSES = (
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-some = settings(
-    max_examples=12,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
-
-
-@some
+@drawn(12, quick=3)
 @given(programs())
 def test_passes(program: Program) -> None:
     for name in PASSES:
@@ -39,7 +30,7 @@ def test_passes(program: Program) -> None:
     checks.texts(checks.passes_keep_meaning(program.module, PASSES))
 
 
-@some
+@drawn(12, quick=3)
 @given(programs())
 def test_orders(program: Program) -> None:
     for order, direction in product(ORDERS, DIRECTIONS):

@@ -2,8 +2,9 @@
 
 import checks
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from programs import Program, programs
+from strength import drawn
 
 from tirax.dialects import relax
 from tirax.handles.module import IRModule
@@ -15,18 +16,6 @@ from tirax.handles.relax.utils import load_json, save_json
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.pipelines import make_passes
 
-
-def some(count):
-    return settings(
-        max_examples=count,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
@@ -34,7 +23,7 @@ def relax_functions(mod):
     return [f for f in mod.functions.values() if isinstance(f, rx.Function)]
 
 
-@some(25)
+@drawn(25)
 @given(programs())
 def test_programs_are_well_formed_before_and_after_passes(program: Program):
     module = program.module
@@ -44,7 +33,7 @@ def test_programs_are_well_formed_before_and_after_passes(program: Program):
         assert analysis.well_formed_problems(IRModule(module)) == [], p.name
 
 
-@some(25)
+@drawn(25)
 @given(programs())
 def test_a_value_that_is_taken_away_is_noticed(program: Program):
     """The first binding that something uses is detached: what used it is ill-formed, and only that."""
@@ -63,7 +52,7 @@ def test_a_value_that_is_taken_away_is_noticed(program: Program):
     assert [p.rule for p in problems] == ["nested-call"] * len(users)
 
 
-@some(25)
+@drawn(25)
 @given(programs())
 def test_analyses_agree(program: Program):
     for func in relax_functions(IRModule(program.module)):
@@ -81,7 +70,7 @@ def test_analyses_agree(program: Program):
     assert analysis.detect_recursion(IRModule(program.module)) == []
 
 
-@some(25)
+@drawn(25)
 @given(programs())
 def test_a_mutator_that_changes_nothing(program: Program):
     mod = IRModule(program.module)
@@ -93,7 +82,7 @@ def test_a_mutator_that_changes_nothing(program: Program):
     assert new.script() == mod.script() and analysis.well_formed(new)
 
 
-@some(15)
+@drawn(15)
 @given(programs())
 def test_unused_bindings_do_not_matter(program: Program):
     mod = IRModule(program.module)
@@ -103,7 +92,7 @@ def test_unused_bindings_do_not_matter(program: Program):
     assert_same_meaning(mod.op, new.op)
 
 
-@some(15)
+@drawn(15)
 @given(programs())
 def test_an_equal_value_in_the_place_of_another(program: Program):
     """Each call in a dataflow block is bound once more, and the new variable takes the place of the old one."""
@@ -125,7 +114,7 @@ def test_an_equal_value_in_the_place_of_another(program: Program):
         assert_same_meaning(mod.op, new.op)
 
 
-@some(15)
+@drawn(15)
 @given(programs())
 def test_outputs_are_visible_in_what_is_added(program: Program):
     mod = IRModule(program.module)
@@ -140,7 +129,7 @@ def test_outputs_are_visible_in_what_is_added(program: Program):
             assert_same_meaning(mod.op, new.op)
 
 
-@some(15)
+@drawn(15)
 @given(programs())
 def test_programs_as_json(program: Program):
     mod = IRModule(program.module)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 
 from tirax.runtime import registry
 
@@ -132,7 +133,7 @@ def programs(draw):
     return text, known[first], known[second]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(20, quick=6, derandomize=False)
 @given(programs(), st.sampled_from([0, 1, 5, 64]))
 def test_random_functions(host, program, n):
     text, first, second = program

@@ -2,8 +2,9 @@
 
 from functools import reduce
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from programs import Program, programs
+from strength import drawn
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from tirax.dialects import relax
@@ -40,17 +41,7 @@ def rules():
     ]
 
 
-some = settings(
-    max_examples=30,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
-
-
-@some
+@drawn(30)
 @given(programs())
 def test_rewriters_keep_the_meaning(program: Program) -> None:
     rewriter = reduce(PatternMatchingRewriter.__or__, [PatternMatchingRewriter.from_pattern(p, f) for p, f in rules()])
@@ -62,7 +53,7 @@ def test_rewriters_keep_the_meaning(program: Program) -> None:
     assert_same_meaning(program.module, after)
 
 
-@some
+@drawn(30)
 @given(programs())
 def test_rewrite_patterns_keep_the_meaning(program: Program) -> None:
     after = program.module.clone()
@@ -90,7 +81,7 @@ def composites():
     ]
 
 
-@some
+@drawn(30)
 @given(programs())
 def test_functions_for_libraries_keep_the_meaning(program: Program) -> None:
     fused = FuseOpsByPattern(composites())(program.module)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 
 from tirax.dialects import relax as ops
 from tirax.interpreter import assert_same_meaning
@@ -149,7 +150,7 @@ PARAMS = (
 )
 
 
-@settings(max_examples=10, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@drawn(10, quick=3)
 @given(data=st.data())
 def test_random_networks(data: st.DataObject) -> None:
     lines, values = ["c = R.nn.conv2d(x, w0, padding=1)"], ["x", "c"]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning
@@ -369,7 +370,7 @@ STEPS = (
 LAYOUTS = (["NHWC", "OHWI"], ["NHWC", "HWIO", "NCHW"], ["NCHW4c", "OIHW4o"], ["NCHW2c", "OIHW4i2o"], ["HWNC", "HWIO"])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@drawn(60)
 @given(data=st.data())
 def test_random_networks(tools: Any, data: st.DataObject) -> None:
     params = (

@@ -7,6 +7,7 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
@@ -59,8 +60,7 @@ def tensors(n: int, m: int, batch: int = 2, dtype: str = "float32") -> list[np.n
     return [rng.normal(size=(batch, r, 3, d)).astype(dtype) for r, d in ((n, 4), (m, 4), (m, 6))]
 
 
-@pytest.mark.parametrize("attrs", MASKS, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@crossed("dtype, attrs", ["float32", "float16"], MASKS, ids=str)
 def test_attention(attrs: dict[str, Any], dtype: str):
     module = parse_source(f"""
 @R.function

@@ -6,8 +6,9 @@ import copy
 
 import checks
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from programs import Program, programs
+from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.interpreter import InterpreterError, assert_same_meaning, interpret, random_inputs, symbolic_sizes
@@ -22,15 +23,6 @@ from tirax.script import parse_source, print_script
 IN_PLACE = ("dataflow-use-inplace-calls", "legalize-ops")
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
-some = settings(
-    max_examples=6,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def check_plans(module: ModuleOp) -> None:
@@ -71,7 +63,7 @@ def check_native(before: ModuleOp, after: ModuleOp, pipeline: str | None = None)
         assert same_values(given, values), f"an input was written at {sizes}"
 
 
-@some
+@drawn(6, quick=2)
 @given(programs())
 def test_planned_programs(program: Program) -> None:
     module = planned(program.module)
@@ -79,7 +71,7 @@ def test_planned_programs(program: Program) -> None:
     check_native(program.module, module)
 
 
-@some
+@drawn(6, quick=2)
 @given(programs())
 def test_written_in_place(program: Program) -> None:
     module = checks.passes_keep_meaning(program.module, IN_PLACE)

@@ -2,7 +2,8 @@
 
 import checks
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
+from strength import drawn
 from tensor_programs import Program, tensor_programs
 
 from tirax.lowering.pipelines import make_passes
@@ -16,14 +17,7 @@ LOWER = (
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-@settings(
-    max_examples=6,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
+@drawn(6, quick=2)
 @given(tensor_programs(most=3, dims=("n", "m", "4", "3", "n + 1", "n * 2")))
 def test_lowering_keeps_the_meaning(program: Program) -> None:
     """After `lower-init-block`, which gives a reduction of nothing a value that it does not have before."""

@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strength import drawn
 
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.verification.verify import verify_module
@@ -78,7 +79,7 @@ class Module:
     )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@drawn(25)
 @given(programs(), st.data())
 def test_gradients_of_random_programs(lines: list[str], data: st.DataObject) -> None:
     module = module_of(lines)

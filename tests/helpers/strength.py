@@ -1,0 +1,74 @@
+"""How much of the suite runs: `make test` draws less and takes fewer rows of the large tables than `make test-all`.
+
+What a test asserts is the same at both strengths, and no test is skipped: there are fewer random programs, or fewer
+rows of a table, chosen so that each kind of row is there. Everything here marks its test `thinned`; `make test-all`
+runs exactly these, at full strength (`pytest --full -m thinned`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import product
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+T = TypeVar("T")
+Test = Callable[..., Any]
+
+_strength = {"full": False}
+
+
+def set_full(full: bool) -> None:
+    """Said once, by conftest, before any test is collected."""
+    _strength["full"] = full
+
+
+def is_full() -> bool:
+    """Whether the suite runs at full strength."""
+    return _strength["full"]
+
+
+def drawn(count: int, quick: int | None = None, **options: Any) -> Callable[[Test], Test]:
+    """`count` random examples, the same in each run; `quick` of them (a fifth) at less than full strength."""
+    examples = count if is_full() else quick or max(1, count // 5)
+    defaults = {
+        "derandomize": True,
+        "deadline": None,
+        "database": None,
+        "phases": (Phase.generate, Phase.shrink),
+        "suppress_health_check": list(HealthCheck),
+    }
+    return lambda test: pytest.mark.thinned(settings(max_examples=examples, **(defaults | options))(test))
+
+
+def first_of_each(cases: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
+    """The first case of each kind, in order."""
+    firsts: dict[Hashable, T] = {}
+    for case in cases:
+        firsts.setdefault(kind(case), case)
+    return list(firsts.values())
+
+
+def some(values: Sequence[T], quick: int) -> Sequence[T]:
+    """The values that a loop of a test, marked `thinned`, goes through: `quick` of them, first and last included."""
+    if is_full() or quick >= len(values):
+        return values
+    return [values[i * (len(values) - 1) // max(1, quick - 1)] for i in range(quick)]
+
+
+def thinned(names: str | Sequence[str], cases: Iterable[T], kind: Callable[[T], Hashable], **options: Any) -> Any:
+    """`pytest.mark.parametrize` over the cases; only the first of each `kind` at less than full strength."""
+    rows = list(cases) if is_full() else first_of_each(cases, kind)
+    return lambda test: pytest.mark.thinned(pytest.mark.parametrize(names, rows, **options)(test))
+
+
+def crossed(names: str, *factors: Sequence[Any], **options: Any) -> Any:
+    """`pytest.mark.parametrize` over the product of the factors, whose names are separated by commas.
+
+    At less than full strength as many rows as the longest factor has values: each value of each factor is there.
+    """
+    longest = max(map(len, factors))
+    rows = list(product(*factors)) if is_full() else [tuple(f[i % len(f)] for f in factors) for i in range(longest)]
+    return lambda test: pytest.mark.thinned(pytest.mark.parametrize(names, rows, **options)(test))
