@@ -16,6 +16,7 @@ from ..dialects.tir import BufferType
 from ..ir.affine.iter_map import iter_map_simplify
 from ..ir.affine.values import Materializer, sym_expr_of
 from ..transforms.tir.walk import remove_dead
+from . import checks
 from . import state as st
 from .rewrite import before, refresh_regions
 from .state import fail
@@ -27,7 +28,7 @@ Move = Callable[[Access, list[SymExpr]], Sequence[SymExpr]]
 
 def ranges_inside(op: Operation) -> Analyzer:
     """What is known of the loop variables and iterators around the statements in `op`."""
-    return _known(_around(op))
+    return checks.analyzer_with(_around(op))
 
 
 def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
@@ -41,15 +42,7 @@ def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
         if isinstance(around, tir.ForOp):
             out[st.loop_expr(around)] = (st.min_of(around), st.extent_of(around))
         elif isinstance(around, tir.BlockOp):
-            doms = zip(around.iter_vars, around.mins, around.extents, strict=True)
-            out.update((cast(Var, sym_expr_of(var)), (least, extent)) for var, least, extent in doms)
-    return out
-
-
-def _known(ranges: Mapping[Var, tuple[SymExpr, SymExpr]]) -> Analyzer:
-    out = Analyzer()
-    for var, (least, extent) in ranges.items():
-        out.bind(var, out.bounds(least).low, out.bounds(least + extent - 1).high)
+            out.update(checks.iter_ranges(around))
     return out
 
 
@@ -59,7 +52,7 @@ def simplified(indices: Sequence[SymExpr], op: Operation) -> list[SymExpr]:
     In sums iterators that have one value only are left out, and digits of an iterator are joined.
     """
     ranges = _around(op)
-    known = _known(ranges)
+    known = checks.analyzer_with(ranges)
     units = {v: least for v, (least, extent) in ranges.items() if extent.constant == 1}
     out: list[SymExpr] = []
     for e in indices:

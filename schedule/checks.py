@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ..dialects import tir
 from ..dialects.names import name_of
@@ -30,11 +30,44 @@ def loop_ranges(loops: Sequence[tir.ForOp]) -> Ranges:
 
 def analyzer_of(loops: Sequence[tir.ForOp]) -> Analyzer:
     """What is known of the variables of loops."""
-    out = Analyzer()
-    for lp in loops:
-        least, extent = st.min_of(lp), st.extent_of(lp)
-        out.bind(st.loop_expr(lp), out.bounds(least).low, out.bounds(least + extent - 1).high)
+    return analyzer_with(loop_ranges(loops))
+
+
+def analyzer_with(ranges: Ranges, analyzer: Analyzer | None = None) -> Analyzer:
+    """What is known of variables in these ranges, the outer ones first, besides what `analyzer` knows."""
+    out = analyzer or Analyzer()
+    for var, (least, extent) in ranges.items():
+        out.bind(var, out.bounds(least).low, out.bounds(least + extent - 1).high)
     return out
+
+
+def require_plain(loop: tir.ForOp, what: str, *, from_zero: bool = True) -> None:
+    """Refuse a loop that has annotations, is bound to threads or does not start at 0: it cannot be `what`."""
+    if loop.annotations is not None and loop.annotations.data:
+        fail(f"a loop with annotations cannot be {what}", loop, hint="unannotate it first")
+    if loop.kind is tir.ForKind.THREAD_BINDING:
+        fail(f"a loop that is bound to threads cannot be {what}", loop)
+    if from_zero and st.min_of(loop).constant != 0:
+        fail(f"only a loop from 0 can be {what}", loop, found=st.min_of(loop))
+
+
+def kinds_driven(block: tir.BlockOp, loop: tir.ForOp) -> set[IterKind]:
+    """The kinds of the iterators whose bindings depend on a loop."""
+    variable = st.loop_expr(loop)
+    return {kind for kind, e in zip(block.kinds, bindings_of(block), strict=True) if variable in e.free_vars()}
+
+
+def only_store(block: tir.BlockOp, *besides: type[Operation]) -> tir.StoreOp:
+    """The one store that a block is, besides its regions and `besides`. Refused where it is more, or something else."""
+    body = [op for op in st.children(block.body.block) if not isinstance(op, (tir.RegionOp, *besides))]
+    if len(body) != 1 or not isinstance(body[0], tir.StoreOp):
+        fail("the block is not one store", block)
+    return body[0]
+
+
+def within(index: SymExpr, extent: SymExpr) -> tuple[SymExpr, SymExpr]:
+    """The conditions under which an index is one of a dimension."""
+    return OPS["le"](Const(0, index.dtype), index), OPS["lt"](index, extent)
 
 
 def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | None = None) -> bool:
@@ -67,8 +100,7 @@ def is_of_loops(interval: Interval) -> bool:
 
 def iter_ranges(block: tir.BlockOp) -> Ranges:
     """The iterators of a block with their domains."""
-    doms = zip(block.iter_vars, block.mins, block.extents, strict=True)
-    return {iter_expr(v): (least, extent) for v, least, extent in doms}
+    return {iter_expr(v): domain for v, domain in st.domains_of(block).items()}
 
 
 def iter_expr(value: SSAValue) -> Var:
@@ -82,6 +114,11 @@ def bindings_of(block: tir.BlockOp) -> list[SymExpr]:
     """The bindings of a block's iterators as expressions."""
     memo: dict[SSAValue, SymExpr] = {}
     return [sym_expr_of(b, memo) for b in block.bindings]
+
+
+def iter_values(block: tir.BlockOp) -> dict[Var, SymExpr]:
+    """The iterators of a block with their bindings, in terms of the loops around it."""
+    return dict(zip(map(iter_expr, block.iter_vars), bindings_of(block), strict=True))
 
 
 def predicate_of(block: tir.BlockOp) -> list[SymExpr]:

@@ -21,7 +21,22 @@ from . import checks
 from . import state as st
 from .accesses import Access, is_conditional, label, substitute_iters
 from .pad_function import PadFunction
-from .rewrite import BlockIter, Insert, before, copier, empty_block, iters_of, nested, new_loop, refresh_regions, remove
+from .rewrite import (
+    BlockIter,
+    Insert,
+    after,
+    before,
+    block_in_loops,
+    copier,
+    empty_block,
+    iters_of,
+    move_operations,
+    nested,
+    new_loop,
+    refresh_regions,
+    remove,
+    set_predicate,
+)
 from .state import State
 
 
@@ -150,12 +165,8 @@ def _widened(
     )
     before(loops[0])(made[0])
     inner = nested(made)
-    for op in list(loops[-1].body.block.ops):
-        op.detach()
-        inner.add_op(op)
-    for op in list(block.body.block.ops):
-        op.detach()
-        new.body.block.add_op(op)
+    move_operations(loops[-1].body.block, inner)
+    move_operations(block.body.block, new.body.block)
     if block.annotations is not None:
         new.properties["annotations"] = block.annotations
     before(block)(new)
@@ -164,8 +175,8 @@ def _widened(
     kept = [*new.iter_vars[:start], *new.iter_vars[start + len(rows) :]]
     previous = [*block.iter_vars[:start], *block.iter_vars[start + rank :]]
     values = dict(zip(indices, (r.substitute(places) for r in padding.inverse.map.results), strict=True))
-    for before_, after in zip(previous, kept, strict=True):
-        before_.replace_all_uses_with(after)
+    for old_iter, new_iter in zip(previous, kept, strict=True):
+        old_iter.replace_all_uses_with(new_iter)
     substitute_iters(new, values)
     state.replaced[block] = new
     erase_with_tree(block)
@@ -194,9 +205,7 @@ def fill(func: tir.FuncOp, buffer: SSAValue, padding: Padding) -> None:
         return
     last = [op for op in func.walk() if op in stores][-1]
     anchor = _outermost(cast(tir.StoreOp, last))
-    following, parent = anchor.next_op, anchor.parent
-    assert parent is not None
-    _filling(buffer, padding, parent.add_op if following is None else before(following))
+    _filling(buffer, padding, after(anchor))
 
 
 def _outermost(store: tir.StoreOp) -> Operation:
@@ -205,41 +214,29 @@ def _outermost(store: tir.StoreOp) -> Operation:
     if not isinstance(block, tir.BlockOp):
         return store
     used = {v for i in store.indices for v in sym_expr_of(i).free_vars()}
-    values = dict(zip(map(sym_expr_of, block.iter_vars), checks.bindings_of(block), strict=True))
+    values = checks.iter_values(block)
     outer = {v for e in used for v in values.get(e, e).free_vars()}
     loops = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in outer]
     return loops[0] if loops else block
 
 
-def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tuple[list[tir.ForOp], tir.BlockOp]:
-    """A block over a whole buffer, in loops; it is yet to be put into the innermost."""
-    shape = cast(BufferType, buffer.type).dims
-    names = [str(p.name) for p in padding.params]
-    loops = [new_loop(n, extent, p.dtype) for n, extent, p in zip(names, shape, padding.params, strict=True)]
-    insert(loops[0])
-    nested(loops)
-    rows: list[BlockIter] = [
-        (IterKind.SPATIAL, lp.loop_var, (Const(0, p.dtype), extent))
-        for lp, extent, p in zip(loops, shape, padding.params, strict=True)
-    ]
-    return loops, empty_block(name, rows, [f"v_{n}" for n in names])
+def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tir.BlockOp:
+    """A block over a whole buffer, in loops."""
+    pairs = zip(padding.params, cast(BufferType, buffer.type).dims, strict=True)
+    return block_in_loops(name, [(str(p.name), f"v_{p.name}", extent, p.dtype) for p, extent in pairs], insert)
 
 
 def _filling(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
-    loops, block = _grid(buffer, padding, f"buffer_{label(buffer)}_padding", insert)
-    place = loops[-1].body.block.add_op
-    condition = Materializer(place)(padding.condition([lp.loop_var for lp in loops]))
-    iters = iters_of(block)
-    made = empty_block(st.name_of_block(block), iters, [name_of(v) for v in block.iter_vars], condition)
+    made = _grid(buffer, padding, f"buffer_{label(buffer)}_padding", insert)
+    set_predicate(made, Materializer(before(made))(padding.condition(list(made.bindings))))
     at = list(made.iter_vars)
     value = padding.element(at, cast(BufferType, buffer.type), made.body.block.add_op)
     made.body.block.add_op(tir.StoreOp(value, buffer, at))
-    place(made)
     refresh_regions(made)
 
 
 def _assumption(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
-    loops, block = _grid(buffer, padding, f"buffer_{label(buffer)}_assumptions", insert)
+    block = _grid(buffer, padding, f"buffer_{label(buffer)}_assumptions", insert)
     body, at = block.body.block, list(block.iter_vars)
     pads = Materializer(body.add_op)(logical_not(padding.condition(at)))
     body.add_op(load := tir.LoadOp(buffer, at))
@@ -247,5 +244,4 @@ def _assumption(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
     either = tir.OrOp(pads, holds.result)
     assumed = tir.CallIntrinOp("assume", [either.result], either.result.type)
     body.add_ops([holds, either, assumed, tir.EvaluateOp(assumed.result)])
-    loops[-1].body.block.add_op(block)
     refresh_regions(block)

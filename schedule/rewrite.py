@@ -27,6 +27,13 @@ def before(anchor: Operation) -> Insert:
     return lambda op: block.insert_op_before(op, anchor)
 
 
+def after(anchor: Operation) -> Insert:
+    """Inserts operations behind `anchor`, in order."""
+    block, following = anchor.parent, anchor.next_op
+    assert block is not None
+    return block.add_op if following is None else before(following)
+
+
 def replace_op(old: Operation, new: Operation) -> None:
     """Put `new`, a statement, where `old` stands; `old` is no more."""
     before(old)(new)
@@ -40,6 +47,28 @@ def remove(op: Operation) -> None:
     while isinstance(parent, tir.ForOp) and not statements(parent.body.block):
         op, parent = parent, parent.parent_op()
         erase_with_tree(op)
+
+
+def move_operations(source: Block, target: Block, but: Operation | None = None) -> None:
+    """Move the operations of a block, but for one, to the end of another one."""
+    for op in list(source.ops):
+        if op is not but:
+            op.detach()
+            target.add_op(op)
+
+
+def take_nest(loops: Sequence[tir.ForOp], body: Block) -> None:
+    """Move what loops in each other do to the end of `body`, the expressions between the loops, too."""
+    for outer, below in zip(loops, [*loops[1:], None], strict=True):
+        move_operations(outer.body.block, body, below)
+
+
+def merge_nest(loops: Sequence[tir.ForOp], into: Sequence[tir.ForOp]) -> None:
+    """Let other loops in each other do, behind what they do, what `loops` did; these are no more."""
+    for old, new in zip(loops, into, strict=True):
+        old.loop_var.replace_all_uses_with(new.loop_var)
+    take_nest(loops, into[-1].body.block)
+    erase_with_tree(loops[0])
 
 
 def statements(block: Block) -> list[Operation]:
@@ -213,6 +242,61 @@ def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
     set_name(body.args[0], name or name_of(loop.loop_var))
     thread = None if loop.thread is None else loop.thread.data
     return tir.ForOp(loop.min, loop.extent, Region(body), loop.kind, thread=thread, annotations=loop.annotations)
+
+
+def copied_loops(
+    loops: Sequence[tir.ForOp], insert: Insert, suffix: str = "", *, serial: bool = False
+) -> tuple[Insert, dict[SSAValue, SSAValue]]:
+    """Copies of loops without what they do, in each other; what inserts into the innermost, and the new variables."""
+    copies = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}{suffix}" if suffix else None) for lp in loops]
+    for copy in copies if serial else ():
+        for key in ("kind_attr", "thread", "annotations"):
+            copy.properties.pop(key, None)
+    if copies:
+        insert(copies[0])
+        insert = nested(copies).add_op
+    return insert, {old.loop_var: new.loop_var for old, new in zip(loops, copies, strict=True)}
+
+
+Axis = tuple[str, str, SymExpr, IntegerType]
+"""What a loop and the iterator that is bound to it are called, their extent and type."""
+
+
+def axes(extents: Sequence[SymExpr], loop: str = "ax") -> list[Axis]:
+    """Axes that are called by their numbers."""
+    return [(f"{loop}{k}", f"v{k}", extent, extent.dtype) for k, extent in enumerate(extents)]
+
+
+def block_in_loops(
+    name: str, rows: Sequence[Axis], insert: Insert, kinds: Sequence[tir.IterKind] | None = None
+) -> tir.BlockOp:
+    """A block without statements in loops from 0, one for each of its iterators; these are spatial by default."""
+    kinds = kinds or [tir.IterKind.SPATIAL] * len(rows)
+    loops = [new_loop(loop, extent, dtype) for loop, _, extent, dtype in rows]
+    iters = [
+        (kind, lp.loop_var, (Const(0, dtype), extent))
+        for kind, lp, (_, _, extent, dtype) in zip(kinds, loops, rows, strict=True)
+    ]
+    block = empty_block(name, iters, [hint for _, hint, _, _ in rows])
+    if loops:
+        insert(loops[0])
+        insert = nested(loops).add_op
+    insert(block)
+    return block
+
+
+def allocate(scope: st.BlockLike, buffer_type: tir.BufferType, name: str) -> SSAValue:
+    """A new buffer of a block, behind those that it has."""
+    op, body = tir.AllocBufferOp(buffer_type), st.body_of(scope)
+    set_name(op.result, name)
+    allocations = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
+    if allocations:
+        body.insert_op_after(op, allocations[-1])
+    elif body.first_op is not None:
+        body.insert_op_before(op, body.first_op)
+    else:
+        body.add_op(op)
+    return op.result
 
 
 def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:

@@ -110,6 +110,11 @@ def name_of_block(block: BlockLike) -> str:
     return block.block_name.data if isinstance(block, tir.BlockOp) else "root"
 
 
+def domains_of(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
+    """The iterators of a block with their domains: least value and extent."""
+    return dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
+
+
 def buffers_read(block: tir.BlockOp) -> list[SSAValue]:
     """The buffers of a block's read regions."""
     return [r.buffer for r in block.reads]

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of
-from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import IterKind
 from ...ir.affine.iter_map import NotAffineError
@@ -26,13 +25,13 @@ from ..rewrite import (
     Insert,
     before,
     conditions,
+    copied_loops,
     copier,
     copy_statements,
     depends_on,
     empty_block,
     joined,
-    loop_like,
-    nested,
+    move_operations,
     refresh_regions,
     set_predicate,
 )
@@ -134,10 +133,10 @@ class _Part:
             dtype = cast(IntegerType, var.type)
             total: SymExpr = Const(0, dtype)
             if high is not None and self._counts(division):
-                total = _value(high) * division.inner.extent
+                total = sym_expr_of(high) * division.inner.extent
             low = None if division.inner.is_unit else left.pop(0)
             if low is not None:
-                total = total + _value(low)
+                total = total + sym_expr_of(low)
             found[var] = build(total + division.base, dtype)
         return found
 
@@ -152,7 +151,7 @@ class _Part:
     def rows_of_init(self, copies: dict[SSAValue, SSAValue], insert: Insert) -> list[tuple[SSAValue, BlockIter, str]]:
         """The spatial inner iterators for the init: those of the block, their rows, their names."""
         build = Materializer(insert)
-        variables: dict[Var, SymExpr] = {cast(Var, _value(a)): _value(b) for a, b in copies.items()}
+        variables: dict[Var, SymExpr] = {cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in copies.items()}
         rows: list[tuple[SSAValue, BlockIter, str]] = []
         for var, kind, division, name in zip(
             self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
@@ -164,10 +163,6 @@ class _Part:
         return rows
 
 
-def _value(value: SSAValue) -> SymExpr:
-    return sym_expr_of(value)
-
-
 def _domain(extent: SymExpr, dtype: IntegerType) -> tuple[SymExpr, SymExpr]:
     size = extent if extent.constant is None else Const(extent.constant, dtype)
     return Const(0, dtype), size
@@ -176,9 +171,7 @@ def _domain(extent: SymExpr, dtype: IntegerType) -> tuple[SymExpr, SymExpr]:
 def _take_body(source: tir.BlockOp, target: tir.BlockOp, values: dict[SSAValue, SSAValue]) -> None:
     for old, new in values.items():
         old.replace_all_uses_with(new)
-    for op in list(source.body.block.ops):
-        op.detach()
-        target.body.block.add_op(op)
+    move_operations(source.body.block, target.body.block)
 
 
 def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.BlockOp:
@@ -255,21 +248,17 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
     ]
     used = {v.value for e in spatial for v in e.free_vars()}
     needed = [lp for lp in part.inside if lp.loop_var in used]
-    copies = [loop_like(lp) for lp in needed]
-    mapping = {old.loop_var: new.loop_var for old, new in zip(needed, copies, strict=True)}
     outer.body.block.add_op(moved := tir.InitOp(tir.body_region()))
-    if copies:
-        moved.body.block.add_op(copies[0])
-    body: Block = nested(copies) if copies else moved.body.block
-    rows = part.rows_of_init(mapping, body.add_op)
-    kept = _init_condition(part, needed, mapping, body.add_op)
+    insert, mapping = copied_loops(needed, moved.body.block.add_op)
+    rows = part.rows_of_init(mapping, insert)
+    kept = _init_condition(part, needed, mapping, insert)
     made = empty_block(f"{st.name_of_block(block)}_init", [it for _, it, _ in rows], [n for _, _, n in rows], kept)
     own = dict(zip([var for var, _, _ in rows], made.iter_vars, strict=True))
     inner = [own.get(v) for v, d in zip(block.iter_vars, part.divisions, strict=True) if not d.inner.is_unit]
     inside = made.body.block
     copy_statements(init.body.block, inside, part.values(highs, inner, inside.add_op))
     remove_dead(made)
-    body.add_op(made)
+    insert(made)
     refresh_regions(made)
     return made
 
@@ -292,10 +281,7 @@ def _init_condition(
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
     """Write quotients and remainders anew that are simple now: `(vi_o * 4 + vi_i) // 4` is `vi_o`."""
-    analyzer = Analyzer()
-    for block in (inner, outer):
-        for var, (least, extent) in checks.iter_ranges(block).items():
-            analyzer.bind(var, analyzer.bounds(least).low, analyzer.bounds(least + extent - 1).high)
+    analyzer = checks.analyzer_with({**checks.iter_ranges(inner), **checks.iter_ranges(outer)})
     for op in inner.walk():
         first = _FIRST_INDEX.get(type(op), len(op.operands))
         for k, operand in list(enumerate(op.operands))[first:]:
@@ -322,7 +308,7 @@ def _infer(outer: tir.BlockOp, inside: Sequence[tir.BlockOp]) -> None:
         bounds={
             var: (least, least + extent - 1)
             for block in inside
-            for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True)
+            for var, (least, extent) in st.domains_of(block).items()
         },
     )
 

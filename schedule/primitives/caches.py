@@ -18,9 +18,10 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Interval, accessed_by
 from .. import checks
 from .. import state as st
+from ..accesses import set_type
 from ..arguments import nth, with_index
 from ..registry import adapted, primitive
-from ..rewrite import Insert, before, empty_block, joined, nested, new_loop, refresh_regions
+from ..rewrite import Insert, allocate, before, empty_block, joined, nested, new_loop, refresh_regions
 from ..state import BlockLike, State, fail
 
 Row = tuple[SymExpr, SymExpr]
@@ -189,7 +190,7 @@ class _Stage:
         return [first if self.shrunk else Const(0, extent.dtype) for first, extent in self.rows]
 
     def allocate(self, like: SSAValue, storage_scope: str) -> SSAValue:
-        return allocate(self.scope, like, storage_scope, dims=[e for _, e in self.rows] if self.shrunk else None)
+        return allocate_like(self.scope, like, storage_scope, dims=[e for _, e in self.rows] if self.shrunk else None)
 
     def copy(self, old: SSAValue, new: SSAValue, *, from_old: bool) -> tir.BlockOp:
         source, target = (old, new) if from_old else (new, old)
@@ -219,7 +220,7 @@ def _row(interval: Interval) -> Row:
     return interval[0], interval[1] - interval[0] + 1
 
 
-def allocate(
+def allocate_like(
     scope: BlockLike,
     like: SSAValue,
     storage_scope: str,
@@ -230,28 +231,8 @@ def allocate(
     old = cast(BufferType, like.type)
     suffix = storage_scope.replace(".", "_") or "global"
     shape = old.dims if dims is None else dims
-    op = tir.AllocBufferOp(BufferType.of(shape, old.dtype, scope=storage_scope or "global"))
-    set_name(op.results[0], name or f"{name_of(like) or 'buffer'}_{suffix}")
-    body = st.body_of(scope)
-    allocations = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
-    anchor = allocations[-1].next_op if allocations else body.first_op
-    if anchor is None:
-        body.add_op(op)
-    else:
-        body.insert_op_before(op, anchor)
-    return op.results[0]
-
-
-def copy_stage(
-    scope: BlockLike,
-    source: SSAValue,
-    target: SSAValue,
-    region: Sequence[Interval | None],
-    insert: Insert,
-    name: str | None = None,
-) -> tir.BlockOp:
-    """Loops that copy a region from one buffer to the other, in a block called like the target."""
-    return copy_loops(source, target, rows_of(source, region), insert, name or str(name_of(target)))
+    new = BufferType.of(shape, old.dtype, scope=storage_scope or "global")
+    return allocate(scope, new, name or f"{name_of(like) or 'buffer'}_{suffix}")
 
 
 def copy_loops(
@@ -281,11 +262,11 @@ def copy_loops(
         for value, extent in zip(values, whole, strict=True)
     ]
     ends = zip(values, whole, rows, strict=True)
-    moving = [c for value, end, (first, _) in ends if first.constant is None for c in _within(value, end)]
+    moving = [c for value, end, (first, _) in ends if first.constant is None for c in checks.within(value, end)]
     if moved is not None:
         far_ends = zip(offsets, values, cast(BufferType, moved.type).dims, strict=False)
         far_ends = [(o + value, end) for o, value, end in far_ends if o.constant is None]
-        moving += [c for index, end in far_ends for c in _within(index, end)]
+        moving += [c for index, end in far_ends for c in checks.within(index, end)]
     nest = [*around, *loops]
     known = _known(nest, offsets)
     predicate = joined([build(c) for c in moving if not checks.holds(c, nest, known)], place)
@@ -301,24 +282,18 @@ def copy_loops(
     return out
 
 
-def _within(index: SymExpr, end: SymExpr) -> tuple[SymExpr, SymExpr]:
-    """The conditions under which an index is one of a dimension."""
-    return OPS["le"](Const(0, index.dtype), index), OPS["lt"](index, end)
-
-
 def _known(loops: Sequence[tir.ForOp], exprs: Sequence[SymExpr]) -> Analyzer:
     """What is known of the variables of loops, and of the iterators of blocks that expressions are in terms of."""
     out = checks.analyzer_of(loops)
     for var in (v for e in exprs for v in e.free_vars()):
         owner = var.value.owner.parent_op() if isinstance(var.value, BlockArgument) else None
         if isinstance(owner, tir.BlockOp):
-            least, extent = checks.iter_ranges(owner)[var]
-            out.bind(var, out.bounds(least).low, out.bounds(least + extent - 1).high)
+            checks.analyzer_with({var: checks.iter_ranges(owner)[var]}, out)
     return out
 
 
-def replace_buffer(block: tir.BlockOp, old: SSAValue, new: SSAValue, offsets: Sequence[SymExpr] = ()) -> None:
-    """Let a block, and what is in it, use another buffer, at indices that are less by `offsets`."""
+def replace_buffer(block: Operation, old: SSAValue, new: SSAValue, offsets: Sequence[SymExpr] = ()) -> None:
+    """Let a statement, and what is in it, use another buffer, at indices that are less by `offsets`."""
     shifting = any(o.constant != 0 for o in offsets)
     for op in list(block.walk()):
         for k, operand in enumerate(op.operands):
@@ -355,5 +330,5 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope
         fail("the buffer is a parameter of the function", block)
     changed = list(old.parameters)
     changed[old.parameters.index(old.scope)] = StringAttr(storage_scope)
-    buffer._type = BufferType(*changed)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
+    set_type(buffer, BufferType(*changed))  # pyright: ignore[reportArgumentType]
     set_name(buffer, f"{name_of(buffer)}_{storage_scope.replace('.', '_')}")

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, SymExpr, Var
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
@@ -18,7 +17,7 @@ from .. import checks
 from .. import state as st
 from ..errors import ScheduleError
 from ..registry import primitive
-from ..rewrite import before, copier, joined, refresh_regions, remove, set_predicate, statements
+from ..rewrite import before, copier, joined, refresh_regions, remove, set_predicate
 from ..state import State, fail
 
 
@@ -51,7 +50,7 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue], list[tir.
     """The store of a block that can be inlined, the iterators that index it, and the reads of what it stores."""
     checks.require_not_output(block)
     checks.require_complete(block)
-    store = _only_store(block)
+    store = checks.only_store(block)
     iters = [checks.iter_expr(v) for v in block.iter_vars]
     indices = [sym_expr_of(i) for i in store.indices]
     if len(set(indices)) != len(indices) or not set(indices) <= set(iters):
@@ -78,7 +77,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     checks.require_not_output(producer)
     if block.predicate is not None:
         fail("the block has a predicate", block)
-    store, final = _only_store(producer), _only_store(block)
+    store, final = checks.only_store(producer), checks.only_store(block)
     loads = [op for op in block.walk() if isinstance(op, tir.LoadOp) and op.buffer is store.buffer]
     _require_only_used(store.buffer, [producer, block])
     indices = [sym_expr_of(i) for i in loads[0].indices]
@@ -103,13 +102,6 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     remove(block)
     _drop(buffer)
     remove_dead(func)
-
-
-def _only_store(block: tir.BlockOp) -> tir.StoreOp:
-    found = [op for op in statements(block.body.block) if not isinstance(op, tir.RegionOp)]
-    if len(found) != 1 or not isinstance(found[0], tir.StoreOp):
-        fail("the block is not one store", block)
-    return found[0]
 
 
 def _only_producer(block: tir.BlockOp) -> tir.BlockOp:
@@ -215,9 +207,7 @@ def _check_stored(
 ) -> None:
     """Each element that the block reads is stored: an iteration that reads another would be lost."""
     ranges, theirs = checks.iter_ranges(block), checks.iter_ranges(producer)
-    analyzer = Analyzer()
-    for var, (least, extent) in {**ranges, **theirs}.items():
-        analyzer.bind(var, analyzer.bounds(least).low, analyzer.bounds(least + extent - 1).high)
+    analyzer = checks.analyzer_with({**ranges, **theirs})
     for index, place in zip(indices, stored, strict=True):
         if isinstance(index, Var) and isinstance(place, Var) and ranges.get(index) == theirs.get(place):
             continue
@@ -228,9 +218,7 @@ def _check_stored(
 
 def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]) -> None:
     """Where the block ran over less than its producer stores, the rest must not be stored any more."""
-    analyzer = Analyzer()
-    for var, (least, extent) in checks.iter_ranges(producer).items():
-        analyzer.bind(var, analyzer.bounds(least).low, analyzer.bounds(least + extent - 1).high)
+    analyzer = checks.analyzer_with(checks.iter_ranges(producer))
     wanted: list[SymExpr] = []
     for var, (least, extent) in checks.iter_ranges(block).items():
         for condition in (OPS["le"](least, values[var]), OPS["lt"](values[var], least + extent)):
@@ -238,7 +226,7 @@ def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]
                 wanted.append(condition)
     if not wanted:
         return
-    bindings = dict(zip((checks.iter_expr(v) for v in producer.iter_vars), checks.bindings_of(producer), strict=True))
+    bindings = checks.iter_values(producer)
     insert = before(producer)
     build = Materializer(insert)
     parts = [build(c.substitute(bindings)) for c in wanted]

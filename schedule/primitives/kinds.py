@@ -10,12 +10,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sched import encode
-from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
-from ...ir.affine.values import sym_expr_of
 from .. import checks
 from .. import state as st
 from ..registry import primitive
+from ..rewrite import move_operations
 from ..state import BlockLike, State, fail
 
 _THREAD = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
@@ -30,7 +29,8 @@ def parallel(state: State, loop: tir.ForOp) -> None:
     Refused where an iterator of a block below that depends on the loop is no spatial one: a reduction's steps would
     meet in one element; also where the loop repeats a reduction into a buffer that is not its own.
     """
-    _set_kind(loop, ForKind.PARALLEL)
+    _check_parallel(loop)
+    _kind(loop, ForKind.PARALLEL)
 
 
 @primitive
@@ -41,7 +41,8 @@ def vectorize(state: State, loop: tir.ForOp) -> None:
 
     Refused as `parallel` is.
     """
-    _set_kind(loop, ForKind.VECTORIZED)
+    _check_parallel(loop)
+    _kind(loop, ForKind.VECTORIZED)
 
 
 @primitive
@@ -66,11 +67,6 @@ def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
     loop.properties["thread"] = StringAttr(thread_axis)
 
 
-def _set_kind(loop: tir.ForOp, kind: ForKind) -> None:
-    _check_parallel(loop)
-    _kind(loop, kind)
-
-
 def _kind(loop: tir.ForOp, kind: ForKind) -> None:
     loop.properties["kind_attr"] = StringAttr(kind.value)
     loop.properties.pop("thread", None)
@@ -78,12 +74,9 @@ def _kind(loop: tir.ForOp, kind: ForKind) -> None:
 
 def _check_parallel(loop: tir.ForOp) -> None:
     """Refuse a loop whose iterations could meet in one element."""
-    variable = st.loop_expr(loop)
-    memo: dict[SSAValue, SymExpr] = {}
     for block in st.blocks_below(loop):
-        for kind, binding in zip(block.kinds, block.bindings, strict=True):
-            if kind is not tir.IterKind.SPATIAL and variable in sym_expr_of(binding, memo).free_vars():
-                fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
+        for kind in sorted(checks.kinds_driven(block, loop) - {tir.IterKind.SPATIAL}, key=lambda k: k.value):
+            fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
         if any(_is_used_outside(buffer, loop) for buffer in st.buffers_written(block)):
             around = st.loops_above(block)
             checks.require_not_repeated(block, around[around.index(loop) :])
@@ -170,9 +163,7 @@ def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
     if isinstance(found, tir.BlockOp):
         return found
     body = Block()
-    for op in list(func.body.block.ops):
-        op.detach()
-        body.add_op(op)
+    move_operations(func.body.block, body)
     root = tir.BlockOp("root", [], Region(body))
     func.body.block.add_op(root)
     return root

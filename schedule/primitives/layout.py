@@ -14,7 +14,7 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym import IndexMapAttr, IndexMapping
-from ...dialects.sym.expr import Const, SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.sym.index_map import Inverse
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import sym_expr_of
@@ -31,7 +31,7 @@ from ..arguments import chosen, given_map, index_dtype, separators_of, with_buff
 from ..pad_function import PadFunction
 from ..padding import Padding, fill, replace_writer
 from ..registry import adapted, followed, primitive
-from ..rewrite import BlockIter, before, empty_block, new_loop, remove
+from ..rewrite import Axis, before, block_in_loops, move_operations, remove
 from ..state import State, fail
 
 
@@ -146,24 +146,10 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     shape = _shape(block, mapping, block.extents)
     params = dict(zip(mapping.params, block.kinds, strict=True))
     kinds = [_kind(block, result, params) for result in mapping.results]
-    made = [new_loop(f"ax{k}", extent, _dtype(block)) for k, extent in enumerate(shape)]
-    rows: list[BlockIter] = [
-        (kind, lp.loop_var, (Const(0, _dtype(block)), extent))
-        for kind, lp, extent in zip(kinds, made, shape, strict=True)
-    ]
-    new = empty_block(st.name_of_block(block), rows, [f"v{k}" for k in range(len(rows))])
+    rows: list[Axis] = [(f"ax{k}", f"v{k}", extent, index_dtype(block)) for k, extent in enumerate(shape)]
+    new = block_in_loops(st.name_of_block(block), rows, before(loops[0] if loops else block), kinds)
     replace_block(state, block, new, dict(zip(inverse.params, new.iter_vars, strict=True)), inverse.results)
-    anchor = loops[0] if loops else block
-    place = before(anchor)
-    for loop in made:
-        place(loop)
-        place = loop.body.block.add_op
-    place(new)
     remove(block)
-
-
-def _dtype(block: tir.BlockOp) -> IntegerType:
-    return cast(IntegerType, block.iter_vars[0].type)
 
 
 def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
@@ -206,9 +192,7 @@ def replace_block(
     """
     inner = {v: sym_expr_of(value) for v, value in variables.items()}
     old = list(block.iter_vars)
-    for op in list(block.body.block.ops):
-        op.detach()
-        new.body.block.add_op(op)
+    move_operations(block.body.block, new.body.block)
     if block.annotations is not None:
         new.properties["annotations"] = block.annotations
     substitute_iters(new, {var: e.substitute(inner) for var, e in zip(old, values, strict=True)})

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.names import name_of, set_name
+from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, product
 from ...ir.affine.values import Materializer
@@ -23,10 +23,13 @@ from ..rewrite import (
     empty_block,
     iters_of,
     joined,
+    move_operations,
+    nested,
     new_loop,
     replace_op,
     set_predicate,
     simplify_bindings,
+    take_nest,
 )
 from ..state import State, fail
 
@@ -47,14 +50,14 @@ def split(
     vouches that they do. Refused where the loop has annotations or is bound to threads, does not start at 0, where the
     factors are not positive, more than one is None, or their product is less than the extent.
     """
-    _check_plain(loop, "split")
+    checks.require_plain(loop, "split")
     extent = st.extent_of(loop)
     sizes = _sizes(loop, factors, extent)
     variables = _nest(loop, sizes, [f"{name_of(loop.loop_var) or 'i'}_{k}" for k in range(len(sizes))])
     body = variables[-1].body.block
     total = _total(variables, sizes, body.add_op)
     loop.loop_var.replace_all_uses_with(total)
-    _take_body(loop, body)
+    take_nest([loop], body)
     if not disable_predication and not _covers_exactly(sizes, extent):
         for block in st.blocks_below(variables[-1]):
             require(block, variables, sizes, extent)
@@ -85,15 +88,6 @@ def _simplify_below(loops: Sequence[tir.ForOp], keep_units: bool, *, everything:
     remove_dead(loops[0])
 
 
-def _check_plain(loop: tir.ForOp, what: str) -> None:
-    if loop.annotations is not None and loop.annotations.data:
-        fail(f"a loop with annotations cannot be {what}", loop, hint="unannotate it first")
-    if loop.kind is tir.ForKind.THREAD_BINDING:
-        fail(f"a loop that is bound to threads cannot be {what}", loop)
-    if st.min_of(loop).constant != 0:
-        fail(f"only a loop from 0 can be {what}", loop, found=st.min_of(loop))
-
-
 def _sizes(loop: tir.ForOp, factors: Sequence[int | None], extent: SymExpr) -> list[SymExpr]:
     """The extents of the new loops."""
     factors = [None if f == -1 else f for f in factors]
@@ -118,23 +112,9 @@ def _covers_exactly(sizes: Sequence[SymExpr], extent: SymExpr) -> bool:
 
 def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> list[tir.ForOp]:
     """New serial loops from 0, one in the other, of the type of `loop`."""
-    dtype = cast(IntegerType, loop.loop_var.type)
-    out: list[tir.ForOp] = []
-    for extent, name in zip(extents, names, strict=True):
-        block = Block(arg_types=[dtype])
-        set_name(block.args[0], name)
-        new = tir.ForOp(Const(0, dtype), extent, Region(block))
-        if out:
-            out[-1].body.block.add_op(new)
-        out.append(new)
+    out = [new_loop(n, extent, cast(IntegerType, loop.loop_var.type)) for extent, n in zip(extents, names, strict=True)]
+    nested(out)
     return out
-
-
-def _take_body(loop: tir.ForOp, body: Block) -> None:
-    """Move the statements of `loop` to the end of `body`."""
-    for op in list(loop.body.block.ops):
-        op.detach()
-        body.add_op(op)
 
 
 def require(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
@@ -159,7 +139,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     if not loops:
         fail("fuse takes at least one loop")
     for loop in loops:
-        _check_plain(loop, "fused")
+        checks.require_plain(loop, "fused")
     _check_nested(loops)
     dtype = cast(IntegerType, loops[0].loop_var.type)
     extents = [st.extent_of(loop) for loop in loops]
@@ -175,11 +155,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
         value = Const(0, dtype) if extent.constant == 1 else index
         loops[k].loop_var.replace_all_uses_with(build(value, dtype))
         inner = inner * extent
-    for outer, below in zip(loops, [*loops[1:], None], strict=True):
-        for op in list(outer.body.block.ops):
-            if op is not below:
-                op.detach()
-                body.add_op(op)
+    take_nest(loops, body)
     replace_op(loops[0], fused)
     _simplify_below([fused], preserve_unit_iters, everything=any(e.constant == 1 for e in extents))
     return fused
@@ -354,9 +330,7 @@ def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int
     made = empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
     for old, new in zip([block.iter_vars[k] for k in new_order], made.iter_vars, strict=True):
         old.replace_all_uses_with(new)
-    for op in list(block.body.block.ops):
-        op.detach()
-        made.body.block.add_op(op)
+    move_operations(block.body.block, made.body.block)
     set_predicate(made, block.predicate)
     if block.annotations is not None:
         made.properties["annotations"] = block.annotations

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, OpResult, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import is_float
-from ...dialects.names import name_of, set_name
+from ...dialects.names import name_of
 from ...dialects.relax.operator import from_attr
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym import SymAttr
@@ -26,15 +26,17 @@ from ..registry import primitive
 from ..rewrite import (
     BlockIter,
     Insert,
+    after,
+    allocate,
+    axes,
     before,
+    block_in_loops,
+    copied_loops,
     copier,
     depends_on,
     empty_block,
     iters_of,
     joined,
-    loop_like,
-    nested,
-    new_loop,
     refresh_regions,
     set_operands,
 )
@@ -68,9 +70,7 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
     _check_covered(block)
     reads, writes = _accesses(block, grown)
     _grow(block, grown)
-    after = top.next_op
-    place = cast(Operation, top.parent_op())
-    end: Insert = before(after) if after is not None else cast(Insert, place.regions[0].block.add_op)
+    end = after(top)
     for buffer, (old, new) in reads.items():
         padded = _allocate(block, buffer, new)
         _padded_copy(buffer, padded, old, new, before(top))
@@ -95,9 +95,7 @@ def _einsum(block: tir.BlockOp) -> tir.StoreOp:
         fail("the block has a predicate", block)
     if any(least.constant != 0 for least in block.mins):
         fail("an iterator of the block does not start at 0", block)
-    body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
-    if len(body) != 1 or not isinstance(body[0], tir.StoreOp):
-        fail("the block is not one store", block)
+    store = checks.only_store(block, tir.InitOp)
     for op in block.walk():
         if isinstance(op, tir.LoadOp | tir.StoreOp) and any(i not in block.iter_vars for i in op.indices):
             fail("an index of a buffer is no iterator of the block", block)
@@ -106,7 +104,7 @@ def _einsum(block: tir.BlockOp) -> tir.StoreOp:
         divides = isinstance(op, tir.DivOp | tir.FloorDivOp | tir.FloorModOp | tir.TruncModOp)
         if divides and not is_float(op.results[0].type):
             fail("the block divides integers, and what is padded may be zero", block)
-    return body[0]
+    return store
 
 
 def _adds_zero(store: tir.StoreOp, reduced: set[SSAValue]) -> bool:
@@ -148,7 +146,7 @@ def _own_nest(block: tir.BlockOp) -> Operation:
 def _check_covered(block: tir.BlockOp) -> None:
     """The loops of the block run over all of its domain: all of what is copied back is computed before."""
     loops = st.loops_above(block)
-    ranges, analyzer = checks.loop_ranges(loops), _analyzer(loops)
+    ranges, analyzer = checks.loop_ranges(loops), checks.analyzer_of(loops)
     for binding, extent in zip(checks.bindings_of(block), block.extents, strict=True):
         whole = isinstance(binding, Var) and binding in ranges and ranges[binding][1] == extent
         bounds = analyzer.bounds(binding)
@@ -191,27 +189,8 @@ def _set_extent(loop: tir.ForOp, extent: SymExpr) -> None:
 def _allocate(block: tir.BlockOp, like: SSAValue, dims: Sequence[SymExpr]) -> SSAValue:
     """A buffer of other extents, called `<name>_pad`, after those that are allocated already."""
     old = cast(BufferType, like.type)
-    op = tir.AllocBufferOp(BufferType.of(dims, old.dtype, scope=old.scope.data))
-    set_name(op.result, f"{name_of(like) or 'buffer'}_pad")
-    body = st.body_of(st.scope_of(block))
-    known = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
-    anchor = known[-1].next_op if known else body.first_op
-    assert anchor is not None
-    body.insert_op_before(op, anchor)
-    return op.result
-
-
-def _stage(dims: Sequence[SymExpr], name: str, insert: Insert) -> tir.BlockOp:
-    """Loops `i0, i1, …` over `dims` around a block without statements."""
-    loops = [new_loop(f"i{k}", e, e.dtype) for k, e in enumerate(dims)]
-    rows = [(IterKind.SPATIAL, lp.loop_var, (Const(0, e.dtype), e)) for lp, e in zip(loops, dims, strict=True)]
-    made = empty_block(name, rows, [f"v{k}" for k in range(len(rows))])
-    if loops:
-        insert(loops[0])
-        nested(loops).add_op(made)
-    else:
-        insert(made)
-    return made
+    padded = BufferType.of(dims, old.dtype, scope=old.scope.data)
+    return allocate(st.scope_of(block), padded, f"{name_of(like) or 'buffer'}_pad")
 
 
 def _padded_copy(
@@ -219,7 +198,7 @@ def _padded_copy(
 ) -> None:
     """`target[i] = if_then_else(i < n, source[i], 0)`"""
     dtype = cast(BufferType, target.type).dtype
-    made = _stage(new, str(name_of(target)), insert)
+    made = block_in_loops(str(name_of(target)), axes(new, "i"), insert)
     body, iters = made.body.block, list(made.iter_vars)
     build = Materializer(body.add_op)
     pairs = zip(iters, old, new, strict=True)
@@ -237,7 +216,7 @@ def _padded_copy(
 
 def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: Insert) -> None:
     """`target[i] = source[i]`"""
-    made = _stage(dims, str(name_of(source)), insert)
+    made = block_in_loops(str(name_of(source)), axes(dims, "i"), insert)
     body, iters = made.body.block, list(made.iter_vars)
     body.add_op(load := tir.LoadOp(source, iters))
     body.add_op(tir.StoreOp(load.result, target, iters))
@@ -284,10 +263,7 @@ class _Padding:
 
 
 def _padding(block: tir.BlockOp) -> _Padding:
-    body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp)]
-    if len(body) != 1 or not isinstance(body[0], tir.StoreOp):
-        fail("the block is not one store", block)
-    store = body[0]
+    store = checks.only_store(block)
     choice = store.value.owner
     if isinstance(choice, tir.IfThenElseOp):
         value, constant = (_yielded(r) for r in (choice.then_region, choice.else_region))
@@ -323,7 +299,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
 
 def _reached(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
     """The range of each iterator: its domain, or less where its binding does not reach all of that."""
-    analyzer = _analyzer(st.loops_above(block))
+    analyzer = checks.analyzer_of(st.loops_above(block))
     lows, highs = list(block.mins), [least + e for least, e in zip(block.mins, block.extents, strict=True)]
     for k, binding in enumerate(checks.bindings_of(block)):
         bounds = analyzer.bounds(binding)
@@ -333,16 +309,6 @@ def _reached(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
         if high is not None and bounds.high + 1 < high:
             highs[k] = Const(int(bounds.high) + 1, dtype)
     return lows, highs
-
-
-def _analyzer(loops: Sequence[tir.ForOp]) -> Analyzer:
-    """What is known of the variables of loops."""
-    out = Analyzer()
-    for lp in loops:
-        least = st.min_of(lp)
-        last = least + st.extent_of(lp) - 1
-        out.bind(st.loop_expr(lp), out.bounds(least).low, out.bounds(last).high)
-    return out
 
 
 def _conjuncts(condition: SymExpr) -> list[SymExpr]:
@@ -384,17 +350,15 @@ def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
 
 def _fill(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp], insert: Insert) -> tir.BlockOp:
     """The block that stores the constant everywhere, in copies of the loops."""
-    loops = [loop_like(lp) for lp in inside]
-    insert(loops[0])
-    body = nested(loops)
-    copy = copier(body.add_op, {a.loop_var: b.loop_var for a, b in zip(inside, loops, strict=True)})
+    place, mapping = copied_loops(inside, insert)
+    copy = copier(place, mapping)
     rows: list[BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
     predicate = None if block.predicate is None else copy(block.predicate)
     names = [name_of(v) for v in block.iter_vars]
     made = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
     own = copier(made.body.block.add_op, dict(zip(block.iter_vars, made.iter_vars, strict=True)))
     made.body.block.add_op(tir.StoreOp(own(found.constant), found.store.buffer, [own(i) for i in found.store.indices]))
-    body.add_op(made)
+    place(made)
     refresh_regions(made)
     return made
 
@@ -407,7 +371,7 @@ def _shrink(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp]) ->
     insert = before(block)
     build = Materializer(insert)
     own = _own_loops(block, inside)
-    analyzer = _analyzer([lp for lp in st.loops_above(block) if lp not in own.values()])
+    analyzer = checks.analyzer_of([lp for lp in st.loops_above(block) if lp not in own.values()])
     for lp in own.values():
         analyzer.bind(st.loop_expr(lp), 0)
     for var, binding, low, high in zip(block.iter_vars, block.bindings, found.lows, found.highs, strict=True):

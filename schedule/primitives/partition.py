@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
@@ -19,7 +19,7 @@ from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import before, depends_on, empty_block, loop_like, nested
+from ..rewrite import before, empty_block, loop_like, merge_nest, nested
 from ..state import State, fail
 
 
@@ -47,10 +47,10 @@ def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
     made = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
     for new in made:
         new.properties.pop("kind_attr", None)
-    body = nested(made)
+    nested(made)
     before(place)(made[0])
     for chain in chains:
-        _move_body(chain, made, body)
+        merge_nest(chain, made)
     return made[-1]
 
 
@@ -72,12 +72,7 @@ def _chains(loops: Sequence[tir.ForOp]) -> list[Chain]:
 
 def _check_chain(chain: Chain, first: Chain) -> None:
     for lp, other in zip(chain, first, strict=True):
-        if lp.annotations is not None and lp.annotations.data:
-            fail("a loop with annotations cannot be merged", lp, hint="unannotate it first")
-        if lp.kind is tir.ForKind.THREAD_BINDING:
-            fail("a loop that is bound to threads cannot be merged", lp)
-        if st.min_of(lp).constant != 0:
-            fail("only loops from 0 can be merged", lp, found=st.min_of(lp))
+        checks.require_plain(lp, "merged")
         if not Analyzer().can_prove_equal(st.extent_of(lp), st.extent_of(other)):
             fail("the loops have different extents", lp, other, expected=st.extent_of(other), found=st.extent_of(lp))
     for outer, inner in zip(chain, chain[1:], strict=False):
@@ -154,18 +149,6 @@ def _is_point(interval: Interval) -> bool:
     return (interval[1] - interval[0]).constant == 0
 
 
-def _move_body(chain: Chain, made: Chain, body: Block) -> None:
-    """Move what a nest does to the end of `body`; the nest is no more."""
-    for old, new in zip(chain, made, strict=True):
-        old.loop_var.replace_all_uses_with(new.loop_var)
-    for old, below in zip(chain, [*chain[1:], None], strict=True):
-        for op in list(old.body.block.ops):
-            if op is not below:
-                op.detach()
-                body.add_op(op)
-    erase_with_tree(chain[0])
-
-
 @primitive
 def loop_partition(
     state: State, loop: tir.ForOp, factors: Sequence[int | None], preserve_unit_iters: bool = True
@@ -181,16 +164,12 @@ def loop_partition(
     annotations or is bound to threads, where it drives a reduction with an init, where the factors are not positive,
     more than one is None, or their sum is not less than the extent.
     """
-    if loop.annotations is not None and loop.annotations.data:
-        fail("a loop with annotations cannot be partitioned", loop, hint="unannotate it first")
-    if loop.kind is tir.ForKind.THREAD_BINDING:
-        fail("a loop that is bound to threads cannot be partitioned", loop)
+    checks.require_plain(loop, "partitioned", from_zero=False)
     below = st.blocks_below(loop)
     if not below:
         fail("there is no block below the loop", loop)
     for block in below:
-        kinds = [k for k, b in zip(block.kinds, block.bindings, strict=True) if depends_on(b, [loop.loop_var])]
-        if block.init is not None and tir.IterKind.REDUCE in kinds:
+        if block.init is not None and tir.IterKind.REDUCE in checks.kinds_driven(block, loop):
             fail("the loop drives a reduction with an init", loop, block, hint="decompose the reduction first")
     name, var = st.name_of_block(below[0]), name_of(loop.loop_var) or "i"
     common = empty_block(f"{name}_{var}_common", [], [])

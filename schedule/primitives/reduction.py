@@ -18,14 +18,13 @@ from ..rewrite import (
     Insert,
     before,
     conditions,
+    copied_loops,
     copier,
     copy_statements,
     depends_on,
     empty_block,
     iters_of,
     joined,
-    loop_like,
-    nested,
     refresh_regions,
 )
 from ..state import State, fail
@@ -50,7 +49,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
     if loop not in above:
         fail("the loop is not around the block", loop, block)
     outside = above[: above.index(loop)]
-    wrong = [lp for lp in outside if _drives(block, lp, reduction=True)]
+    wrong = [lp for lp in outside if checks.kinds_driven(block, lp) - {IterKind.SPATIAL}]
     if wrong:
         fail("a loop outside of the given one drives a reduction", block, *wrong)
     checks.require_reduced_in_scope(block)
@@ -69,20 +68,10 @@ def _check_once(block: tir.BlockOp, loops: list[tir.ForOp]) -> None:
         fail(f"an iteration of the block may come several times in the loop: {why}", block, *loops[:1])
 
 
-def _drives(block: tir.BlockOp, loop: tir.ForOp, *, reduction: bool) -> bool:
-    """Whether the loop's variable is in the binding of an iterator that is a reduction, or of one that is not."""
-    pairs = zip(block.kinds, block.bindings, strict=True)
-    return any((kind is not IterKind.SPATIAL) == reduction and depends_on(b, [loop.loop_var]) for kind, b in pairs)
-
-
 def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], insert: Insert) -> tir.BlockOp:
     """The init as a block, in copies of those loops that drive spatial iterators."""
-    needed = [lp for lp in inside if _drives(block, lp, reduction=False)]
-    loops = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_init") for lp in needed]
-    if loops:
-        insert(loops[0])
-    place: Insert = nested(loops).add_op if loops else insert
-    mapping = {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)}
+    needed = [lp for lp in inside if IterKind.SPATIAL in checks.kinds_driven(block, lp)]
+    place, mapping = copied_loops(needed, insert, "_init")
     build = Materializer(place)
     units = [lp for lp in inside if lp not in needed and st.constant_extent(lp) == 1]
     mapping |= {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in units}
@@ -90,8 +79,7 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     every = list(zip(iters_of(block), block.iter_vars, strict=True))
     kept = [((kind, copy(binding), dom), var) for (kind, binding, dom), var in every if kind is IterKind.SPATIAL]
     reducing = [lp.loop_var for lp in inside if lp not in needed and lp not in units]
-    moved = {st.loop_expr(old): st.loop_expr(new) for old, new in zip(needed, loops, strict=True)}
-    moved |= {st.loop_expr(lp): st.min_of(lp) for lp in units}
+    moved = {st.loop_expr(lp): sym_expr_of(mapping[lp.loop_var]) for lp in (*needed, *units)}
     once = [lp.loop_var for lp in units]
     wanted = [c for c in conditions(block) if not depends_on(c, reducing)]
     parts = [build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in wanted]

@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...diagnostics import ShapeError
 from ...dialects import tir
-from ...dialects.names import name_of, set_name
+from ...dialects.names import name_of
 from ...dialects.sym import IndexMapAttr, IndexMapping
-from ...dialects.sym.expr import Const, SymExpr, Var, le, lt
+from ...dialects.sym.expr import Const, SymExpr, le, lt
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from .. import checks
@@ -23,8 +23,10 @@ from ..registry import adapted, primitive
 from ..rewrite import (
     BlockIter,
     Insert,
+    after,
     before,
     conditions,
+    copied_loops,
     copier,
     empty_block,
     joined,
@@ -33,7 +35,7 @@ from ..rewrite import (
     refresh_regions,
 )
 from ..state import BlockLike, State, fail
-from .caches import allocate
+from .caches import allocate_like
 
 
 @primitive
@@ -54,20 +56,20 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     indices = _indices(block, target, side)
     iters = _used_iters(block, indices)
     scope, own = st.scope_of(block), statement_of(block)
-    new = _allocate(scope, target, f"{label(target)}_reindex", [extent for _, extent in iters.values()])
-    names = [(f"ax{k}", f"v{k}") for k in range(len(iters))]
-    dtype = {v: cast(IntegerType, v.type) for v in iters}
-    loops = [new_loop(lp, e, dtype[v]) for (lp, _), (v, (_, e)) in zip(names, iters.items(), strict=True)]
+    shape = [extent for _, extent in iters.values()]
+    new = allocate_like(scope, target, "global", f"{label(target)}_reindex", shape)
+    loops = [new_loop(f"ax{k}", e, cast(IntegerType, v.type)) for k, (v, (_, e)) in enumerate(iters.items())]
     written = new if side == "read" else target
     _check_alone(block, own, target, side)
     if side == "write":
         _check_all_run(block, list(iters))
     stage = _Stage(block, target, new, indices, list(iters), [sym_expr_of(v) for v in iters])
+    insert = before(own) if side == "read" else after(own)
     if loops:
-        nested(loops)
-    rows = [lp.loop_var for lp in loops]
-    insert = before(own) if side == "read" else _after(own, scope)
-    made = stage.copy(loops, rows, [v for _, v in names], f"{label(written)}_reindex", side, insert)
+        insert(loops[0])
+        insert = nested(loops).add_op
+    rows, names = [lp.loop_var for lp in loops], [f"v{k}" for k in range(len(iters))]
+    made = stage.copy(rows, names, f"{label(written)}_reindex", side, insert)
     stage.use_copy()
     return made
 
@@ -113,14 +115,13 @@ def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: In
     _check_same_iters(block, indices, places)
     scope, own = st.scope_of(block), statement_of(block)
     shape = _shape(block, mapping, list(iters))
-    suffix = storage_scope.replace(".", "_") or "global"
-    new = _allocate(scope, target, f"{label(target)}_{suffix}", shape, storage_scope)
+    new = allocate_like(scope, target, storage_scope, None, shape)
     _check_alone(block, own, target, side)
     stage = _Stage(block, target, new, indices, list(iters), places)
-    loops, rows, predicate = _loops_of(block, list(iters))
+    place = _place_of_read(own, scope, target) if side == "read" else after(own)
+    insert, rows, predicate = _loops_of(block, list(iters), place)
     names = [str(name_of(v) or f"v{k}") for k, v in enumerate(iters)]
-    insert = _place_of_read(own, scope, target) if side == "read" else _after(own, scope)
-    made = stage.copy(loops, rows, names, label(new), side, insert, predicate)
+    made = stage.copy(rows, names, label(new), side, insert, predicate)
     stage.use_copy()
     return made
 
@@ -142,7 +143,6 @@ class _Stage:
 
     def copy(
         self,
-        loops: list[tir.ForOp],
         bindings: Sequence[SSAValue],
         names: Sequence[str],
         name: str,
@@ -150,13 +150,13 @@ class _Stage:
         insert: Insert,
         predicate: SSAValue | None = None,
     ) -> tir.BlockOp:
-        """Put the block into `loops`, and these where `insert` does."""
-        domains = {v: (least, extent) for v, (least, extent) in _domains(self.block).items()}
+        """Put the block where `insert` does."""
+        domains = st.domains_of(self.block)
         rows: list[BlockIter] = [
             (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
         ]
         made = empty_block(name, rows, names, predicate)
-        own = dict(zip(map(_var, self.iters), map(sym_expr_of, made.iter_vars), strict=True))
+        own = dict(zip(map(checks.iter_expr, self.iters), map(sym_expr_of, made.iter_vars), strict=True))
         body = made.body.block
         build = Materializer(body.add_op)
         far = [build(e.substitute(own)) for e in self.indices]
@@ -164,9 +164,7 @@ class _Stage:
         source, target = (self.old, self.new) if side == "read" else (self.new, self.old)
         body.add_op(load := tir.LoadOp(source, far if side == "read" else near))
         body.add_op(tir.StoreOp(load.result, target, near if side == "read" else far))
-        if loops:
-            insert(loops[0])
-        (loops[-1].body.block.add_op if loops else insert)(made)
+        insert(made)
         refresh_regions(made)
         return made
 
@@ -194,7 +192,7 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
     indices = list(found.pop())
     if any(is_conditional(op, block) for op in accesses):
         _check_unconditional(block, buffer, indices, side)
-    iters = {_var(v) for v in block.iter_vars}
+    iters = {checks.iter_expr(v) for v in block.iter_vars}
     if any(v.value is not None and v not in iters for e in indices for v in e.free_vars()):
         fail("an index is not made of the block's iterators", block)
     if side == "write":
@@ -216,8 +214,8 @@ def _check_unconditional(block: tir.BlockOp, buffer: SSAValue, indices: Sequence
 def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
     """Refuse writes of several iterations at one place."""
     used = list(_used_iters(block, indices))
-    params = tuple(_var(v) for v in used)
-    domains = _domains(block)
+    params = tuple(checks.iter_expr(v) for v in used)
+    domains = st.domains_of(block)
     try:
         IndexMapping(params, tuple(indices)).padded_inverse([domains[v][1] for v in used])
     except ShapeError:
@@ -226,7 +224,7 @@ def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
 
 def _check_all_run(block: tir.BlockOp, iters: Sequence[SSAValue]) -> None:
     """Refuse where one run of the scope leaves some of the iterators' domains out: these would be copied, too."""
-    known, domains = checks.analyzer_of(st.loops_above(block)), _domains(block)
+    known, domains = checks.analyzer_of(st.loops_above(block)), st.domains_of(block)
     for var, e in zip(block.iter_vars, checks.bindings_of(block), strict=True):
         extent = domains[var][1].constant
         if var not in iters or extent == 1:
@@ -236,21 +234,13 @@ def _check_all_run(block: tir.BlockOp, iters: Sequence[SSAValue]) -> None:
             fail("the loops of the block do not run over all of its domain", block, found=e)
 
 
-def _domains(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
-    return dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
-
-
 def _used_iters(block: tir.BlockOp, indices: Sequence[SymExpr]) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
     """The iterators that indices use, with their domains."""
     used = {v for e in indices for v in e.free_vars()}
-    found = {v: domain for v, domain in _domains(block).items() if _var(v) in used}
+    found = {v: domain for v, domain in st.domains_of(block).items() if checks.iter_expr(v) in used}
     if any(least.constant != 0 for least, _ in found.values()):
         fail("an iterator of the block does not begin at 0", block)
     return found
-
-
-def _var(value: SSAValue) -> Var:
-    return cast(Var, sym_expr_of(value))
 
 
 def _check_same_iters(block: tir.BlockOp, indices: Sequence[SymExpr], places: Sequence[SymExpr]) -> None:
@@ -262,7 +252,7 @@ def _check_same_iters(block: tir.BlockOp, indices: Sequence[SymExpr], places: Se
 
 def _shape(block: tir.BlockOp, mapping: IndexMapping, used: Sequence[SSAValue]) -> list[SymExpr]:
     """The shape of the copy. Refused where two iterations have one place."""
-    domains = [extent if v in used else Const(1, extent.dtype) for v, (_, extent) in _domains(block).items()]
+    domains = [extent if v in used else Const(1, extent.dtype) for v, (_, extent) in st.domains_of(block).items()]
     try:
         kept = [p for p, v in zip(mapping.params, block.iter_vars, strict=True) if v in used]
         alone = IndexMapping(tuple(kept), mapping.results)
@@ -274,15 +264,6 @@ def _shape(block: tir.BlockOp, mapping: IndexMapping, used: Sequence[SSAValue]) 
         no_inverse(block, error)
 
 
-def _allocate(
-    scope: BlockLike, like: SSAValue, name: str, shape: Sequence[SymExpr], storage_scope: str = "global"
-) -> SSAValue:
-    """A buffer of the dtype of another one, allocated in `scope`."""
-    new = allocate(scope, like, storage_scope, name)
-    new._type = BufferType.of(shape, cast(BufferType, like.type).dtype, scope=storage_scope or "global")  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-    return new
-
-
 def statement_of(block: tir.BlockOp) -> Operation:
     """The statement of the scope that a block is in."""
     loops = st.loops_above(block)
@@ -290,10 +271,6 @@ def statement_of(block: tir.BlockOp) -> Operation:
     while found.parent_op() is not st.scope_of(block):
         found = cast(Operation, found.parent_op())
     return found
-
-
-def _after(own: Operation, scope: BlockLike) -> Insert:
-    return st.body_of(scope).add_op if own.next_op is None else before(own.next_op)
 
 
 def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str) -> None:
@@ -318,28 +295,21 @@ def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> Insert
     return before(own if written else statements[0])
 
 
-def _loops_of(block: tir.BlockOp, iters: Sequence[SSAValue]) -> tuple[list[tir.ForOp], list[SSAValue], SSAValue | None]:
-    """Copies of the loops that drive some iterators, the bindings of these in the copies, and what of the predicate is
-    of these loops."""
+def _loops_of(
+    block: tir.BlockOp, iters: Sequence[SSAValue], insert: Insert
+) -> tuple[Insert, list[SSAValue], SSAValue | None]:
+    """Serial copies of the loops that drive some iterators, where `insert` puts them: what inserts into the innermost,
+    the bindings of the iterators there, and what of the predicate is of these loops."""
     bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
     used = {v for i in iters for v in sym_expr_of(bindings[i]).free_vars()}
     needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
-    loops = [_serial_like(lp) for lp in needed]
-    if not loops:
+    if not needed:
         fail("no loop drives what the block accesses", block)
-    body = nested(loops)
-    mapping = {old.loop_var: new.loop_var for old, new in zip(needed, loops, strict=True)}
-    copy = copier(body.add_op, mapping)
+    insert, mapping = copied_loops(needed, insert, serial=True)
+    copy = copier(insert, mapping)
     rows = [copy(bindings[i]) for i in iters]
     inside = [c for c in conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
-    return loops, rows, joined([copy(c) for c in inside], body.add_op)
-
-
-def _serial_like(loop: tir.ForOp) -> tir.ForOp:
-    """An empty serial loop with the bounds of another one."""
-    body = tir.body_region(loop.loop_var.type)
-    set_name(body.block.args[0], name_of(loop.loop_var))
-    return tir.ForOp(loop.min, loop.extent, body)
+    return insert, rows, joined([copy(c) for c in inside], insert)
 
 
 __all__ = ["reindex", "reindex_cache_read", "reindex_cache_write"]

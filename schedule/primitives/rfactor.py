@@ -12,7 +12,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import from_attr
-from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
@@ -22,16 +21,16 @@ from ..registry import primitive
 from ..rewrite import (
     BlockIter,
     Insert,
+    allocate,
     before,
     conditions,
+    copied_loops,
     copier,
     copy_statements,
     depends_on,
     empty_block,
     iters_of,
     joined,
-    loop_like,
-    nested,
     refresh_regions,
     remove,
 )
@@ -102,15 +101,13 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
 
 
 def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
-    drives = {kind for kind, b in zip(block.kinds, block.bindings, strict=True) if depends_on(b, [loop.loop_var])}
-    if drives != {IterKind.REDUCE}:
+    if checks.kinds_driven(block, loop) != {IterKind.REDUCE}:
         fail("the loop does not drive reductions only", loop, block)
     for outer, inner in zip(loops, loops[1:], strict=False):
         if st.children(outer.body.block) != [inner]:
             fail("a loop around the block has more than one statement", outer)
     for lp in loops:
-        kinds = {kind for kind, b in zip(block.kinds, block.bindings, strict=True) if depends_on(b, [lp.loop_var])}
-        if len(kinds) > 1:
+        if len(checks.kinds_driven(block, lp)) > 1:
             fail("a loop drives both a reduction and a spatial iterator", lp, block)
     checks.require_affine(block)
 
@@ -118,11 +115,7 @@ def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp])
 def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
     """The init of each partial result runs: where the other reduction loops begin the predicate holds."""
     others = [lp for lp in loops if lp is not loop and _reduces(block, lp)]
-    analyzer = Analyzer()
-    for lp in loops:
-        least = st.min_of(lp)
-        last = least + st.extent_of(lp) - 1
-        analyzer.bind(st.loop_expr(lp), analyzer.bounds(least).low, analyzer.bounds(last).high)
+    analyzer = checks.analyzer_of(loops)
     first = {st.loop_expr(lp): st.min_of(lp) for lp in others}
     reducing = [lp.loop_var for lp in (loop, *others)]
     for condition in conditions(block):
@@ -132,8 +125,7 @@ def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.Fo
 
 def _reduces(block: tir.BlockOp, loop: tir.ForOp) -> bool:
     """Whether a loop drives a reduction iterator."""
-    pairs = zip(block.kinds, block.bindings, strict=True)
-    return any(kind is IterKind.REDUCE and depends_on(b, [loop.loop_var]) for kind, b in pairs)
+    return IterKind.REDUCE in checks.kinds_driven(block, loop)
 
 
 def _reduction(block: tir.BlockOp) -> _Reduction:
@@ -290,17 +282,8 @@ def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
     old = cast(BufferType, buffer.type)
     dims = list(old.dims)
     dims.insert(axis, st.extent_of(loop))
-    op = tir.AllocBufferOp(BufferType.of(dims, old.dtype, scope=old.scope.data))
-    set_name(op.results[0], f"{name_of(buffer)}_rf")
-    body = st.body_of(st.scope_of(loop))
-    following = next(o for o in body.ops if not isinstance(o, tir.AllocBufferOp))
-    body.insert_op_before(op, following)
-    return op.results[0]
-
-
-def _copies(loops: Sequence[tir.ForOp]) -> tuple[list[tir.ForOp], dict[SSAValue, SSAValue]]:
-    made = [loop_like(lp) for lp in loops]
-    return made, {a.loop_var: b.loop_var for a, b in zip(loops, made, strict=True)}
+    partial = BufferType.of(dims, old.dtype, scope=old.scope.data)
+    return allocate(st.scope_of(loop), partial, f"{name_of(buffer)}_rf")
 
 
 def _partial(
@@ -313,21 +296,19 @@ def _partial(
 ) -> tir.BlockOp:
     """The block of the partial results: the loop is an iterator of its own, and spatial."""
     block = found.block
-    made, mapping = _copies(loops)
-    place(made[0])
-    body = nested(made)
+    insert, mapping = copied_loops(loops, place)
     rows: list[tuple[BlockIter, str | None]] = [(_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")]
     origin: list[SSAValue | tir.ForOp] = [loop]
     for it, var, binding in zip(iters_of(block), block.iter_vars, block.bindings, strict=True):
         if not depends_on(binding, [loop.loop_var]):
-            rows.append(((it[0], copier(body.add_op, mapping)(binding), it[2]), name_of(var)))
+            rows.append(((it[0], copier(insert, mapping)(binding), it[2]), name_of(var)))
             origin.append(var)
             continue
         for other in loops:
             if other is not loop and other not in origin and depends_on(binding, [other.loop_var]):
                 rows.append((_over(other, mapping, IterKind.REDUCE), f"v{name_of(other.loop_var)}"))
                 origin.append(other)
-    predicate = None if block.predicate is None else copier(body.add_op, mapping)(block.predicate)
+    predicate = None if block.predicate is None else copier(insert, mapping)(block.predicate)
     out = empty_block(f"{st.name_of_block(block)}_rf", [it for it, _ in rows], [name for _, name in rows], predicate)
     iters = dict(zip(origin, out.iter_vars, strict=True))
     inside = out.body.block
@@ -342,7 +323,7 @@ def _partial(
     for op in list(out.walk()):
         if isinstance(op, tir.StoreOp | tir.LoadOp) and op.buffer in targets:
             _redirect(op, targets[op.buffer], axis, iters[loop])
-    body.add_op(out)
+    insert(out)
     refresh_regions(out)
     return out
 
@@ -406,18 +387,16 @@ def _combined(
     block = found.block
     spatial = [k for k, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     kept = [lp for lp in loops if lp is loop or any(depends_on(block.bindings[k], [lp.loop_var]) for k in spatial)]
-    made, mapping = _copies(kept)
-    place(made[0])
-    body = nested(made)
+    insert, mapping = copied_loops(kept, place)
     every = iters_of(block)
-    build = Materializer(body.add_op)
+    build = Materializer(insert)
     idle = [lp for lp in loops if lp not in kept and not _reduces(block, lp)]
     first = {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in idle}
-    copy = copier(body.add_op, {**mapping, **first})
+    copy = copier(insert, {**mapping, **first})
     rows = [(_over(loop, mapping, IterKind.REDUCE), f"v{name_of(loop.loop_var)}")]
     rows += [((every[k][0], copy(every[k][1]), every[k][2]), name_of(block.iter_vars[k])) for k in spatial]
     others = [lp.loop_var for lp in loops if _reduces(block, lp)]
-    predicate = joined([copy(c) for c in conditions(block) if not depends_on(c, others)], body.add_op)
+    predicate = joined([copy(c) for c in conditions(block) if not depends_on(c, others)], insert)
     out = empty_block(st.name_of_block(block), [it for it, _ in rows], [name for _, name in rows], predicate)
     new = {block.iter_vars[k]: out.iter_vars[i + 1] for i, k in enumerate(spatial)}
     inside = out.body.block
@@ -436,7 +415,7 @@ def _combined(
         results = [_named(inside, v, f"v_{name_of(b)}") for v, b in zip(results, found.buffers, strict=True)]
     for value, buffer in zip(results, found.buffers, strict=True):
         inside.add_op(tir.StoreOp(value, buffer, indices))
-    body.add_op(out)
+    insert(out)
     refresh_regions(out)
     _order_reads(out, partial)
     return out

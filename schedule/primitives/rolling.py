@@ -139,9 +139,7 @@ def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: S
 def _skip_known(block: tir.BlockOp, buffer: SSAValue, axes: Sequence[_Axis]) -> None:
     """Let the block run only where no iteration before has computed the element."""
     stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp) and block.is_ancestor(op)]
-    bindings: dict[SymExpr, SymExpr] = dict(
-        zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True)
-    )
+    bindings = checks.iter_values(block)
     build = Materializer(before(block))
     new: list[SSAValue] = []
     for axis in axes:

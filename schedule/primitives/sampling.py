@@ -10,7 +10,7 @@ from typing import Any
 
 from ...dialects import tir
 from ...dialects.tir import IterKind
-from ...ir.affine.values import sym_expr_of
+from .. import checks
 from .. import state as st
 from ..handles import Location
 from ..registry import primitive
@@ -169,12 +169,7 @@ def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | Location]:
 
 def _is_spatial(loop: tir.ForOp) -> bool:
     """Whether a loop drives spatial iterators only."""
-    variable = st.loop_expr(loop)
-    return all(
-        kind is IterKind.SPATIAL or variable not in sym_expr_of(binding).free_vars()
-        for block in st.blocks_below(loop)
-        for kind, binding in zip(block.kinds, block.bindings, strict=True)
-    )
+    return all(checks.kinds_driven(block, loop) <= {IterKind.SPATIAL} for block in st.blocks_below(loop))
 
 
 @lru_cache(maxsize=4096)

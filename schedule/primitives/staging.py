@@ -9,9 +9,8 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.names import set_name
 from ...dialects.sched import encode
-from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var, maximum, minimum
+from ...dialects.sym.expr import Const, Op, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.iter_map import NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
@@ -21,17 +20,22 @@ from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside
 from ..arguments import buffers_of, nth, with_index
 from ..registry import adapted, primitive
-from ..rewrite import BlockIter, Insert, before, empty_block, nested, new_loop, refresh_regions
+from ..rewrite import (
+    BlockIter,
+    Insert,
+    after,
+    allocate,
+    axes,
+    before,
+    block_in_loops,
+    empty_block,
+    nested,
+    new_loop,
+    refresh_regions,
+)
 from ..state import State, fail
-from .caches import Row, allocate, copy_loops, replace_buffer, rows_of
+from .caches import Row, allocate_like, copy_loops, replace_buffer, rows_of
 from .reindex import statement_of
-
-
-def after(op: Operation) -> Insert:
-    """Inserts operations behind `op`, in order."""
-    block, following = op.parent, op.next_op
-    assert block is not None
-    return block.add_op if following is None else before(following)
 
 
 @primitive
@@ -49,7 +53,7 @@ def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, stor
         fail("the block does not write the buffer", block)
     loops = st.loops_above(block)
     read, written = (_region(r, block) for r in (block.reads, block.writes) for r in r if r.buffer is buffer)
-    new = allocate(st.scope_of(block), buffer, storage_scope)
+    new = allocate_like(st.scope_of(block), buffer, storage_scope)
     replace_buffer(block, buffer, new)
     both: list[Interval | None] = [
         (a[0], a[1]) if a == b else (minimum(a[0], b[0]), maximum(a[1], b[1]))
@@ -63,7 +67,7 @@ def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, stor
 
 def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Interval]:
     """A region of a block in terms of the loops around it."""
-    bindings = dict(zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True))
+    bindings = checks.iter_values(block)
     starts = [sym_expr_of(s).substitute(bindings) for s in region.starts]
     return [(first, first + extent - 1) for first, extent in zip(starts, region.extents, strict=True)]
 
@@ -101,7 +105,7 @@ def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]
     """Where each index of reads is used: (access, number of its operand)."""
     iters = set(map(checks.iter_expr, block.iter_vars))
     found: dict[SymExpr, list[tuple[tir.LoadOp, int]]] = {}
-    for op in _loads_in_order(block):
+    for op in [op for op in block.walk() if isinstance(op, tir.LoadOp)]:
         for at, index in enumerate(op.indices, 1):
             if not isinstance(index.type, IntegerType):
                 continue
@@ -110,10 +114,6 @@ def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]
             if not isinstance(e, Const | Var) and inside and iters.issuperset(inside):
                 found.setdefault(e, []).append((op, at))
     return found
-
-
-def _loads_in_order(block: tir.BlockOp) -> list[tir.LoadOp]:
-    return [op for op in block.walk() if isinstance(op, tir.LoadOp)]
 
 
 def _iters_in(block: tir.BlockOp, e: SymExpr) -> list[SSAValue]:
@@ -125,41 +125,20 @@ def _index_stage(
     block: tir.BlockOp, e: SymExpr, number: int, storage_scope: str, insert: Insert
 ) -> tuple[SSAValue, tir.BlockOp]:
     """A block that computes an index for all values of its iterators, and the buffer that it writes."""
-    domains = dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
+    domains = st.domains_of(block)
     iters = _iters_in(block, e)
     if any(domains[v][0].constant != 0 for v in iters):
         fail("an iterator of the block does not begin at 0", block)
     shape = [domains[v][1] for v in iters]
-    new = _buffer(block, BufferType.of(shape, e.dtype, scope=storage_scope or "global"), f"index_var_{number}")
-    loops = [
-        new_loop(f"ax{k}", extent, cast(IntegerType, v.type))
-        for k, (v, extent) in enumerate(zip(iters, shape, strict=True))
-    ]
-    insert(loops[0])
-    rows: list[BlockIter] = [
-        (IterKind.SPATIAL, lp.loop_var, (Const(0, extent.dtype), extent))
-        for lp, extent in zip(loops, shape, strict=True)
-    ]
-    made = empty_block(f"index_{number}", rows, [f"v{k}" for k in range(len(rows))])
+    kind = BufferType.of(shape, e.dtype, scope=storage_scope or "global")
+    new = allocate(st.scope_of(block), kind, f"index_var_{number}")
+    made = block_in_loops(f"index_{number}", axes(shape), insert)
     own = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, made.iter_vars), strict=True))
     body = made.body.block
     value = Materializer(body.add_op)(e.substitute(own))
     body.add_op(tir.StoreOp(value, new, list(made.iter_vars)))
-    nested(loops).add_op(made)
     refresh_regions(made)
     return new, made
-
-
-def _buffer(block: tir.BlockOp, buffer_type: BufferType, name: str) -> SSAValue:
-    """A new buffer in the scope of a block."""
-    op = tir.AllocBufferOp(buffer_type)
-    set_name(op.results[0], name)
-    body = st.body_of(st.scope_of(block))
-    allocations = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
-    anchor = allocations[-1].next_op if allocations else body.first_op
-    assert anchor is not None
-    before(anchor)(op)
-    return op.results[0]
 
 
 @primitive
@@ -182,9 +161,9 @@ def read_at(
     if writers:
         fail("a block in the loop writes the buffer", block, *writers)
     rows = rows_of(buffer, accessed_by(readers)[0][buffer])
-    new = allocate(st.scope_of(loop), buffer, storage_scope)
+    new = allocate_like(st.scope_of(loop), buffer, storage_scope)
     for reader in readers:
-        _use_copy(reader, buffer, new)
+        replace_buffer(reader, buffer, new)
     return _copy_block(loop, buffer, new, rows, before(readers[0]), label(new), buffer)
 
 
@@ -213,8 +192,8 @@ def write_at(
     (own,) = [op for op in st.children(loop.body.block) if op.is_ancestor(block)]
     rows = rows_of(buffer, accessed_by([own])[1][buffer])
     _check_all_written(block, loop, buffer, rows)
-    new = allocate(st.scope_of(loop), buffer, storage_scope)
-    _use_copy(own, buffer, new)
+    new = allocate_like(st.scope_of(loop), buffer, storage_scope)
+    replace_buffer(own, buffer, new)
     return _copy_block(loop, new, buffer, rows, after(own), label(new), buffer)
 
 
@@ -235,13 +214,6 @@ def _check_under(block: tir.BlockOp, loop: tir.ForOp) -> None:
         fail("the loop, or one around it, is vectorized or bound to threads", loop)
 
 
-def _use_copy(op: Operation, old: SSAValue, new: SSAValue) -> None:
-    for inner in op.walk():
-        for k, operand in enumerate(inner.operands):
-            if operand is old:
-                inner.operands[k] = new
-
-
 def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, rows: Sequence[Row]) -> None:
     """Refuse where an iteration of `loop` leaves elements of the region unwritten: they would be copied, too."""
     stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp)]
@@ -250,7 +222,7 @@ def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, ro
     above = st.loops_above(block)
     inside = above[above.index(loop) + 1 :]
     outer: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in above if lp not in inside}
-    bindings = dict(zip(map(checks.iter_expr, block.iter_vars), checks.bindings_of(block), strict=True))
+    bindings = checks.iter_values(block)
     known = checks.analyzer_of(inside)
     for store in stores:
         indices = [known.simplify(sym_expr_of(i).substitute(bindings).substitute(outer)) for i in store.indices]
@@ -298,8 +270,8 @@ def _copy_block(
     body = nested(loops) if loops else made.body.block
     indices = [first.substitute(own) + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
     known = ranges_inside(loops[-1]) if loops else ranges_inside(made)
-    inside = [OPS["lt"](e, d) for e, d in zip(indices, cast(BufferType, bounded.type).dims, strict=True)]
-    inside += [OPS["le"](Const(0, e.dtype), e) for e in indices]
+    pairs = [checks.within(e, d) for e, d in zip(indices, cast(BufferType, bounded.type).dims, strict=True)]
+    inside = [below for _, below in pairs] + [above for above, _ in pairs]
     unsure = [c for c in inside if isinstance(c, Op) and not known.can_prove(c)]
     for condition in unsure:
         guard = tir.IfOp(Materializer(body.add_op)(condition), tir.body_region())
