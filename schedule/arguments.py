@@ -19,7 +19,7 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_name
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping
-from ..dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, product
+from ..dialects.sym.expr import Var, retyped
 from ..handles.tir.index_map import IndexMap, index_mapping
 from ..handles.tir.prim_expr import PrimExpr
 from ..handles.tir.prim_func import Buffer
@@ -174,20 +174,9 @@ def _retyped(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
     """The same map over indices of another integer type."""
     if all(p.dtype == dtype for p in mapping.params):
         return mapping
-    params = {p: Var(p.name, dtype) for p in mapping.params}
-
-    def visit(e: SymExpr) -> SymExpr:
-        if isinstance(e, Const):
-            return Const(e.value, dtype)
-        if isinstance(e, Var):
-            return params.get(e, e)
-        if isinstance(e, Product):
-            return product([visit(a) for a in e.atoms], dtype)
-        if isinstance(e, Sum):
-            return sum((visit(t) * c for t, c in e.terms), Const(e.offset, dtype))
-        return OPS[cast(Op, e).kind](*(visit(a) for a in e.children()))
-
-    return IndexMapping(tuple(params.values()), tuple(map(visit, mapping.results)))
+    params = tuple(Var(p.name, dtype) for p in mapping.params)
+    variables = dict(zip(mapping.params, params, strict=True))
+    return IndexMapping(params, tuple(retyped(r, dtype, variables) for r in mapping.results))
 
 
 def _padding(given: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:

@@ -13,7 +13,7 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
-from ..dialects.sym.expr import Const, SymExpr, Var
+from ..dialects.sym.expr import Const, SymExpr, Var, retyped
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
 from ..ir.buffers.regions import infer_regions
 from .axis import IterVar
@@ -127,9 +127,7 @@ class _Builder:
         """`expr` with constants of the overriding dtype."""
         if self.override is None or expr.dtype == self.override:
             return expr
-        if isinstance(expr, Const):
-            return Const(expr.value, self.override)
-        return expr.substitute({v: Var(v.name, self.override) for v in expr.free_vars()}) + Const(0, self.override)
+        return retyped(expr, self.override, {v: Var(v.name, self.override) for v in expr.free_vars()})
 
     def _allocate(self, stage: Stage) -> None:
         if isinstance(stage, PlaceholderOp):

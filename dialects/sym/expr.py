@@ -52,10 +52,10 @@ class SymExpr:
         return add(other, self)
 
     def __sub__(self, other: ExprLike) -> SymExpr:
-        return _difference(self, _like(other, self))
+        return sub(self, other)
 
     def __rsub__(self, other: ExprLike) -> SymExpr:
-        return _difference(_like(other, self), self)
+        return sub(other, self)
 
     def __neg__(self) -> SymExpr:
         return mul(self, -1)
@@ -274,6 +274,29 @@ class _Substitution(Rebuild):
         return self.mapping.get(e, e)
 
 
+class _Retyping(Rebuild):
+    def __init__(self, dtype: IntegerType, variables: Mapping[Var, SymExpr]):
+        self.dtype = dtype
+        self.variables = variables
+
+    def const(self, e: Const) -> SymExpr:
+        return Const(e.value, self.dtype) if e.dtype in (i32, i64) else e
+
+    def var(self, e: Var) -> SymExpr:
+        return self.variables.get(e, e)
+
+    def product(self, e: Product) -> SymExpr:
+        return product([self.of(a) for a in e.atoms], self.dtype)
+
+    def sum(self, e: Sum) -> SymExpr:
+        return _sum([(self.of(t), c) for t, c in e.terms], e.offset, self.dtype)
+
+
+def retyped(e: SymExpr, dtype: IntegerType, variables: Mapping[Var, SymExpr]) -> SymExpr:
+    """An index expression with the variables replaced, and with constants of another integer type."""
+    return e.fold(_Retyping(dtype, variables))
+
+
 class _Evaluation(Algebra[int]):
     def __init__(self, values: Mapping[str, int]):
         self.values = values
@@ -326,8 +349,10 @@ def add(a: ExprLike, b: ExprLike) -> SymExpr:
     return _sum([(x, 1), (y, 1)], 0, _widest((x, y)))
 
 
-def _difference(a: SymExpr, b: SymExpr) -> SymExpr:
-    return _sum([(a, 1), (b, -1)], 0, _widest((a, b)))
+def sub(a: ExprLike, b: ExprLike) -> SymExpr:
+    """a - b."""
+    x, y = _like(a, b), _like(b, a)
+    return _sum([(x, 1), (y, -1)], 0, _widest((x, y)))
 
 
 def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
@@ -593,6 +618,10 @@ OPS: dict[str, Callable[..., SymExpr]] = {
     "or": logical_or,
     "not": logical_not,
 }
+
+"""The operations that are not linear, by name."""
+ARITHMETIC: dict[str, Callable[..., SymExpr]] = {"add": add, "sub": sub, "mul": mul, **OPS}
+"""All operations on symbolic expressions, by name."""
 
 
 def product(factors: Iterable[ExprLike], dtype: IntegerType = i64) -> SymExpr:

@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerType
 
 from ...diagnostics import DTypeError
-from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, i32, i64, product, sum_of
+from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
 from ..tir.domains import Range
 from ..tir.prim_expr import PrimExpr, as_sym, convert, from_sym
 
@@ -30,18 +30,7 @@ def to_view(expr: SymExpr) -> PrimExpr:
     if isinstance(expr, Var) and expr.value is not None:
         return PrimExpr(expr.value)
     types = {v.dtype for v in expr.free_vars()}
-    return from_sym(_retyped(expr, index_type(*expr.free_vars())) if types and i64 not in types else expr)
-
-
-def _retyped(e: SymExpr, dtype: IntegerType) -> SymExpr:
-    """An expression with constants of a dtype, but for conditions."""
-    if isinstance(e, Const):
-        return e if e.dtype == i1 else Const(e.value, dtype)
-    if isinstance(e, Sum):
-        return sum_of([(_retyped(t, dtype), c) for t, c in e.terms], e.offset, dtype)
-    if isinstance(e, Product):
-        return product([_retyped(a, dtype) for a in e.atoms], dtype)
-    return OPS[e.kind](*(_retyped(a, dtype) for a in e.args)) if isinstance(e, Op) else e
+    return from_sym(retyped(expr, i32, {}) if types and i64 not in types else expr)
 
 
 def variable(value: Any) -> Var:

@@ -19,10 +19,7 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import Const, SymExpr
-from ...dialects.sym.expr import Op as SymOp
-from ...dialects.sym.expr import Product as SymProduct
-from ...dialects.sym.expr import Sum as SymSum
+from ...dialects.sym.expr import Algebra, Const, SymExpr
 from ...dialects.sym.expr import Var as SymVar
 from . import prim_expr as tx
 from .prim_expr import DTypeLike, ExprLike, PrimExpr, match_types
@@ -55,30 +52,24 @@ def expr_node(value: SSAValue) -> PrimExpr:
 
 def symbolic_node(expr: SymExpr) -> PrimExpr:
     """A symbolic expression as arithmetic on variables."""
-    if isinstance(expr, Const):
-        return expr_node(tir.ConstOp(expr.value, expr.dtype).result)
-    if isinstance(expr, SymVar):
-        return expr_node(expr.value) if expr.value is not None else tx.SizeVar(str(expr.name), expr.dtype)
-    if isinstance(expr, SymProduct):
-        parts = [symbolic_node(a) for a in expr.atoms]
-    elif isinstance(expr, SymSum):
-        return _sum_node(expr)
-    else:
-        given = cast(SymOp, expr)
-        return _SYMBOLIC[given.kind](*map(symbolic_node, given.args))
-    out = parts[0]
-    for part in parts[1:]:
-        out = tx.multiply(out, part)
-    return out
+    return expr.fold(_Nodes())
 
 
-def _sum_node(expr: SymSum) -> PrimExpr:
-    out: PrimExpr | None = None
-    for term, factor in expr.terms:
-        part = tx.multiply(symbolic_node(term), tx.const(factor, expr.dtype))
-        out = part if out is None else tx.add(out, part)
-    offset = tx.const(expr.offset, expr.dtype)
-    return offset if out is None else tx.add(out, offset)
+class _Nodes(Algebra[PrimExpr]):
+    def const(self, e: Const) -> PrimExpr:
+        return expr_node(tir.ConstOp(e.value, e.dtype).result)
+
+    def var(self, e: SymVar) -> PrimExpr:
+        return expr_node(e.value) if e.value is not None else tx.SizeVar(str(e.name), e.dtype)
+
+    def add(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return tx.add(a, b)
+
+    def mul(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        return tx.multiply(a, b)
+
+    def apply(self, kind: str, args: list[PrimExpr]) -> PrimExpr:
+        return _SYMBOLIC[kind](*args)
 
 
 _SYMBOLIC: dict[str, Callable[..., PrimExpr]] = {

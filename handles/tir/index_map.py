@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from ...diagnostics import ShapeError, TiraxError
-from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, i64
+from ...diagnostics import TiraxError
+from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
 from ..relax.struct_info import dim_of, named_var
 from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym
@@ -118,6 +118,8 @@ class IndexMap:
 
     def map_ndarray(self, arr_src: Any) -> Any:
         """The array with its elements moved; padding is zero."""
+        from ...interpreter.index_maps import move_elements
+
         moved = move_elements(self.mapping, np.asarray(arr_src))
         return moved.view(type(arr_src)) if isinstance(arr_src, np.ndarray) else moved
 
@@ -195,55 +197,3 @@ def _index(value: Any, params: Sequence[Var]) -> SymExpr:
         )
     expr = dim_of(value)
     return expr if expr.constant is None else Const(expr.constant, params[0].dtype if params else i64)
-
-
-# On arrays
-
-_UFUNCS: dict[str, Callable[..., Any]] = {
-    "floordiv": np.floor_divide,
-    "floormod": np.mod,
-    "truncdiv": lambda a, b: np.fix(a / b).astype(np.int64),
-    "truncmod": np.fmod,
-    "min": np.minimum,
-    "max": np.maximum,
-    "select": np.where,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-}
-
-
-def _evaluate(expr: SymExpr, values: Mapping[SymExpr, Any]) -> Any:
-    """An expression over arrays of indices."""
-    if isinstance(expr, Const):
-        return np.int64(expr.value)
-    if isinstance(expr, Product):
-        return np.prod(np.broadcast_arrays(*(_evaluate(a, values) for a in expr.atoms)), axis=0)
-    if isinstance(expr, Sum):
-        return sum((c * _evaluate(t, values) for t, c in expr.terms), np.int64(expr.offset))
-    if isinstance(expr, Op):
-        return _UFUNCS[expr.kind](*(_evaluate(a, values) for a in expr.args))
-    return values[expr]
-
-
-def move_elements(mapping: IndexMapping, array: Any, pad_value: Any = 0) -> Any:
-    """The array with the element at i at `mapping(i)`, and `pad_value` where none is.
-
-    Raises `ShapeError` where the map takes another number of indices, or has variables besides.
-    """
-    unknown = mapping.free_vars()
-    if unknown:
-        raise ShapeError("the index map has variables that are no indices", found=", ".join(map(str, unknown)))
-    dims = [Const(n) for n in array.shape]
-    shape = [cast(int, d.constant) for d in mapping.shape(dims)]
-    out = np.full(shape, pad_value, array.dtype)
-    values: dict[SymExpr, Any] = dict(zip(mapping.params, np.indices(array.shape), strict=True))
-    places = [np.broadcast_to(_evaluate(r, values), array.shape) for r in mapping.results]
-    out[tuple(places)] = array
-    return out

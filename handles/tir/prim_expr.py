@@ -8,7 +8,6 @@ neutral elements dropped, nothing more.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.affine.values import Materializer, sym_expr_of
 
 Number = bool | int | float
@@ -333,36 +333,6 @@ def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
     return cast(dtype, x), cast(dtype, y)
 
 
-def _trunc_div(a: Number, b: Number) -> Number:
-    if isinstance(a, float) or isinstance(b, float):
-        return a / b
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _trunc_mod(a: Number, b: Number) -> Number:
-    return math.fmod(a, b) if isinstance(a, float) or isinstance(b, float) else a - b * _trunc_div(a, b)
-
-
-_EVALUATE: dict[str, Callable[[Number, Number], Number]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": _trunc_div,
-    "truncmod": _trunc_mod,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "min": min,
-    "max": max,
-    "and": lambda a, b: bool(a) and bool(b),
-    "or": lambda a, b: bool(a) or bool(b),
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
 _DIVISIONS = frozenset({"div", "truncmod", "floordiv", "floormod"})
 _RIGHT_NEUTRAL: dict[str, Number] = {"add": 0, "sub": 0, "mul": 1, "div": 1, "floordiv": 1, "and": True, "or": False}
 _LEFT_NEUTRAL: dict[str, Number] = {"add": 0, "mul": 1, "and": True, "or": False}
@@ -372,9 +342,9 @@ _ABSORBING: dict[str, Number] = {"mul": 0, "and": False, "or": True}
 def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
     a, b = x.constant, y.constant
     if a is not None and b is not None and not (name in _DIVISIONS and b == 0):
-        result = _EVALUATE[name](a, b)
-        if name in _COMPARISONS:
-            return const(bool(result), i1)
+        result = OPERATIONS["truncdiv" if name == "div" else name].evaluate(a, b)
+        if name in COMPARISONS:
+            return const(result, i1)
         return PrimExpr(tir.ConstOp(result, x.type).result)
     if b is not None and name in _RIGHT_NEUTRAL and b == _RIGHT_NEUTRAL[name]:
         return x
@@ -386,9 +356,6 @@ def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
     if name == "floormod" and b == 1 and not is_float(x.type):
         return const(0, x.type)
     return x if name in ("min", "max") and x.ssa is y.ssa else None
-
-
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.sym.expr import Const, Var
-from ...handles.tir.index_map import move_elements
+from ..index_maps import move_elements
 
 Array = Any
 

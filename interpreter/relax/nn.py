@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects.sym.data_layout import DataLayout
-from ...handles.tir.index_map import move_elements
+from ..index_maps import move_elements
 
 Array = Any
 

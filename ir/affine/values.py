@@ -7,6 +7,7 @@ no integer arithmetic (a load, a loop variable, an iterator) becomes a variable 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
@@ -15,25 +16,17 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_unsigned
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, add, i1, mul
+from ...dialects.sym.expr import ARITHMETIC, Algebra, Const, Op, Sum, SymExpr, Var, i1
+from ...dialects.sym.operations import DIVISIONS
 
-_KINDS: dict[type[Operation], Callable[..., SymExpr]] = {
-    tir.AddOp: add,
-    tir.SubOp: lambda a, b: add(a, mul(b, -1)),
-    tir.MulOp: mul,
-    tir.DivOp: OPS["truncdiv"],
-    tir.TruncModOp: OPS["truncmod"],
-    tir.FloorDivOp: OPS["floordiv"],
-    tir.FloorModOp: OPS["floormod"],
-    tir.MinOp: OPS["min"],
-    tir.MaxOp: OPS["max"],
-    tir.AndOp: OPS["and"],
-    tir.OrOp: OPS["or"],
-    tir.NotOp: OPS["not"],
-    tir.SelectOp: OPS["select"],
-    **{tir.BINARY[k]: OPS[k] for k in ("eq", "ne", "lt", "le", "gt", "ge")},
+_CLASSES: dict[str, type[Operation]] = {
+    **{"truncdiv" if name == "div" else name: cls for name, cls in tir.BINARY.items()},
+    "not": tir.NotOp,
+    "select": tir.SelectOp,
 }
-_DIVISIONS = frozenset({tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp})
+"""The tir operations by the names of scalar operations."""
+_CONSTRUCTORS = {cls: ARITHMETIC[name] for name, cls in _CLASSES.items()}
+_DIVISIONS = frozenset(_CLASSES[name] for name in DIVISIONS)
 
 
 def sym_expr_of(
@@ -63,7 +56,7 @@ def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -
         return op.expr.data
     if through_casts and isinstance(op, tir.CastOp) and widens(op):
         return sym_expr_of(op.value, memo, through_casts=True)
-    build = _KINDS.get(type(op))
+    build = _CONSTRUCTORS.get(type(op))
     if build is None or not all(isinstance(o.type, IntegerType) for o in op.operands):
         return _opaque(value)
     args = [sym_expr_of(o, memo, through_casts=through_casts) for o in op.operands]
@@ -88,19 +81,6 @@ def _opaque(value: SSAValue) -> Var:
     return Var(value, value.type)
 
 
-_CLASSES: dict[str, type[Operation]] = {
-    "floordiv": tir.FloorDivOp,
-    "floormod": tir.FloorModOp,
-    "truncdiv": tir.DivOp,
-    "truncmod": tir.TruncModOp,
-    "min": tir.MinOp,
-    "max": tir.MaxOp,
-    "and": tir.AndOp,
-    "or": tir.OrOp,
-    **{k: tir.BINARY[k] for k in ("eq", "ne", "lt", "le", "gt", "ge")},
-}
-
-
 class Materializer:
     """Turns expressions into tir ops, given to `insert` in order; equal expressions become one value.
 
@@ -109,65 +89,78 @@ class Materializer:
 
     def __init__(self, insert: Callable[[Operation], object]):
         self._insert = insert
-        self._memo: dict[tuple[SymExpr, IntegerType], SSAValue] = {}
+        self._typed: dict[IntegerType, _Materialization] = {}
 
     def __call__(self, expr: SymExpr, dtype: IntegerType | None = None) -> SSAValue:
         """The value of `expr`, of `dtype` (the expression's own where None)."""
-        wanted = dtype or expr.dtype
-        key = (expr, wanted)
-        found = self._memo.get(key)
-        if found is None:
-            found = self._memo[key] = self._build(expr, wanted)
-        return found
+        return self.typed(dtype or expr.dtype).of(expr)
 
-    def _add(self, op: Operation) -> SSAValue:
+    def typed(self, dtype: IntegerType) -> Algebra[SSAValue]:
+        """Expressions as values of one integer type."""
+        algebra = self._typed.get(dtype)
+        if algebra is None:
+            algebra = self._typed[dtype] = _Materialization(self._insert, dtype, self)
+        return algebra
+
+
+class _Materialization(Algebra[SSAValue]):
+    def __init__(self, insert: Callable[[Operation], object], dtype: IntegerType, whole: Materializer):
+        self._insert = insert
+        self._dtype = dtype
+        self._whole = whole
+        self._memo: dict[SymExpr, SSAValue] = {}
+
+    def of(self, e: SymExpr) -> SSAValue:
+        value = self._memo.get(e)
+        if value is None:
+            value = self._memo[e] = e.fold(self)
+        return value
+
+    def _emit(self, op: Operation) -> SSAValue:
         self._insert(op)
         return op.results[0]
 
-    def _cast(self, value: SSAValue, dtype: IntegerType) -> SSAValue:
-        return value if value.type == dtype else self._add(tir.CastOp(value, dtype))
+    def const(self, e: Const) -> SSAValue:
+        return self._emit(tir.ConstOp(e.value, self._dtype))
 
-    def _build(self, expr: SymExpr, dtype: IntegerType) -> SSAValue:
-        if isinstance(expr, Const):
-            return self._add(tir.ConstOp(expr.value, dtype))
-        if isinstance(expr, Var):
-            value = expr.value
-            return self._cast(self._add(ValueOp(expr)) if value is None else value, dtype)
-        if isinstance(expr, Product):
-            return self._fold(tir.MulOp, [self(a, dtype) for a in expr.atoms])
-        if isinstance(expr, Sum):
-            return self._sum(expr, dtype)
-        return self._op(cast(Op, expr), dtype)
+    def var(self, e: Var) -> SSAValue:
+        value = self._emit(ValueOp(e)) if e.value is None else e.value
+        return value if value.type == self._dtype else self._emit(tir.CastOp(value, self._dtype))
 
-    def _fold(self, cls: Callable[[SSAValue, SSAValue], Operation], values: list[SSAValue]) -> SSAValue:
-        out = values[0]
-        for v in values[1:]:
-            out = self._add(cls(out, v))
-        return out
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self._emit(tir.AddOp(a, b))
 
-    def _sum(self, expr: Sum, dtype: IntegerType) -> SSAValue:
-        positive = [(t, c) for t, c in expr.terms if c > 0]
-        parts = [self._scaled(t, c, dtype) for t, c in positive]
-        if expr.offset > 0 or not parts:
-            parts.append(self(Const(expr.offset, dtype), dtype))
-        out = self._fold(tir.AddOp, parts)
-        for t, c in expr.terms:
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self._emit(tir.MulOp(a, b))
+
+    def sum(self, e: Sum) -> SSAValue:
+        """What is added first, then what is subtracted."""
+        positive = [(t, c) for t, c in e.terms if c > 0]
+        parts = [self._scaled(t, c) for t, c in positive]
+        if e.offset > 0 or not parts:
+            parts.append(self._number(e.offset))
+        total = reduce(self.add, parts)
+        for t, c in e.terms:
             if c < 0:
-                out = self._add(tir.SubOp(out, self._scaled(t, -c, dtype)))
-        if expr.offset < 0 and positive:
-            out = self._add(tir.SubOp(out, self(Const(-expr.offset, dtype), dtype)))
-        return out
+                total = self._emit(tir.SubOp(total, self._scaled(t, -c)))
+        if e.offset < 0 and positive:
+            total = self._emit(tir.SubOp(total, self._number(-e.offset)))
+        return total
 
-    def _scaled(self, term: SymExpr, factor: int, dtype: IntegerType) -> SSAValue:
-        value = self(term, dtype)
-        return value if factor == 1 else self._add(tir.MulOp(value, self(Const(factor, dtype), dtype)))
+    def _number(self, value: int) -> SSAValue:
+        return self.of(Const(value, self._dtype))
 
-    def _op(self, expr: Op, dtype: IntegerType) -> SSAValue:
-        if expr.kind == "not":
-            return self._add(tir.NotOp(self(expr.args[0], i1)))
-        if expr.kind == "select":
-            cond, a, b = expr.args
-            return self._add(tir.SelectOp(self(cond, i1), self(a, dtype), self(b, dtype)))
-        inner = max((a.dtype for a in expr.args), key=lambda t: t.width.data) if expr.dtype == i1 else dtype
-        args = [self(a, inner) for a in expr.args]
-        return self._add(_CLASSES[expr.kind](*args))  # pyright: ignore[reportCallIssue]
+    def _scaled(self, term: SymExpr, factor: int) -> SSAValue:
+        value = self.of(term)
+        return value if factor == 1 else self.mul(value, self._number(factor))
+
+    def op(self, e: Op) -> SSAValue:
+        if e.kind == "select":
+            condition, *sides = e.args
+            args = [self._whole(condition, i1), *map(self.of, sides)]
+        elif e.dtype == i1:  # compared in the type of the operands
+            inner = max((a.dtype for a in e.args), key=lambda t: t.width.data)
+            args = [self._whole(a, inner) for a in e.args]
+        else:
+            args = [self.of(a) for a in e.args]
+        return self._emit(_CLASSES[e.kind](*args))  # pyright: ignore[reportCallIssue]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 from typing import Any, cast
 
 from xdsl.dialects.builtin import i1
 
-from ...dialects.sym.expr import OPS, Const, SymExpr, add, mul
+from ...dialects.sym.expr import ARITHMETIC, Const, SymExpr, i32, i64
+from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from .values import Imm
 
 OPERATORS: dict[type[ast.AST], str] = {
@@ -41,71 +40,11 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 """Python's operators by the names that tables of both dialects use."""
 
-SYMBOLS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "floordiv": "//",
-    "floormod": "%",
-    "pow": "**",
-    "shift_left": "<<",
-    "shift_right": ">>",
-    "bitwise_and": "&",
-    "bitwise_or": "|",
-    "bitwise_xor": "^",
-    "matmul": "@",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "neg": "-",
-    "bitwise_not": "~",
-}
-
-_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "pow": operator.pow,
-    "shift_left": operator.lshift,
-    "shift_right": operator.rshift,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
-UNARY: dict[str, Callable[[Any], Any]] = {
-    "neg": operator.neg,
-    "pos": operator.pos,
-    "not": operator.not_,
-    "bitwise_not": operator.invert,
-}
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+SYMBOLS = {name: row.symbol for name, row in OPERATIONS.items() if row.symbol}
+UNARY = {name: OPERATIONS[name].evaluate for name in ("neg", "pos", "not", "bitwise_not")}
+_NOT_FOLDED = frozenset({"and", "or", "matmul"})
 _MAX_BITS = 4096
 _MAX_LENGTH = 4096
-_SYMBOLIC: dict[str, Callable[[Any, Any], SymExpr]] = {
-    "add": add,
-    "sub": lambda a, b: add(a, mul(b, -1)),
-    "mul": mul,
-    "floordiv": OPS["floordiv"],
-    "floormod": OPS["floormod"],
-    "truncdiv": OPS["truncdiv"],
-    "truncmod": OPS["truncmod"],
-    "min": OPS["min"],
-    "max": OPS["max"],
-    **{kind: OPS[kind] for kind in ("eq", "ne", "lt", "le", "gt", "ge", "and", "or")},
-}
 
 
 def is_constant(value: Any) -> bool:
@@ -117,18 +56,19 @@ def is_constant(value: Any) -> bool:
 
 def fold(kind: str, a: Any, b: Any) -> Any:
     """`a` and `b` under an operator. Raises `ValueError`, `ArithmeticError` or `TypeError` where it cannot be."""
-    if kind in _COMPARISONS:
-        return _PYTHON[kind](a, b)
+    row = OPERATIONS[kind]
+    if kind in COMPARISONS:
+        return row.evaluate(a, b)
     sequences = isinstance(a, tuple | list | str) and isinstance(b, tuple | list | str)
     if sequences and kind == "add":
         if len(cast("str", a)) + len(cast("str", b)) > _MAX_LENGTH:
             raise ValueError("the sequence is too long")
-        return _PYTHON["add"](a, b)
-    if not (isinstance(a, int | float) and isinstance(b, int | float)) or kind not in _PYTHON:
+        return row.evaluate(a, b)
+    if not (isinstance(a, int | float) and isinstance(b, int | float)) or kind in _NOT_FOLDED:
         raise TypeError("only numbers can be combined so")
     if _result_bits(kind, a, b) > _MAX_BITS:
         raise ValueError("the number is too large")
-    return _PYTHON[kind](a, b)
+    return row.evaluate(a, b)
 
 
 def _result_bits(kind: str, a: int | float, b: int | float) -> int:
@@ -153,18 +93,12 @@ def as_sym(value: Any, like: SymExpr | None = None, *, default: Any = None) -> S
     return None
 
 
-def _index_types() -> frozenset[Any]:
-    from ...dialects.sym.expr import i32, i64
-
-    return frozenset((i32, i64))
-
-
-_INDEX_TYPES = _index_types()
+_INDEX_TYPES = (i32, i64)
 
 
 def fold_symbolic(kind: str, a: Any, b: Any) -> SymExpr | None:
     """`a` and `b` under an operator on symbolic integers; None where it is none of these."""
-    build = _SYMBOLIC.get(kind)
+    build = ARITHMETIC.get(kind)
     x = as_sym(a, b if isinstance(b, SymExpr) else as_sym(b) if isinstance(b, Imm) else None)
     y = as_sym(b, a if isinstance(a, SymExpr) else as_sym(a) if isinstance(a, Imm) else None)
     return None if build is None or x is None or y is None else build(x, y)

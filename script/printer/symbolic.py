@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from xdsl.ir import Attribute
 
-from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.expr import Algebra, Const, Sum, SymExpr, Var
+from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from .document import Document, Expr, Level, atom, infix, prefix
 
 
@@ -25,27 +25,18 @@ class SymbolicPrinter(Protocol):
         ...
 
 
-INFIX: dict[str, tuple[str, int]] = {
-    "add": ("+", Level.SUM),
-    "sub": ("-", Level.SUM),
-    "mul": ("*", Level.PRODUCT),
-    "div": ("/", Level.PRODUCT),
-    "floordiv": ("//", Level.PRODUCT),
-    "floormod": ("%", Level.PRODUCT),
-    "eq": ("==", Level.COMPARE),
-    "ne": ("!=", Level.COMPARE),
-    "lt": ("<", Level.COMPARE),
-    "le": ("<=", Level.COMPARE),
-    "gt": (">", Level.COMPARE),
-    "ge": (">=", Level.COMPARE),
-    "and": ("and", Level.AND),
-    "or": ("or", Level.OR),
-    "shift_left": ("<<", Level.SHIFT),
-    "shift_right": (">>", Level.SHIFT),
-    "bitwise_and": ("&", Level.BIT_AND),
-    "bitwise_xor": ("^", Level.BIT_XOR),
-    "bitwise_or": ("|", Level.BIT_OR),
+_LEVELS = {
+    Level.OR: ("or",),
+    Level.AND: ("and",),
+    Level.COMPARE: tuple(COMPARISONS),
+    Level.BIT_OR: ("bitwise_or",),
+    Level.BIT_XOR: ("bitwise_xor",),
+    Level.BIT_AND: ("bitwise_and",),
+    Level.SHIFT: ("shift_left", "shift_right"),
+    Level.SUM: ("add", "sub"),
+    Level.PRODUCT: ("mul", "div", "floordiv", "floormod"),
 }
+INFIX = {name: (OPERATIONS[name].symbol, level) for level, names in _LEVELS.items() for name in names}
 """Operations that print as operators."""
 
 CALLS = {"truncdiv": "Div", "truncmod": "truncmod", "min": "min", "max": "max", "select": "Select"}
@@ -58,50 +49,41 @@ def call(name: str, *args: Expr) -> Expr:
 
 def symbolic(printer: SymbolicPrinter, e: SymExpr) -> Expr:
     """The text of a symbolic expression."""
-    if isinstance(e, Const):
-        return printer.literal(e.value, e.dtype)
-    if isinstance(e, Var):
-        return printer.symbol(e)
-    return _COMPOUND[type(e)](printer, e)
+    return e.fold(_Symbolic(printer))
 
 
-def _product(printer: SymbolicPrinter, e: Product) -> Expr:
-    out = symbolic(printer, e.atoms[0])
-    for factor in e.atoms[1:]:
-        out = infix("*", Level.PRODUCT, out, symbolic(printer, factor))
-    return out
+class _Symbolic(Algebra[Expr]):
+    def __init__(self, printer: SymbolicPrinter):
+        self.printer = printer
 
+    def const(self, e: Const) -> Expr:
+        return self.printer.literal(e.value, e.dtype)
 
-def _sum(printer: SymbolicPrinter, e: Sum) -> Expr:
-    """Terms in their order, but what is subtracted never first where something is added."""
-    parts = [(_term(printer, term, abs(c)), c > 0) for term, c in e.terms]
-    if e.offset:
-        parts.append((printer.literal(abs(e.offset), e.dtype), e.offset > 0))
-    first = next((i for i, (_, positive) in enumerate(parts) if positive), None)
-    if first is None:
-        term, c = e.terms[0]
-        out = _term(printer, term, c)
-        first = 0
-    else:
-        out = parts[first][0]
-    for i, (text, positive) in enumerate(parts):
-        if i != first:
-            out = infix("+" if positive else "-", Level.SUM, out, text)
-    return out
+    def var(self, e: Var) -> Expr:
+        return self.printer.symbol(e)
 
+    def mul(self, a: Expr, b: Expr) -> Expr:
+        return infix("*", Level.PRODUCT, a, b)
 
-def _term(printer: SymbolicPrinter, term: SymExpr, factor: int) -> Expr:
-    text = symbolic(printer, term)
-    return text if factor == 1 else infix("*", Level.PRODUCT, text, printer.literal(factor, term.dtype))
+    def sum(self, e: Sum) -> Expr:
+        """Terms in their order, but what is subtracted never first where something is added."""
+        parts = [(self._term(term, abs(c)), c > 0) for term, c in e.terms]
+        if e.offset:
+            parts.append((self.printer.literal(abs(e.offset), e.dtype), e.offset > 0))
+        first = next((i for i, (_, positive) in enumerate(parts) if positive), None)
+        out = self._term(*e.terms[0]) if first is None else parts[first][0]
+        for i, (text, positive) in enumerate(parts):
+            if i != (first or 0):
+                out = infix("+" if positive else "-", Level.SUM, out, text)
+        return out
 
+    def _term(self, term: SymExpr, factor: int) -> Expr:
+        text = self.of(term)
+        return text if factor == 1 else self.mul(text, self.printer.literal(factor, term.dtype))
 
-def _op(printer: SymbolicPrinter, e: Op) -> Expr:
-    args = [symbolic(printer, a) for a in e.args]
-    if e.kind == "not":
-        return prefix("not ", Level.NOT, args[0])
-    if e.kind in INFIX:
-        return infix(*INFIX[e.kind], *args)
-    return call(printer.doc.tir(CALLS[e.kind]), *args)
-
-
-_COMPOUND: dict[type[SymExpr], Callable[..., Expr]] = {Product: _product, Sum: _sum, Op: _op}
+    def apply(self, kind: str, args: list[Expr]) -> Expr:
+        if kind == "not":
+            return prefix("not ", Level.NOT, args[0])
+        if kind in INFIX:
+            return infix(*INFIX[kind], *args)
+        return call(self.printer.doc.tir(CALLS[kind]), *args)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.sym import SymAttr, ValueOp
-from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i32, i64, product
+from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
 from ...ir.rewriting.substitute import set_type
 from .walk import values_of
 
@@ -28,20 +28,7 @@ def wide(values: Iterable[SSAValue]) -> list[SSAValue]:
 
 def narrow_expr(e: SymExpr) -> SymExpr:
     """An expression in int32."""
-    if isinstance(e, Const):
-        return Const(e.value, i32) if e.dtype == i64 else e
-    if isinstance(e, Var):
-        return Var(e.name, i32) if e.dtype == i64 else e
-    if isinstance(e, Product):
-        return product([narrow_expr(a) for a in e.atoms], i32)
-    if isinstance(e, Sum):
-        total: SymExpr = Const(0, i32)
-        for term, factor in e.terms:
-            total = total + narrow_expr(term) * factor
-        return total + e.offset
-    if isinstance(e, Op):
-        return OPS[e.kind](*(narrow_expr(a) for a in e.args))
-    return e
+    return retyped(e, i32, {v: Var(v.name, i32) for v in e.free_vars() if v.dtype == i64})
 
 
 def narrow_attribute(attr: Attribute) -> Attribute:

@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, i32, i64, logical_not, product
+from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64, logical_not
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
@@ -89,29 +89,13 @@ class _Simplifier:
         if not _is_index(given):
             return value
         known = self._decision(given)
-        found = self.analyzer.simplify(self._floored(given)) if known is None else Const(int(known), i1)
+        found = self.analyzer.simplify(given.fold(_Floored(self.analyzer))) if known is None else Const(int(known), i1)
         block = Block()
         new = Materializer(block.add_op)(found, dtype)
         if same_tree(new, value) and _length(new) >= _length(value):
             return value
         inline_before(block, user)
         return new
-
-    def _floored(self, e: SymExpr) -> SymExpr:
-        """The expression with the truncated divisions of what is not negative rounding down: of these more is known."""
-        if isinstance(e, Product):
-            return product([self._floored(a) for a in e.atoms], e.dtype)
-        if isinstance(e, Sum):
-            total: SymExpr = Const(e.offset, e.dtype)
-            for term, factor in e.terms:
-                total = total + self._floored(term) * factor
-            return total
-        if not isinstance(e, Op):
-            return e
-        args = [self._floored(a) for a in e.args]
-        kind = _FLOORED.get(e.kind, e.kind)
-        certain = kind == e.kind or (self.analyzer.bounds(args[0]).low >= 0 and self.analyzer.bounds(args[1]).low > 0)
-        return OPS[kind if certain else e.kind](*args)
 
     def _decision(self, condition: SymExpr) -> bool | None:
         """Whether a condition holds for certain, or does not; None where that is not known."""
@@ -191,6 +175,19 @@ class _Simplifier:
         tir.AssertOp: _assertion,
         tir.EvaluateOp: _evaluate,
     }
+
+
+class _Floored(Rebuild):
+    """The truncated divisions of what is not negative round down: of these more is known."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+
+    def apply(self, kind: str, args: list[SymExpr]) -> SymExpr:
+        floored = _FLOORED.get(kind)
+        if floored is None or self.analyzer.bounds(args[0]).low < 0 or self.analyzer.bounds(args[1]).low <= 0:
+            return OPS[kind](*args)
+        return OPS[floored](*args)
 
 
 def _is_index(e: SymExpr) -> bool:
