@@ -95,7 +95,7 @@ _PASSES: dict[str, str] = {
     "meta-schedule-apply-database": "tuning.passes:MetaScheduleApplyDatabase",
     "meta-schedule-tune-irmod": "tuning.passes:MetaScheduleTuneIRMod",
     "meta-schedule-tune-tir": "tuning.passes:MetaScheduleTuneTIR",
-    "plan-schedule": "schedule.cpu.plan_schedule:PlanSchedule",
+    "plan-schedule": "schedule.cpu.default_schedule:PlanSchedule",
     "default-schedule": "schedule.cpu.default_schedule:DefaultSchedule",
     "lower-narrow-types": "transforms.tir.lower_narrow_types:LowerNarrowTypes",
     "lower-init-block": "transforms.tir.lower_init_block:LowerInitBlock",

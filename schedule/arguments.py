@@ -24,7 +24,7 @@ from ..handles.tir.index_map import IndexMap, index_mapping
 from ..handles.tir.prim_expr import PrimExpr
 from ..handles.tir.prim_func import Buffer
 from . import state as st
-from .pad_function import text_of
+from .padding import text_of
 from .registry import Adapter
 from .state import fail
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,18 +12,17 @@ from xdsl.ir import Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
+from ..dialects.sched import Instruction
 from ..handles.module import IRModule
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.verification.verify import verify_module
 from . import primitives as _primitives
-from .checkpoint import Checkpoint
-from .errors import ScheduleError
+from .errors import ScheduleError, function_of
 from .handles import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, handle_on
-from .parameters import require_kinds
 from .random import Random
-from .registry import PRIMITIVES, Primitive
+from .registry import PRIMITIVES, Primitive, require_kinds
 from .state import State
-from .trace import Trace, mapped
+from .trace import Trace, map_leaves, mapped
 
 Target = Operation | int | Location
 """What a handle stands for."""
@@ -222,22 +222,10 @@ class Schedule:
         return given
 
     def _resolved(self, value: Any) -> Any:
-        if isinstance(value, RV):
-            return self._target(value)
-        if isinstance(value, list | tuple):
-            return [self._resolved(v) for v in value]
-        if isinstance(value, dict):
-            return {k: self._resolved(v) for k, v in value.items()}
-        return value
+        return map_leaves(value, lambda v: self._target(v) if isinstance(v, RV) else v)
 
     def _recorded(self, value: Any) -> Any:
-        if isinstance(value, RV):
-            return self._own.get(value.ssa, value.ssa)
-        if isinstance(value, list | tuple):
-            return [self._recorded(v) for v in value]
-        if isinstance(value, dict):
-            return {k: self._recorded(v) for k, v in value.items()}
-        return value
+        return map_leaves(value, lambda v: self._own.get(v.ssa, v.ssa) if isinstance(v, RV) else v)
 
     def _target(self, rv: RV) -> Target:
         found = self._values.get(self._own.get(rv.ssa, rv.ssa))
@@ -331,3 +319,44 @@ def _load_primitives() -> None:
 _load_primitives()
 
 __all__ = ["RV", "BlockRV", "ExprRV", "LoopRV", "Schedule"]
+
+
+_MOST_STEPS = 32
+"""After so many a new copy is taken: doing them anew should not take long."""
+
+
+class Checkpoint:
+    """What a schedule keeps so that a step that is refused leaves everything as it was.
+
+    A function is copied before the first step on it; when a step is refused the copy takes its place, and the steps
+    that were taken in between are done anew. So the steps that succeed, which are most, do not pay for it.
+    """
+
+    def __init__(self, given: Mapping[str, Any], values: Mapping[SSAValue, Any]):
+        self.funcs = _functions(given)
+        self.steps: list[Instruction] = []
+        self._before = [list(f.walk()) for f in self.funcs]
+        self._copies = [f.clone() for f in self.funcs]
+        self._values = dict(values)
+
+    def serves(self, given: Mapping[str, Any]) -> bool:
+        """Whether all that a step works on is kept here."""
+        return len(self.steps) < _MOST_STEPS and all(f in self.funcs for f in _functions(given))
+
+    def restore(self) -> dict[SSAValue, Any]:
+        """Put the copies in the functions' places; gives what handles stand for. The checkpoint is used up."""
+        twins: dict[Operation, Operation] = {}
+        for func, before, copy in zip(self.funcs, self._before, self._copies, strict=True):
+            twins.update(zip(before, copy.walk(), strict=True))
+            block = func.parent
+            assert block is not None
+            block.insert_op_before(copy, func)
+            func.detach()
+        return {k: twins.get(v, v) if isinstance(v, Operation) else v for k, v in self._values.items()}
+
+
+def _functions(given: Mapping[str, Any]) -> list[Operation]:
+    """The functions that the arguments of a step are in."""
+    operations: list[Operation] = []
+    map_leaves(dict(given), lambda v: operations.append(v) if isinstance(v, Operation) else None)
+    return list(dict.fromkeys(f for op in operations if (f := function_of(op)) is not None))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
-from ..diagnostics import TiraxError
+from ..diagnostics import TiraxError, unknown_name
 from ..dialects import sched
-from ..dialects.sched import Argument, Instruction, SequenceOp
+from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
 
 if TYPE_CHECKING:
     from .schedule import Schedule
+
 
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 _POSTPROC = sched.OPS["enter_postproc"]
@@ -168,15 +169,13 @@ class Trace:
     def as_json(self, remove_postproc: bool = False) -> list[Any]:
         """TVM's form: `[[[kind, inputs, attributes, outputs], …], [[index, decision], …]]`."""
         trace = self.simplified(remove_postproc=True) if remove_postproc else self
-        from .trace_json import written
-
         names = trace._names()
         rows: list[Any] = []
         decisions: list[Any] = []
         for k, inst in enumerate(trace.op.instructions):
             args = inst.args
             inputs = [_quoted(args.get(p), names) for p in inst.SPEC.inputs]
-            attrs = [a for p in inst.SPEC.attrs for a in written(p, _plain(args.get(p), names))]
+            attrs = [a for p in inst.SPEC.attrs for a in _written(p, _plain(args.get(p), names))]
             rows.append([inst.SPEC.kind, _flat(inst, inputs), attrs, [names[o] for o in inst.outputs]])
             if inst.decision is not None:
                 decisions.append([k, _plain(inst.decision, names)])
@@ -185,9 +184,7 @@ class Trace:
     @staticmethod
     def from_json(json_obj: Any) -> Trace:
         """The inverse of `as_json`. Raises `TiraxError` where it is not of that form."""
-        from .trace_json import read
-
-        return read(json_obj)
+        return _from_json(json_obj)
 
     @staticmethod
     def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
@@ -195,15 +192,18 @@ class Trace:
         Trace.from_json(json_obj).apply_to_schedule(sch)
 
 
+def map_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """An argument with `leaf` of it, or of all that is in its lists and dictionaries."""
+    if isinstance(value, list | tuple):
+        return [map_leaves(v, leaf) for v in value]
+    if isinstance(value, dict):
+        return {k: map_leaves(v, leaf) for k, v in value.items()}
+    return leaf(value)
+
+
 def mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
     """An argument of an instruction with what its values stand for in place of them."""
-    if isinstance(value, SSAValue):
-        return values[value]
-    if isinstance(value, list):
-        return [mapped(v, values) for v in value]
-    if isinstance(value, dict):
-        return {k: mapped(v, values) for k, v in value.items()}
-    return value
+    return map_leaves(value, lambda v: values[v] if isinstance(v, SSAValue) else v)
 
 
 def _flat(inst: Instruction, inputs: list[Any]) -> list[Any]:
@@ -225,13 +225,10 @@ def _quoted(value: Argument, names: Mapping[SSAValue, str]) -> Any:
 
 
 def _plain(value: Argument, names: Mapping[SSAValue, str]) -> Any:
-    if isinstance(value, SSAValue):
-        return names[value]
-    if isinstance(value, list):
-        return [_plain(v, names) for v in value]
-    if isinstance(value, dict):
-        return {k: _plain(v, names) for k, v in value.items()}
-    return str(value) if isinstance(value, Attribute) else value
+    def leaf(v: Any) -> Any:
+        return names[v] if isinstance(v, SSAValue) else str(v) if isinstance(v, Attribute) else v
+
+    return map_leaves(value, leaf)
 
 
 def _statement(inst: Instruction, names: Mapping[SSAValue, str]) -> str:
@@ -314,3 +311,84 @@ _TEXTS: dict[str, Callable[[Any, Mapping[str, Argument]], str]] = {
 
 def _string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_KINDS = {spec.kind: spec for spec in INSTRUCTIONS.values()} | {"GetSBlock": INSTRUCTIONS["get_block"]}
+_LISTS = frozenset({"loops", "factors", "consumer_blocks", "new_order"})
+"""Inputs that are lists: TVM writes their elements one by one at the end, or the list."""
+
+
+def _from_json(json_obj: Any) -> Trace:
+    """The trace that `json_obj` describes. Raises `TiraxError` where it is of another form, naming the instruction."""
+    try:
+        rows, decisions = json_obj
+        decided = {int(k): v for k, v in decisions}
+    except (TypeError, ValueError) as error:
+        raise TiraxError("not a trace", expected="[[instruction, …], [[index, decision], …]]") from error
+    out = Trace()
+    values: dict[str, SSAValue] = {}
+    for k, row in enumerate(rows):
+        try:
+            kind, inputs, attrs, outputs = row
+        except (TypeError, ValueError) as error:
+            raise TiraxError(f"instruction {k} is no [kind, inputs, attributes, outputs]", found=row) from error
+        spec = _KINDS.get(kind)
+        if spec is None:
+            raise unknown_name("instruction", str(kind), _KINDS)
+        inst = out.append(spec.name, _arguments(spec, inputs, attrs, values), len(outputs), decided.get(k))
+        values.update(zip(outputs, inst.outputs, strict=True))
+    return out
+
+
+def _arguments(spec: Spec, inputs: list[Any], attrs: list[Any], values: dict[str, SSAValue]) -> dict[str, Any]:
+    given = [_value(v, values) for v in inputs]
+    cut = len(spec.inputs) - 1
+    if spec.inputs and spec.inputs[-1] in _LISTS and not (len(given) == cut + 1 and isinstance(given[cut], list)):
+        given = [*given[:cut], given[cut:]]
+    attrs = _joined(spec, attrs)
+    if len(given) > len(spec.inputs) or len(attrs) > len(spec.attrs):
+        raise TiraxError(
+            f"{spec.kind} has too many arguments", expected=", ".join(spec.params), found=[*inputs, *attrs]
+        )
+    return dict(zip(spec.inputs, given, strict=False)) | dict(zip(spec.attrs, map(_attribute, attrs), strict=False))
+
+
+def _value(value: Any, values: dict[str, SSAValue]) -> Any:
+    def leaf(v: Any) -> Any:
+        return v if not isinstance(v, str) else v[1:-1] if v.startswith('"') else values.get(v, v)
+
+    return map_leaves(value, leaf)
+
+
+_SIDES = ("read", "write")
+
+
+def _written(name: str, value: Any) -> list[Any]:
+    """The attributes that stand for an argument: TVM writes a buffer as its index and 0 (read) or 1 (write)."""
+    return [value[1], _SIDES.index(value[0])] if name == "buffer" else [value]
+
+
+def _joined(spec: Spec, attrs: list[Any]) -> list[Any]:
+    """The inverse of `_written`."""
+    if "buffer" not in spec.attrs or len(attrs) != len(spec.attrs) + 1:
+        return attrs
+    at = spec.attrs.index("buffer")
+    index, side = attrs[at : at + 2]
+    if side not in (0, 1):
+        raise TiraxError(f"{spec.kind}: which regions of the block?", expected="0 (read) or 1 (write)", found=side)
+    return [*attrs[:at], [_SIDES[side], index], *attrs[at + 2 :]]
+
+
+def _attribute(value: Any) -> Any:
+    """An attribute; an index map is its text in MLIR."""
+    if not isinstance(value, str) or not value.startswith(f"#{IndexMapAttr.name}"):
+        return value
+    return _parsed(value)
+
+
+def _parsed(text: str) -> Attribute:
+    from xdsl.parser import Parser
+
+    from ..ir.passes.transform import new_context
+
+    return Parser(new_context(), text).parse_attribute()

@@ -16,8 +16,7 @@ from .choices import Choice, DecisionError, first_fit, said, with_numbers
 from .epilogue import Epilogue, find_epilogue
 from .inline import pays_inlined
 from .machine import Machine
-from .nests import NESTS, Nest
-from .rules import Rule, rules
+from .rules import NESTS, Nest, Rule, rules
 from .stages import Stage
 
 INLINE = "inline"

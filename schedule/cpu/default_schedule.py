@@ -1,4 +1,5 @@
-"""`default-schedule`: what makes a tir function fast without tuning, on one thread.
+"""`default-schedule`: what makes a tir function fast without tuning, on one thread; `plan-schedule` writes down what it
+would decide.
 
 The function is read as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers of
 reductions become their epilogues (`epilogue`), neighbouring iterators one (`merge`); then the first rule of the table
@@ -20,17 +21,17 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, Region
 
 from ...diagnostics import unknown_name
 from ...dialects import tir
-from ...dialects.sched import SequenceOp
+from ...dialects.sched import RuleOp, SequenceOp, Version
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
 from ...target import Target
 from ...transforms.tir.walk import functions, is_scheduled, remove_dead
 from .choices import Choice, DecisionError
-from .decisions import Decisions
+from .decisions import INLINE, Decisions
 from .inline import inline_stages
 from .machine import Machine
 from .merge_loops import fuse_rows
@@ -120,3 +121,32 @@ def choices(func: tir.FuncOp, decisions: Decisions) -> Iterator[Choice]:
 def _has_effect(op: Operation) -> bool:
     """Whether an operation that is no stage may write: then stages are not moved across each other."""
     return bool(op.regions) or isinstance(op, tir.StoreOp | tir.EvaluateOp | tir.CallExternOp | tir.AssertOp)
+
+
+@dataclass(frozen=True)
+class PlanSchedule(Pass):
+    """Put behind each tir function the sequence of rules that `default-schedule` applies to it for `target`.
+
+    Functions that say `tir.is_scheduled`, and those that have such a sequence, stay as they are.
+    """
+
+    name = "plan-schedule"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = Machine.of(Target(self.target))
+        block = op.body.block
+        there = {s.function_name for s in block.ops if isinstance(s, SequenceOp)}
+        for func in functions(op):
+            if func.sym_name.data not in there and not is_scheduled(func):
+                sequence = planned(func, machine)
+                if sequence.rules:
+                    block.insert_op_after(sequence, func)
+
+
+def planned(func: tir.FuncOp, machine: Machine) -> SequenceOp:
+    """The rules for the blocks of a function, which stays as it is."""
+    decisions = Decisions(machine)
+    made = [RuleOp(choice.block, choice.versions, choice.then) for choice in choices(func.clone(), decisions)]
+    inlined = [RuleOp(block, [Version(INLINE, {})]) for block in decisions.inlined]
+    return SequenceOp(Region(Block([*inlined, *made])), func.sym_name.data)

@@ -1,4 +1,5 @@
-"""The rules of the default schedule, as a table: the first one that fits writes the loops of a stage.
+"""The rules of the default schedule, as tables: the first one that fits writes the loops of a stage; `NESTS` are for
+what is no stage, as it stores two elements or is made of statements.
 
 Rules of one's own are put into the table by `register_rule`, for good, or by `added_rules`, for a while. A rule is a
 pair of functions as tirax's own are; `by_primitives` makes rules of functions on a `Schedule` and of traces.
@@ -13,19 +14,25 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from xdsl.ir import Operation
+
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.relax import OPERATORS
 from ...dialects.sym.expr import SymExpr
 from ...ir.passes.additions import Additions
 from ..loop_builder import LoopBuilder
+from .argreduce import emit_argreduce, plan_argreduce
 from .dot_products import emit_dot_products, plan_dot_products
 from .epilogue import Epilogue
 from .machine import Machine
+from .multi_reduce import emit_multi_reduce, plan_multi_reduce
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
 from .pointwise import emit_pointwise, plan_pointwise
 from .register_tiles import STEPS, emit_register_tiles, plan_register_tiles
 from .row_streams import emit_row_streams, plan_row_streams
+from .scans import emit_scan, plan_scan
 from .split_iter import emit_interleave, emit_split_iter, plan_interleave, plan_split_iter
+from .statements import emit_statements, plan_statements
 from .transpose import emit_transpose, plan_transpose
 from .vector_reduction import emit_vector_reduction, plan_vector_reduction
 
@@ -118,3 +125,28 @@ def _checked(rule: Rule, before: str | None) -> tuple[Rule, str | None]:
     if before is not None and before not in names:
         raise unknown_name("rule", before, names)
     return rule, before
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A rule for nests of loops, or for blocks of statements; its plans have the block that they are for, `block`."""
+
+    rule: Rule
+    plan: Callable[[Operation, Machine], Any]
+
+
+def _no_stage(epilogue: Epilogue, machine: Machine) -> None:
+    """Stages are written by the rules of `rules.RULES`."""
+
+
+def _nest(name: str, plan: Callable[[Operation, Machine], Any], emit: Callable[..., None], *decides: str) -> Nest:
+    return Nest(Rule(name, _no_stage, emit, decides), plan)
+
+
+NESTS = (
+    _nest("argreduce", plan_argreduce, emit_argreduce, "vectors"),
+    _nest("multi_reduce", plan_multi_reduce, emit_multi_reduce),
+    _nest("scan", plan_scan, emit_scan),
+    _nest("statements", plan_statements, emit_statements),
+)
+"""In the order in which they are tried."""

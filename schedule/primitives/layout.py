@@ -28,8 +28,7 @@ from ..accesses import (
     substitute_iters,
 )
 from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
-from ..pad_function import PadFunction
-from ..padding import Padding, fill, replace_writer
+from ..padding import Padding, PadFunction, fill, replace_writer
 from ..registry import adapted, followed, primitive
 from ..rewrite import Axis, before, block_in_loops, move_operations, remove
 from ..state import State, fail

@@ -1,21 +1,28 @@
-"""Reductions: their first step apart from the others."""
+"""Reductions: their first step apart from the others, and partial results that are combined afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.names import name_of
-from ...dialects.tir import IterKind
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import from_attr
+from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
 from ..registry import primitive
 from ..rewrite import (
+    BlockIter,
     Insert,
+    allocate,
     before,
     conditions,
     copied_loops,
@@ -26,6 +33,7 @@ from ..rewrite import (
     iters_of,
     joined,
     refresh_regions,
+    remove,
 )
 from ..state import State, fail
 
@@ -92,3 +100,408 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     place(out)
     refresh_regions(out)
     return out
+
+
+_COMBINERS: dict[type[Operation], float | None] = {tir.AddOp: 0, tir.MulOp: 1, tir.MinOp: None, tir.MaxOp: None}
+"""Combiners with their neutral element; None where the init is taken as it is."""
+
+
+Combine = Callable[[Insert, Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]]
+"""Inserts the combination of what is there and of new terms, one of each for each buffer."""
+
+
+Combination = tuple[list[SSAValue], Combine]
+"""The new terms, and how they are combined with what is there."""
+
+
+@dataclass
+class _Reduction:
+    """A reduction block: what it stores, and how new terms are combined with what is there."""
+
+    block: tir.BlockOp
+    stores: list[tir.StoreOp]
+    terms: list[SSAValue]
+    combine: Combine
+
+    @property
+    def buffers(self) -> list[SSAValue]:
+        return [store.buffer for store in self.stores]
+
+
+@primitive
+def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
+    """Let each iteration of a reduction loop have a result of its own, which are combined afterwards.
+
+    for i, k_0, k_1: C[i] += A[i, k]
+      ->  for i, k_0, k_1: C_rf[k_0, i] += A[i, k];  for i, k_0: C[i] += C_rf[k_0, i]
+
+    `factor_axis` is where the new dimension stands, counted from the end where it is negative. Gives the block of the
+    partial results, `<name>_rf`. Several buffers are combined at once where their values are named before they are
+    stored: each on its own, or by a choice, as argmax; of terms that are equally good another may be chosen then.
+    Refused where the loop is not around just one reduction block, drives a spatial iterator, where the block does not
+    combine what it stores by +, *, min or max with its neutral element as init, or by such a choice, where a
+    predicate may keep the init from running, and where the reduction has steps outside of the scope.
+    """
+    below = st.blocks_below(loop)
+    if len(below) != 1:
+        fail("the loop is around other than one block", loop, expected=1, found=len(below))
+    block = below[0]
+    why = checks.why_no_reduction(block)
+    if why is not None:
+        fail(f"the block is no reduction: {why}", block)
+    checks.require_reduced_in_scope(block)
+    loops = st.loops_above(block)
+    _check_loop(block, loop, loops)
+    _check_predicate(block, loop, loops)
+    found = _reduction(block)
+    rank = len(found.stores[0].indices) + 1
+    axis = factor_axis + rank if factor_axis < 0 else factor_axis
+    if not 0 <= axis < rank:
+        fail("factor_axis is out of range", loop, expected=f"{-rank} to {rank - 1}", found=factor_axis)
+    partial = [_allocate(buffer, loop, axis) for buffer in found.buffers]
+    place = before(loops[0])
+    made = _partial(found, loop, loops, partial, axis, place)
+    state.replaced[block] = _combined(found, loop, loops, partial, axis, place)
+    remove(block)
+    return made
+
+
+def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
+    if checks.kinds_driven(block, loop) != {IterKind.REDUCE}:
+        fail("the loop does not drive reductions only", loop, block)
+    for outer, inner in zip(loops, loops[1:], strict=False):
+        if st.children(outer.body.block) != [inner]:
+            fail("a loop around the block has more than one statement", outer)
+    for lp in loops:
+        if len(checks.kinds_driven(block, lp)) > 1:
+            fail("a loop drives both a reduction and a spatial iterator", lp, block)
+    checks.require_affine(block)
+
+
+def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
+    """The init of each partial result runs: where the other reduction loops begin the predicate holds."""
+    others = [lp for lp in loops if lp is not loop and _reduces(block, lp)]
+    analyzer = checks.analyzer_of(loops)
+    first = {st.loop_expr(lp): st.min_of(lp) for lp in others}
+    reducing = [lp.loop_var for lp in (loop, *others)]
+    for condition in conditions(block):
+        if depends_on(condition, reducing) and not analyzer.can_prove(sym_expr_of(condition).substitute(first)):
+            fail("the predicate may keep the init of a partial result from running", block, loop)
+
+
+def _reduces(block: tir.BlockOp, loop: tir.ForOp) -> bool:
+    """Whether a loop drives a reduction iterator."""
+    return IterKind.REDUCE in checks.kinds_driven(block, loop)
+
+
+def _reduction(block: tir.BlockOp) -> _Reduction:
+    """How a block combines. Refused where it is none of the forms that are known."""
+    body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
+    stores = [op for op in body if isinstance(op, tir.StoreOp)]
+    lets = [op for op in body if isinstance(op, tir.LetOp)]
+    named = len(stores) == 1 and not lets or [s.value for s in stores] == [let.result for let in lets]
+    if not stores or len(stores) + len(lets) != len(body) or not named:
+        fail("the block is not one store, or stores of values that are named before", block)
+    values = [s.value.owner.value if isinstance(s.value.owner, tir.LetOp) else s.value for s in stores]
+    _check_same_place(block, stores)
+    found = _by_elements(stores, values) or _by_choice(stores, values)
+    if found is None:
+        fail("the block does not combine what is stored by +, *, min, max or a choice", block)
+    _check_init(block, stores, values)
+    return _Reduction(block, stores, *found)
+
+
+def _check_same_place(block: tir.BlockOp, stores: Sequence[tir.StoreOp]) -> None:
+    if len({s.buffer for s in stores}) < len(stores) or any(not _same(s.indices, stores[0].indices) for s in stores):
+        fail("the stores are not to the same place of different buffers", block)
+
+
+def _same(a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
+    return [sym_expr_of(x) for x in a] == [sym_expr_of(x) for x in b]
+
+
+def _is_old(value: SSAValue, store: tir.StoreOp) -> bool:
+    """Whether a value is what was stored before."""
+    op = value.owner
+    return isinstance(op, tir.LoadOp) and op.buffer is store.buffer and _same(op.indices, store.indices)
+
+
+def _is_new(value: SSAValue, stores: Sequence[tir.StoreOp]) -> bool:
+    """Whether a value does not depend on what was stored before."""
+    op = value.owner
+    if not isinstance(op, Operation):
+        return True
+    if isinstance(op, tir.LoadOp) and any(op.buffer is s.buffer for s in stores):
+        return False
+    return all(_is_new(o, stores) for inner in op.walk() for o in inner.operands)
+
+
+def _by_elements(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Combination | None:
+    """Each buffer on its own, by a combiner."""
+    steps: list[tuple[type[Operation], bool]] = []
+    new: list[SSAValue] = []
+    for store, value in zip(stores, values, strict=True):
+        op = value.owner
+        if not isinstance(op, tuple(_COMBINERS)):
+            return None
+        at = next((k for k, o in enumerate(op.operands) if _is_old(o, store)), None)
+        if at is None or not _is_new(op.operands[1 - at], stores):
+            return None
+        steps.append((type(op), at == 0))
+        new.append(op.operands[1 - at])
+
+    def combine(insert: Insert, olds: Sequence[SSAValue], terms: Sequence[SSAValue]) -> list[SSAValue]:
+        made: list[SSAValue] = []
+        for (cls, old_first), old, term in zip(steps, olds, terms, strict=True):
+            insert(step := cls(*((old, term) if old_first else (term, old))))  # pyright: ignore[reportCallIssue]
+            made.append(step.results[0])
+        return made
+
+    return new, combine
+
+
+_ORDERS = tuple(tir.BINARY[kind] for kind in ("lt", "le", "gt", "ge"))
+
+
+def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Combination | None:
+    """All buffers keep what is there, or all take the terms, as one of them compares: argmax, argmin."""
+    choices = [v.owner for v in values if isinstance(v.owner, tir.SelectOp)]
+    if len(choices) < len(values):
+        return None
+    terms = [c.false_value for c in choices]
+    kept = all(
+        _is_old(c.true_value, s) and _is_new(c.false_value, stores) for c, s in zip(choices, stores, strict=True)
+    )
+    condition = choices[0].cond
+    if not kept or not _is_order(condition) or any(not _same_tree(c.cond, condition) for c in choices):
+        return None
+    if not _compares(condition, stores, terms):
+        return None
+
+    def combine(insert: Insert, olds: Sequence[SSAValue], parts: Sequence[SSAValue]) -> list[SSAValue]:
+        def rebuilt(value: SSAValue) -> SSAValue:
+            for store, old, term, part in zip(stores, olds, terms, parts, strict=True):
+                if _is_old(value, store) or _same_tree(value, term):
+                    return old if _is_old(value, store) else part
+            op = cast(Operation, value.owner)
+            insert(new := op.clone({o: rebuilt(o) for o in op.operands}))
+            return new.results[0]
+
+        made: list[SSAValue] = []
+        for old, part in zip(olds, parts, strict=True):
+            insert(choice := tir.SelectOp(rebuilt(condition), old, part))
+            made.append(choice.result)
+        return made
+
+    return terms, combine
+
+
+def _is_order(condition: SSAValue) -> bool:
+    """`a < b`, or `a < b or a == b and c < d`"""
+    op = condition.owner
+    if not isinstance(op, tir.OrOp):
+        return isinstance(op, _ORDERS)
+    rest = op.rhs.owner
+    return (
+        isinstance(op.lhs.owner, _ORDERS)
+        and isinstance(rest, tir.AndOp)
+        and isinstance(rest.lhs.owner, tir.BINARY["eq"])
+        and isinstance(rest.rhs.owner, _ORDERS)
+    )
+
+
+def _compares(condition: SSAValue, stores: Sequence[tir.StoreOp], terms: Sequence[SSAValue]) -> bool:
+    """Whether all that is compared is what was stored with its term."""
+    op = cast(Operation, condition.owner)
+    if isinstance(op, tir.OrOp | tir.AndOp):
+        return all(_compares(o, stores, terms) for o in op.operands)
+    a, b = op.operands
+    return any(_is_old(a, s) and _same_tree(b, t) for s, t in zip(stores, terms, strict=True))
+
+
+def _same_tree(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two expressions are written alike."""
+    x, y = a.owner, b.owner
+    if a is b or not isinstance(x, Operation) or not isinstance(y, Operation):
+        return a is b
+    if type(x) is not type(y) or x.properties != y.properties or a.type != b.type or x.regions or y.regions:
+        return False
+    return len(x.operands) == len(y.operands) and all(map(_same_tree, x.operands, y.operands))
+
+
+def _check_init(block: tir.BlockOp, stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> None:
+    init = block.init
+    assert init is not None
+    body = st.children(init.body.block)
+    given = {op.buffer: op for op in body if isinstance(op, tir.StoreOp)}
+    if len(body) != len(stores) or set(given) != {s.buffer for s in stores}:
+        fail("the init is not one store for each buffer", block)
+    for store, value in zip(stores, values, strict=True):
+        neutral = _COMBINERS.get(type(cast(Operation, value.owner)))
+        first = given[store.buffer].value.owner
+        found = from_attr(first.value) if isinstance(first, tir.ConstOp) else None
+        if neutral is not None and found != neutral:
+            fail("the init is not the neutral element", block, expected=neutral, found=found)
+
+
+def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
+    old = cast(BufferType, buffer.type)
+    dims = list(old.dims)
+    dims.insert(axis, st.extent_of(loop))
+    partial = BufferType.of(dims, old.dtype, scope=old.scope.data)
+    return allocate(st.scope_of(loop), partial, f"{name_of(buffer)}_rf")
+
+
+def _partial(
+    found: _Reduction,
+    loop: tir.ForOp,
+    loops: Sequence[tir.ForOp],
+    partial: Sequence[SSAValue],
+    axis: int,
+    place: Insert,
+) -> tir.BlockOp:
+    """The block of the partial results: the loop is an iterator of its own, and spatial."""
+    block = found.block
+    insert, mapping = copied_loops(loops, place)
+    rows: list[tuple[BlockIter, str | None]] = [(_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")]
+    origin: list[SSAValue | tir.ForOp] = [loop]
+    for it, var, binding in zip(iters_of(block), block.iter_vars, block.bindings, strict=True):
+        if not depends_on(binding, [loop.loop_var]):
+            rows.append(((it[0], copier(insert, mapping)(binding), it[2]), name_of(var)))
+            origin.append(var)
+            continue
+        for other in loops:
+            if other is not loop and other not in origin and depends_on(binding, [other.loop_var]):
+                rows.append((_over(other, mapping, IterKind.REDUCE), f"v{name_of(other.loop_var)}"))
+                origin.append(other)
+    predicate = None if block.predicate is None else copier(insert, mapping)(block.predicate)
+    out = empty_block(f"{st.name_of_block(block)}_rf", [it for it, _ in rows], [name for _, name in rows], predicate)
+    iters = dict(zip(origin, out.iter_vars, strict=True))
+    inside = out.body.block
+    values = _iterators(block, loop, iters, inside.add_op)
+    if IterKind.REDUCE in out.kinds:
+        inside.add_op(copied := tir.InitOp(tir.body_region()))
+        copy_statements(cast(tir.InitOp, block.init).body.block, copied.body.block, values)
+        _copy_stores(found.stores, [store.value for store in found.stores], inside, values)
+    else:
+        _copy_stores(found.stores, found.terms, inside, values)
+    targets = dict(zip(found.buffers, partial, strict=True))
+    for op in list(out.walk()):
+        if isinstance(op, tir.StoreOp | tir.LoadOp) and op.buffer in targets:
+            _redirect(op, targets[op.buffer], axis, iters[loop])
+    insert(out)
+    refresh_regions(out)
+    return out
+
+
+def _copy_stores(
+    stores: Sequence[tir.StoreOp], values: Sequence[SSAValue], target: Block, mapping: dict[SSAValue, SSAValue]
+) -> None:
+    """Append copies of stores, of `values`, to `target`, after all that they store is computed."""
+    copy = copier(target.add_op, mapping)
+    for store, value in zip(stores, [copy(v) for v in values], strict=True):
+        if isinstance(value.owner, tir.LetOp):
+            set_name(value, f"v_{name_of(store.buffer)}_rf")
+        target.add_op(tir.StoreOp(value, store.buffer, [copy(i) for i in store.indices]))
+
+
+def _over(loop: tir.ForOp, mapping: dict[SSAValue, SSAValue], kind: IterKind) -> BlockIter:
+    """An iterator that is a loop."""
+    return kind, mapping[loop.loop_var], (st.min_of(loop), st.extent_of(loop))
+
+
+def _iterators(
+    block: tir.BlockOp, loop: tir.ForOp, iters: dict[SSAValue | tir.ForOp, SSAValue], insert: Insert
+) -> dict[SSAValue, SSAValue]:
+    """The old block's iterators in terms of the new one's."""
+    build = Materializer(insert)
+    loops = [(lp, v) for lp, v in iters.items() if isinstance(lp, tir.ForOp)]
+    variables: dict[Var, SymExpr] = {st.loop_expr(lp): Var(v, cast(IntegerType, v.type)) for lp, v in loops}
+    found: dict[SSAValue, SSAValue] = {}
+    for var, binding in zip(block.iter_vars, block.bindings, strict=True):
+        known = iters.get(var)
+        if known is None:
+            known = build(sym_expr_of(binding).substitute(variables), cast(IntegerType, var.type))
+        found[var] = known
+    return found
+
+
+def _redirect(op: tir.StoreOp | tir.LoadOp, partial: SSAValue, axis: int, index: SSAValue) -> None:
+    """Let an access of the result go to the partial results."""
+    indices = list(op.indices)
+    indices.insert(axis, index)
+    if isinstance(op, tir.StoreOp):
+        new: Operation = tir.StoreOp(op.value, partial, indices)
+        before(op)(new)
+    else:
+        new = tir.LoadOp(partial, indices)
+        before(op)(new)
+        op.result.replace_all_uses_with(new.results[0])
+    op.detach()
+    op.erase(safe_erase=False)
+
+
+def _combined(
+    found: _Reduction,
+    loop: tir.ForOp,
+    loops: Sequence[tir.ForOp],
+    partial: Sequence[SSAValue],
+    axis: int,
+    place: Insert,
+) -> tir.BlockOp:
+    """The block that combines the partial results, under the old name."""
+    block = found.block
+    spatial = [k for k, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+    kept = [lp for lp in loops if lp is loop or any(depends_on(block.bindings[k], [lp.loop_var]) for k in spatial)]
+    insert, mapping = copied_loops(kept, place)
+    every = iters_of(block)
+    build = Materializer(insert)
+    idle = [lp for lp in loops if lp not in kept and not _reduces(block, lp)]
+    first = {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in idle}
+    copy = copier(insert, {**mapping, **first})
+    rows = [(_over(loop, mapping, IterKind.REDUCE), f"v{name_of(loop.loop_var)}")]
+    rows += [((every[k][0], copy(every[k][1]), every[k][2]), name_of(block.iter_vars[k])) for k in spatial]
+    others = [lp.loop_var for lp in loops if _reduces(block, lp)]
+    predicate = joined([copy(c) for c in conditions(block) if not depends_on(c, others)], insert)
+    out = empty_block(st.name_of_block(block), [it for it, _ in rows], [name for _, name in rows], predicate)
+    new = {block.iter_vars[k]: out.iter_vars[i + 1] for i, k in enumerate(spatial)}
+    inside = out.body.block
+    init = block.init
+    assert init is not None
+    inside.add_op(copied := tir.InitOp(tir.body_region()))
+    copy_statements(init.body.block, copied.body.block, new)
+    values = copier(inside.add_op, new)
+    indices = [values(i) for i in found.stores[0].indices]
+    at = list(indices)
+    at.insert(axis, out.iter_vars[0])
+    olds = [_load(inside, buffer, indices) for buffer in found.buffers]
+    terms = [_load(inside, buffer, at) for buffer in partial]
+    results = found.combine(inside.add_op, olds, terms)
+    if len(results) > 1:
+        results = [_named(inside, v, f"v_{name_of(b)}") for v, b in zip(results, found.buffers, strict=True)]
+    for value, buffer in zip(results, found.buffers, strict=True):
+        inside.add_op(tir.StoreOp(value, buffer, indices))
+    insert(out)
+    refresh_regions(out)
+    _order_reads(out, partial)
+    return out
+
+
+def _load(block: Block, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+    block.add_op(op := tir.LoadOp(buffer, indices))
+    return op.result
+
+
+def _named(block: Block, value: SSAValue, name: str) -> SSAValue:
+    block.add_op(op := tir.LetOp(value))
+    set_name(op.result, name)
+    return op.result
+
+
+def _order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
+    """Let the regions that are read stand in the order of the buffers."""
+    regions = {op.buffer: op for op in block.reads}
+    place = before(block.writes[0])
+    for buffer in buffers:
+        regions[buffer].detach()
+        place(regions[buffer])

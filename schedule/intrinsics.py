@@ -1,11 +1,62 @@
-"""Intrinsics of x86: dot products of AVX-512, and of its extensions VNNI and BF16."""
+"""The tensor intrinsics that come with tirax: a small matrix product that stays in registers, for any machine, and the
+dot products of AVX-512 and of its extensions VNNI and BF16. They are written as TVMScript."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..tensor_intrin import TensorIntrin
-from .source import from_script
+from ..handles.tir.prim_func import PrimFunc
+from ..script import parse_source
+from ..transforms.tir.walk import functions
+from .tensor_intrin import TensorIntrin
+
+_HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n"
+
+
+def from_script(desc: str, impl: str) -> TensorIntrin:
+    """The intrinsic of two functions, each the text of a `T.prim_func`."""
+    return TensorIntrin(_function(desc), _function(impl))
+
+
+def _function(text: str) -> PrimFunc:
+    lines = "".join(f"    {line}\n" for line in text.strip("\n").split("\n"))
+    (func,) = functions(parse_source(_HEAD + lines))
+    func.detach()
+    return PrimFunc.on(func)
+
+
+MICROKERNEL_ROWS, MICROKERNEL_DEPTH = 4, 4
+
+
+def microkernel(lanes: int, rows: int = MICROKERNEL_ROWS, depth: int = MICROKERNEL_DEPTH) -> TensorIntrin:
+    """C[rows, lanes] += A[rows, depth] @ B[depth, lanes] of float32; a row of C is a vector."""
+    head = f"""\
+@T.prim_func
+def main(
+    A: T.Buffer(({rows}, {depth}), "float32", offset_factor=1),
+    B: T.Buffer(({depth}, {lanes}), "float32", offset_factor=1),
+    C: T.Buffer(({rows}, {lanes}), "float32", offset_factor=1),
+):
+    with T.block("root"):
+        T.reads(C[0:{rows}, 0:{lanes}], A[0:{rows}, 0:{depth}], B[0:{depth}, 0:{lanes}])
+        T.writes(C[0:{rows}, 0:{lanes}])
+"""
+    desc = f"""\
+        for i, j, k in T.grid({rows}, {lanes}, {depth}):
+            with T.block("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+    steps = [f"C[{i}, 0:{lanes}]" for i in range(rows)]
+    for k in range(depth):
+        steps = [
+            f'T.call_llvm_pure_intrin("float32x{lanes}", "llvm.fma",'
+            f" T.Broadcast(A[{i}, {k}], {lanes}), B[{k}, 0:{lanes}], {step})"
+            for i, step in enumerate(steps)
+        ]
+    impl = "".join(f"        C[{i}, 0:{lanes}] = {step}\n" for i, step in enumerate(steps))
+    return from_script(head + desc, head + impl)
+
 
 VNNI_DOT_16x4 = "dot_16x4_vnni"
 AVX512_DOT_16x4 = "dot_16x4_avx512"
@@ -124,9 +175,13 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
     return from_script(desc, impl)
 
 
-INTRINSICS: dict[str, Callable[[], TensorIntrin]] = {
+BUILTIN: dict[str, Callable[[], TensorIntrin]] = {
     VNNI_DOT_16x4: vnni_dot_16x4,
     AVX512_DOT_16x4: avx512_dot_16x4,
     BF16_DOT_16x2: bf16_dot_16x2,
+    **{
+        f"gemm_{MICROKERNEL_ROWS}x{lanes}x{MICROKERNEL_DEPTH}_f32": lambda lanes=lanes: microkernel(lanes)
+        for lanes in (4, 8, 16)
+    },
 }
 """Name -> what makes the intrinsic."""
