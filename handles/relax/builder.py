@@ -19,6 +19,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import PyValue
 from ...ir.equality import structural_equal, structural_hash
+from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.substitute import set_type
 from ...ir.verification.verify import check_dominance
 from ..module import IRModule
@@ -26,29 +27,6 @@ from .calls import to_expr
 from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of, is_inline
 from .function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
 from .struct_info import ShapeStructInfo, tuple_type, type_of
-
-
-class NameSupply:
-    """Names that are new: `lv`, `lv1`, `lv2`; one supply for variables and functions, as in TVM."""
-
-    def __init__(self, taken: Sequence[str] = ()):
-        self._next: dict[str, int] = dict.fromkeys(taken, 0)
-
-    def reserve(self, name: str) -> None:
-        self._next.setdefault(name, 0)
-
-    def fresh(self, name: str) -> str:
-        """`name`, or with the first number behind it that makes it new; what no variable may hold becomes `_`."""
-        name = "".join(c if c.isalnum() else "_" for c in name)
-        if name not in self._next:
-            self._next[name] = 0
-            return name
-        number = self._next[name] + 1
-        while f"{name}{number}" in self._next:
-            number += 1
-        self._next[name] = number
-        self._next[f"{name}{number}"] = 0
-        return f"{name}{number}"
 
 
 @dataclass
@@ -146,7 +124,7 @@ class Builder:
         return gv
 
     def _declare(self, name: str) -> GlobalVar:
-        return GlobalVar(self._names.fresh(name))
+        return GlobalVar(self._fresh(name))
 
     def _same_function(self, func: BaseFunc) -> GlobalVar | None:
         if self._by_hash is None:
@@ -313,7 +291,7 @@ class Builder:
         scope = self.scope
         if scope.dataflow is None:
             raise TiraxError("emit_output stands in a dataflow block", hint="with bb.dataflow():")
-        return self._output(to_expr(output), lambda: self._names.fresh(name_hint or "gv"))
+        return self._output(to_expr(output), lambda: self._fresh(name_hint or "gv"))
 
     def _output(self, expr: Expr, name: Callable[[], str]) -> Var:
         if isinstance(expr, Var):
@@ -390,7 +368,7 @@ class Builder:
 
     def get_unique_name(self, name_prefix: str) -> str:
         """A new name like `name_prefix`."""
-        return self._names.fresh(name_prefix)
+        return self._fresh(name_prefix)
 
     def set_remap(self, old: SSAValue, new: Expr) -> None:
         """Let `new` stand for `old` in what is placed from now on."""
@@ -402,7 +380,7 @@ class Builder:
         return self._remap.get(canonical(old)) if found is None else found
 
     def _fresh(self, hint: str) -> str:
-        return self._names.fresh(hint or ("gv" if self.scope.dataflow is None else "lv"))
+        return self._names.fresh(identifier(hint) or ("gv" if self.scope.dataflow is None else "lv"))
 
     # Placing.
 

@@ -12,6 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of, tuple_type
 from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import set_type
 
@@ -77,8 +78,7 @@ def _infer(op: Operation) -> list[Attribute] | None:
 
 def name_bindings(func: relax.FuncOp) -> None:
     """Give a fresh name to every binding without one."""
-    taken = {name_of(a) for a in func.params} | {name_of(r) for op in func.walk() for r in op.results}
-    counters: dict[str, int] = {}
+    names = NameSupply(variable_names(func))
     for block in binding_blocks(func):
         inside = isinstance(block.parent_op(), relax.DataflowOp)
         for op in block.ops:
@@ -86,14 +86,4 @@ def name_bindings(func: relax.FuncOp) -> None:
                 continue
             for result in op.results:
                 if name_of(result) is None:
-                    set_name(result, _fresh("lv" if inside else "gv", taken, counters))
-
-
-def _fresh(prefix: str, taken: set[str | None], counters: dict[str, int]) -> str:
-    while True:
-        n = counters.get(prefix, 0)
-        counters[prefix] = n + 1
-        name = f"{prefix}{n or ''}"
-        if name not in taken:
-            taken.add(name)
-            return name
+                    set_name(result, names.fresh("lv" if inside else "gv"))

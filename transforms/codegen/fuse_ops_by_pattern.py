@@ -19,12 +19,12 @@ from ...dialects.names import name_of, set_name
 from ...handles.relax.expr import Call, Expr, TupleGetItem, bound_expr
 from ...handles.relax.function import attr_of
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
 from ..dpl.graph import BlockIndex
 from ..dpl.matcher import Matcher, Matches, roots_of
 from ..dpl.patterns import CallPattern, TupleGetItemPattern
 from ..fusion.graph import BindingGraph
-from ..fusion.naming import make_unique
 from ..fusion.outline import is_primitive
 from .fusion_pattern import FusionPattern, fusion_pattern
 from .regroup import Regrouper, on_circles

@@ -13,9 +13,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
+from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
 from ..fusion.graph import BindingGraph
-from ..fusion.naming import make_unique
 from ..fusion.outline import is_primitive
 from .fuse_ops_by_pattern import CODEGEN, COMPOSITE, codegen_of
 from .regroup import Regrouper

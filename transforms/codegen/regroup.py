@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.equality import fingerprint
+from ...ir.names import NameSupply, function_names
 from ..fusion.graph import BindingGraph, is_inline, operands_of
-from ..fusion.naming import NameSupply, symbols
 from ..fusion.outline import build_function, dependency_order, inputs_of, outputs_of
 
 Finish = Callable[[relax.FuncOp, Sequence[Operation]], tuple[relax.FuncOp, str]]
@@ -46,7 +46,7 @@ class Regrouper:
     def __init__(self, module: ModuleOp, bind_constants: bool):
         self._module = module
         self._bind_constants = bind_constants
-        self._functions = NameSupply(symbols(module))
+        self._functions = NameSupply(function_names(module))
         self._variables = NameSupply()
         self._shared: dict[Hashable, str] = {}
 

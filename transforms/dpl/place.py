@@ -11,19 +11,15 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of, least_common_ancestor
-from ...handles.relax.builder import NameSupply, infer_again
+from ...handles.relax.builder import infer_again
 from ...handles.relax.expr import INLINE_OPS, is_inline
-from ...ir.functions.lookup import binding_blocks
+from ...ir.names import NameSupply, identifier, variable_names
 from ...ir.rewriting.substitute import set_type
 
 
 def names_of(func: Operation) -> NameSupply:
     """A supply of names that are new in a function."""
-    taken: list[str] = []
-    for block in binding_blocks(func):
-        values: list[SSAValue] = [*block.args, *(r for op in block.ops for r in op.results)]
-        taken += [name for v in values if (name := name_of(v)) is not None]
-    return NameSupply(taken)
+    return NameSupply(variable_names(func))
 
 
 class Placer:
@@ -94,7 +90,9 @@ class Placer:
                 set_name(operand, self._fresh(anchor))
 
     def _fresh(self, anchor: Operation, name: str | None = None) -> str:
-        return self.names.fresh(name or ("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv"))
+        return self.names.fresh(
+            identifier(name) if name else ("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv")
+        )
 
     def replace(self, old: Operation, new: SSAValue) -> None:
         """Let `new`, which stands before `old`, be used instead of it under its name, but for what was placed.

@@ -9,9 +9,9 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from ...dialects import relax
-from ...handles.relax.builder import NameSupply
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr, Var, bound_expr, canonical, is_inline
+from ...ir.names import NameSupply
 from ...ir.rewriting.substitute import is_removable
 from . import patterns as p
 from .matcher import Matcher

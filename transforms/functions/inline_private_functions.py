@@ -13,12 +13,11 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...handles.relax.builder import NameSupply
 from ...ir.functions.lookup import callee_names
+from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.to_non_dataflow import flatten_dataflow
-from ..fusion.naming import make_unique
 from ..params.bind_symbolic_vars import function_symbols
 from .private import PrivateFunction, bind_variables, caller_of, clean_up, erase, insert_before, private_functions
 

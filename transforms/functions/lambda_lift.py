@@ -14,8 +14,8 @@ from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ..fusion.naming import NameSupply, symbols
 from .private import caller_of, erase, insert_before, take_over
 from .symbols import mentioned_in
 
@@ -42,7 +42,7 @@ def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
 
     With `values` also those that are used as values and use nothing of outside.
     """
-    names = NameSupply(symbols(module))
+    names = NameSupply(function_names(module))
     for function in relax_functions(module):
         for closure in reversed(list(ops_of_type(function, relax.ClosureOp))):
             captured, variables = _captured(closure), _undetermined(closure)

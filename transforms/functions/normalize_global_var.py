@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 
 from ...diagnostics import TiraxError
 from ...ir.functions.lookup import FunctionOp, functions
+from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
-from ..fusion.naming import NameSupply
 from .renaming import rename_functions
 
 _SYMBOL = "global_symbol"

@@ -9,10 +9,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import relax, tir
+from ...ir.names import make_unique
 from ...ir.passes.transform import Pass, PassContext
 from .graph import BindingGraph, binding_patterns
 from .groups import Groups
-from .naming import make_unique
 from .outline import Outliner, is_primitive
 
 MAX_DEPTH = 256

@@ -14,12 +14,12 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
+from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import erase_unused
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import DeadCodeElimination, remove_dead_bindings
 from .inline import FusedFunction, NotFusable, fuse_function
-from .naming import make_unique
 from .outline import is_primitive
 
 REASON = "fuse_tir.not_fused"

@@ -16,8 +16,8 @@ from ...dialects.relax.operator import PyValue
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
+from ...ir.names import NameSupply, fresh_suffix
 from ...ir.rewriting.substitute import SymbolSubstitution
-from .naming import NameSupply, fresh_suffix
 from .outline import PRIMITIVE
 
 FunctionLookup = Callable[[str], Operation | None]

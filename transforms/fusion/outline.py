@@ -14,8 +14,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType, free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.equality import fingerprint
+from ...ir.names import NameSupply, fresh_suffix, function_names, make_unique
 from .graph import BindingGraph, is_inline, operands_of, symbols_of
-from .naming import NameSupply, fresh_suffix, make_unique, symbols
 
 PRIMITIVE = "Primitive"
 """The attribute of functions that are to become one tensor function."""
@@ -70,7 +70,7 @@ class Outliner:
 
     def __init__(self, module: ModuleOp):
         self._module = module
-        self._functions = NameSupply(symbols(module))
+        self._functions = NameSupply(function_names(module))
         self._variables = NameSupply()
         self._shared: dict[Hashable, str] = {}
 

@@ -18,11 +18,11 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...handles.tir.prim_func import Buffer
 from ...ir.equality import structural_equal
 from ...ir.functions.lookup import callee_names, functions, relax_functions
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.normalize import name_bindings
 from ..functions.symbols import mentioned_in
-from .naming import NameSupply, symbols
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SplitCallTIRByPattern(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         patterns = [_Pattern(p) for p in self.patterns]
-        names = NameSupply(symbols(op))
+        names = NameSupply(function_names(op))
         compiled: dict[str, Callable[..., Any]] = {}
         for name, calls in sorted(_calls(op).items()):
             split = _Split(functions(op)[name], patterns, self.fcodegen)  # pyright: ignore[reportArgumentType]

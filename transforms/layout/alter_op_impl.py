@@ -20,11 +20,11 @@ from ...dialects.sym.expr import Var
 from ...handles.tir.index_map import IndexMap, index_mapping
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.functions.lookup import FunctionOp, functions, ops_of_type, relax_functions
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...te.create import build_func
 from ...te.tensor import compute, placeholder
 from ..bindings.normalize import name_bindings
-from ..fusion.naming import NameSupply, symbols
 from .attributes import OPERATOR_NAME, operator_name, with_attrs
 
 REMOVE_PAD = "remove_pad"
@@ -101,7 +101,7 @@ class _Alteration:
         self.module = module
         self.options = options
         self.implementations = implementations
-        self.names = NameSupply(symbols(module))
+        self.names = NameSupply(function_names(module))
         self.added: dict[object, str] = {}
         self.changes: dict[str, list[_Change]] = {}
 

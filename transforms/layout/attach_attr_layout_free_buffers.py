@@ -12,8 +12,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects import relax, tir
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ..fusion.naming import NameSupply, symbols
 from .attributes import LAYOUT_FREE, num_input, with_attrs
 
 
@@ -31,7 +31,7 @@ class AttachAttrLayoutFreeBuffers(Pass):
     name: ClassVar[str] = "attach-attr-layout-free-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names = NameSupply(symbols(op))
+        names = NameSupply(function_names(op))
         made: dict[Hashable, str] = {}
         replaced: dict[str, tir.FuncOp] = {}
         table = functions(op)

@@ -14,9 +14,9 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ..bindings.normalize import name_bindings
-from ..fusion.naming import NameSupply, symbols
 from .attributes import LAYOUT_FREE, layout_free, with_attrs
 
 MARK = "meta_schedule.layout_rewrite_preproc"
@@ -37,7 +37,7 @@ class SplitLayoutRewritePreproc(Pass):
     name: ClassVar[str] = "split-layout-rewrite-preproc"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names = NameSupply(symbols(op))
+        names = NameSupply(function_names(op))
         splits = {n: s for n, f in functions(op).items() if isinstance(f, tir.FuncOp) and (s := _split(f, names))}
         for func in relax_functions(op):
             calls = [c for c in ops_of_type(func, relax.CallTIROp) if c.callee_name in splits]

@@ -8,7 +8,6 @@ structure are shared.
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
+from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import erase
 from ...ir.verification.verify import location_of
@@ -156,7 +156,7 @@ class _Legalizer:
             for name in known:
                 if name not in OPERATORS:
                     raise unknown_name("operator", name, OPERATORS)
-        self.names: set[str] = set()
+        self.names = NameSupply(function_names(module))
         self.by_structure: dict[Hashable, str] = {}
         self.variables: dict[relax.FuncOp, set[str]] = {}
         self.memo: dict[Hashable, _Memo] = {}
@@ -165,11 +165,8 @@ class _Legalizer:
             self._register(op)
 
     def _register(self, op: Operation) -> None:
-        symbol = op.properties.get("sym_name")
-        if isinstance(symbol, StringAttr):
-            self.names.add(symbol.data)
-            if isinstance(op, tir.FuncOp) and op.private:
-                self.by_structure.setdefault(fingerprint(op), symbol.data)
+        if isinstance(op, tir.FuncOp) and op.private:
+            self.by_structure.setdefault(fingerprint(op), op.sym_name.data)
 
     def insert_before(self, anchor: Operation, op: Operation) -> None:
         """Insert `op`; it takes the anchor's place in the source."""
@@ -184,21 +181,13 @@ class _Legalizer:
         key = fingerprint(func)
         found = self.by_structure.get(key)
         if found is None:
-            found = self.by_structure[key] = self._unique(func.sym_name.data)
+            found = self.by_structure[key] = self.names.fresh(func.sym_name.data)
             func.sym_name = StringAttr(found)
             if self.first is None:
                 self.module.body.block.add_op(func)
             else:
                 self.module.body.block.insert_op_before(func, self.first)
         return found
-
-    def _unique(self, hint: str) -> str:
-        name, count = hint, 0
-        while name in self.names:
-            count += 1
-            name = f"{hint}{count}"
-        self.names.add(name)
-        return name
 
     def fresh_vars(self, func: relax.FuncOp, count: int) -> list[SymExpr]:
         """Symbolic variables `s`, `s_1`, … that a function does not have yet."""
@@ -207,10 +196,7 @@ class _Legalizer:
             values = [v for op in func.walk() for v in (*op.results, *(a for r in op.regions for a in r.block.args))]
             found = relax.free_symbolic_vars(v.type for v in values)
             taken = self.variables[func] = {str(v.name) for v in found}
-        names = (n for i in itertools.count() if (n := f"s_{i}" if i else "s") not in taken)
-        fresh = list(itertools.islice(names, count))
-        taken.update(fresh)
-        return [Var(n) for n in fresh]
+        return [Var(fresh_suffix("s", taken)) for _ in range(count)]
 
     def function(self, func: relax.FuncOp) -> None:
         """Legalize the operators of a function, of its branches and local functions too."""

@@ -15,11 +15,11 @@ from ...dialects.names import set_name
 from ...dialects.relax.memory import AllocTensor
 from ...dialects.relax.operator import from_attr
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import set_type
 from ...ir.verification.verify import location_of
-from ..fusion.naming import NameSupply, symbols
-from .emit import Emitter, variable_names
+from .emit import Emitter
 
 CODEGEN, WORKSPACE_SIZE = "Codegen", "WorkspaceSize"
 _BYTE = dtype_of("uint8")
@@ -43,7 +43,7 @@ class AllocateWorkspace(Pass):
         if not external:
             return
         workspace = relax.TensorType.of([max(_size(f) for f in external)], _BYTE)
-        names = NameSupply(symbols(op))
+        names = NameSupply(function_names(op))
         renamed = {f.sym_name.data: names.fresh(f.sym_name.data) for f in external}
         for func in external:
             func.sym_name = StringAttr(renamed[func.sym_name.data])

@@ -13,10 +13,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ..bindings.to_non_dataflow import flatten_dataflow
-from ..fusion.naming import NameSupply
-from .emit import Emitter, variable_names
+from .emit import Emitter
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.functions.lookup import relax_functions
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ..fusion.naming import NameSupply, symbols
 
 _NAME = "compute_symbolic_expr"
 
@@ -49,7 +49,7 @@ class _Functions:
 
     def __init__(self, module: ModuleOp):
         self._module = module
-        self._names = NameSupply(symbols(module))
+        self._names = NameSupply(function_names(module))
         self._known: dict[SymExpr, str] = {}
 
     def of(self, expr: SymExpr, variables: list[Var]) -> str:

@@ -15,8 +15,8 @@ from ...dialects.relax.types import Dims
 from ...ir.affine.values import sym_expr_of
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ..fusion.naming import NameSupply, symbols
 from ..legalize import LegalizeOps
 from .aliases import Aliases
 
@@ -78,8 +78,8 @@ class _Functions:
     def __init__(self, module: ModuleOp):
         self._module = module
         self._first = module.body.block.first_op
-        self._names = NameSupply(symbols(module))
-        self._bases = NameSupply(symbols(module))
+        self._names = NameSupply(function_names(module))
+        self._bases = NameSupply(function_names(module))
         self._base_of: dict[Hashable, str] = {}
         self._known: dict[Hashable, str] = {}
         self._memo: dict[Hashable, _InPlace | None] = {}

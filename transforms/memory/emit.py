@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import ExprLike
-from ...ir.functions.lookup import binding_blocks, relax_functions
-from ..fusion.naming import NameSupply
+from ...ir.names import NameSupply
 
 OpT = TypeVar("OpT", bound=Operation)
-
-
-def variable_names(module: ModuleOp) -> Iterator[str]:
-    """The names of all variables of the Relax functions of a module."""
-    for func in relax_functions(module):
-        for block in binding_blocks(func):
-            for value in (*block.args, *(r for op in block.ops for r in op.results)):
-                name = name_of(value)
-                if name is not None:
-                    yield name
 
 
 class Emitter:

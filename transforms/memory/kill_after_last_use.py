@@ -14,10 +14,9 @@ from ...dialects.names import set_name
 from ...dialects.relax import memory
 from ...handles.relax.expr import is_inline
 from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ..bindings.canonicalize_bindings import canonicalize_function
-from ..fusion.naming import NameSupply
-from .emit import variable_names
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTensor, tensor_bytes
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ..fusion.naming import NameSupply
-from .emit import Emitter, erase_binding, variable_names
+from .emit import Emitter, erase_binding
 
 _BYTE = dtype_of("uint8")
 

@@ -16,10 +16,10 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
 from ...ir.functions.lookup import relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
-from ..fusion.naming import NameSupply
-from .emit import Emitter, erase_binding, variable_names
+from .emit import Emitter, erase_binding
 
 _BYTE = dtype_of("uint8")
 _PACKED = {

@@ -12,9 +12,9 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTensor
 from ...ir.functions.lookup import functions, relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ..fusion.naming import NameSupply
-from .emit import Emitter, erase_binding, variable_names
+from .emit import Emitter, erase_binding
 from .storage_pool import StoragePlan, StoragePool
 from .tokens import Token, TokenTable, attributes_of
 

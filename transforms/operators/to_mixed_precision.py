@@ -24,11 +24,11 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType, tuple_type
 from ...handles.relax.builder import infer_again
 from ...ir.functions.lookup import binding_blocks, ops_of_type, relax_functions
+from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import set_type
 from ..bindings.normalize import name_bindings
 from ..fusion.graph import is_inline
-from ..fusion.naming import NameSupply, make_unique
 from .mixed_precision_policy import Policy, policy_of
 
 _LOW = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}

@@ -12,9 +12,10 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import OBJECT, PrimType
 from ...ir.functions.lookup import relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from .lazy import LazyLoader
-from .weights import add_param, insert_before, names_in, num_input, remove_params, set_num_input
+from .weights import add_param, insert_before, num_input, remove_params, set_num_input
 
 GETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], OBJECT)
 """`fget_param(index, name)` gives a parameter."""
@@ -43,7 +44,7 @@ def _load_lazily(func: relax.FuncOp, inputs: int) -> None:
     block = func.body.block
     weights: list[SSAValue] = list(block.args[inputs:])
     index = {w: i for i, w in enumerate(weights)}
-    names = names_in(func, weights)
+    names = NameSupply(variable_names(func, weights))
     getter = add_param(block, GETTER, names.fresh("fget_param"), inputs)
 
     def load(weight: SSAValue, before: Operation) -> SSAValue:

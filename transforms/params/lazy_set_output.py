@@ -12,10 +12,11 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import relax
 from ...dialects.relax.types import OBJECT, PrimType, tuple_type
 from ...ir.functions.lookup import relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .lazy import hand_over, inline_fields
-from .weights import add_param, names_in, num_input, set_num_input
+from .weights import add_param, num_input, set_num_input
 
 NOTHING = tuple_type(())
 SETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], NOTHING, pure=False)
@@ -44,7 +45,7 @@ class LazySetOutput(Pass):
 def _give_lazily(func: relax.FuncOp) -> None:
     flatten_dataflow(func)
     inputs = num_input(func)
-    setter = add_param(func.body.block, SETTER, names_in(func).fresh("fset_output"), inputs)
+    setter = add_param(func.body.block, SETTER, NameSupply(variable_names(func)).fresh("fset_output"), inputs)
     if inputs is not None:
         set_num_input(func, inputs + 1)
 

@@ -16,13 +16,14 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType
 from ...handles.relax.expr import Var
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import erase_unused
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .lazy import LazyLoader, hand_over
-from .weights import add_param, insert_before, names_in, remove_params
+from .weights import add_param, insert_before, remove_params
 
 _SUFFIX = "transform_params"
 
@@ -78,7 +79,7 @@ class _LazyTransform:
         """Rewrite the function, in place."""
         flatten_dataflow(self.func)
         weights = self._fields()
-        self.names = names_in(self.func, weights)
+        self.names = NameSupply(variable_names(self.func, weights))
         block = self.func.body.block
         self.get_extra = [self._extra(v) for v in self.options.extra_get_item_params]
         self.set_extra = [self._extra(v) for v in self.options.extra_set_item_params]

@@ -16,11 +16,11 @@ from ...dialects.relax.types import free_symbolic_vars, tuple_type
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import relax_functions
 from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..functions.symbols import mentioned_variables
-from ..fusion.naming import NameSupply, symbols
 from .bundle_model_params import bundle_params
 from .lifting import Liftable, ancestors, liftable
 from .weights import NUM_INPUT, add_param, num_input, remove_params
@@ -57,7 +57,7 @@ class LiftTransformParams(Pass):
         object.__setattr__(self, "given", names if listed else None)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        supply = NameSupply(symbols(op))
+        supply = NameSupply(function_names(op))
         targets = self._targets(op)
         if self.shared_transform or self.given is not None:
             if targets:

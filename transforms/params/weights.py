@@ -11,8 +11,8 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import from_attr
+from ...ir.names import NameSupply, variable_names
 from ...ir.verification.verify import location_of
-from ..fusion.naming import NameSupply
 
 NUM_INPUT = "num_input"
 
@@ -42,13 +42,6 @@ def set_num_input(func: relax.FuncOp, number: int) -> None:
     func.func_attrs = DictionaryAttr({**old.data, NUM_INPUT: IntegerAttr(number, i64)})
 
 
-def names_in(func: relax.FuncOp, without: Sequence[SSAValue] = ()) -> NameSupply:
-    """A supply of names that no value of a function has, but for those of `without`."""
-    block = func.body.block
-    values = [*block.args, *(r for op in block.walk() for r in op.results)]
-    return NameSupply(n for v in values if v not in without and (n := name_of(v)) is not None)
-
-
 def add_param(block: Block, t: Attribute, name: str | None, at: int | None = None) -> SSAValue:
     """A new parameter of a function's body, the last one where `at` is not given."""
     made = block.insert_arg(t, len(block.args) if at is None else at)
@@ -72,7 +65,7 @@ def insert_before(anchor: Operation, *ops: Operation) -> SSAValue:
 def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[[int], Operation]) -> None:
     """Let every use of the parameters be of a binding of its own, `load(position)`, before the user."""
     where = {p: i for i, p in enumerate(params)}
-    names = names_in(func, params)
+    names = NameSupply(variable_names(func, params))
     for op in list(func.body.block.walk()):
         for i, operand in enumerate(op.operands):
             if operand in where:

@@ -15,8 +15,8 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, is_base_of
 from ...dialects.sym.expr import Var
-from ...handles.relax.builder import NameSupply
 from ...ir.functions.lookup import functions, relax_functions
+from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.verification.verify import location_of

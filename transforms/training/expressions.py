@@ -20,6 +20,7 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const, ExprLike, SymExpr, product
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Constant, Expr, Tuple, Var, is_inline
+from ...ir.names import NameSupply
 
 Dims = tuple[SymExpr, ...]
 _INLINE = (*relax.LEAVES, relax.TupleOp)
@@ -160,8 +161,7 @@ class Tape:
 
     def __init__(self, end: Operation):
         self._end = end
-        self._count = 0
-        self._next: dict[str, int] = {}
+        self._names = NameSupply()
         self.placed: list[Operation] = []
 
     def bind(self, expr: Expr, name: str) -> SSAValue:
@@ -169,9 +169,7 @@ class Tape:
         value = expr.ssa
         op = value.op if isinstance(value, OpResult) and value.op.parent is None else relax.BindOp(value)
         self.operands(op)
-        number = self._next.get(name, 0)
-        self._next[name] = number + 1
-        self.insert(op, f"{name}{number or ''}")
+        self.insert(op, self._names.fresh(name))
         return op.results[0]
 
     def normalize(self, expr: Expr) -> Expr:
@@ -186,11 +184,7 @@ class Tape:
         for value in op.operands:
             if isinstance(value, OpResult) and value.op.parent is None:
                 self.operands(value.op)
-                self.insert(value.op, None if isinstance(value.op, _INLINE) else self._fresh())
-
-    def _fresh(self) -> str:
-        self._count += 1
-        return f"lv{self._count - 1 or ''}"
+                self.insert(value.op, None if isinstance(value.op, _INLINE) else self._names.fresh("lv"))
 
     def insert(self, op: Operation, name: str | None) -> None:
         """Insert an op whose operands stand in the block."""

@@ -1,6 +1,6 @@
 """Names that fusion makes."""
 
-from tirax.transforms.fusion.naming import fresh_suffix
+from tirax.ir.names import fresh_suffix
 
 
 class Counting(set):

@@ -1,15 +1,14 @@
-"""Names of functions and variables that fusion makes."""
+"""New names, of functions and variables: what passes that make some share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects import relax
-from ...dialects.names import name_of, set_name
-from ...handles.module import symbol_of
+from ..dialects import relax
+from ..dialects.names import name_of, set_name
 
 
 class NameSupply:
@@ -18,6 +17,10 @@ class NameSupply:
     def __init__(self, taken: Iterable[str] = ()):
         self._taken = set(taken)
         self._next: dict[str, int] = {}
+
+    def reserve(self, name: str) -> None:
+        """Never give this name."""
+        self._taken.add(name)
 
     def fresh(self, base: str) -> str:
         """The first of `base`, `base1`, … that is not taken; it is taken now."""
@@ -31,9 +34,28 @@ class NameSupply:
         return name
 
 
-def symbols(module: ModuleOp) -> list[str]:
+def identifier(name: str) -> str:
+    """A name with `_` for what none of a variable may hold."""
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def function_names(module: ModuleOp) -> list[str]:
     """The names of the functions of a module."""
-    return [s for op in module.body.block.ops if (s := symbol_of(op)) is not None]
+    symbols = (op.properties.get("sym_name") for op in module.body.block.ops)
+    return [s.data for s in symbols if isinstance(s, StringAttr)]
+
+
+def variable_names(root: Operation, without: Collection[SSAValue] = ()) -> Iterator[str]:
+    """The names of the values in a function, or in the Relax functions of a module, but for those of `without`."""
+    if isinstance(root, ModuleOp):
+        for func in root.body.block.ops:
+            if isinstance(func, relax.FuncOp):
+                yield from variable_names(func, without)
+        return
+    for op in root.walk():
+        for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
+            if value not in without and (name := name_of(value)) is not None:
+                yield name
 
 
 def fresh_suffix(base: str, taken: set[str]) -> str:
