@@ -73,11 +73,11 @@ $(OUT)/types.ok: $(VENV)/test.stamp $(PACKAGE)
 
 pytest: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest.xml
-	$(BIN)/python -m pytest -q -n auto --junitxml=$(OUT)/pytest.xml
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=$(OUT)/pytest.xml
 
 pytest-full: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/pytest-full.xml
-	$(BIN)/python -m pytest -q -n auto --full -m thinned --junitxml=$(OUT)/pytest-full.xml
+	$(BIN)/python -m pytest -q -n auto --dist worksteal --full -m thinned --junitxml=$(OUT)/pytest-full.xml
 
 lit: $(VENV)/test.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/lit.xml

@@ -58,9 +58,21 @@ def some(values: Sequence[T], quick: int) -> Sequence[T]:
     return [values[i * (len(values) - 1) // max(1, quick - 1)] for i in range(quick)]
 
 
-def thinned(names: str | Sequence[str], cases: Iterable[T], kind: Callable[[T], Hashable], **options: Any) -> Any:
-    """`pytest.mark.parametrize` over the cases; only the first of each `kind` at less than full strength."""
-    rows = list(cases) if is_full() else first_of_each(cases, kind)
+def thinned(
+    names: str | Sequence[str],
+    cases: Iterable[T],
+    quick: int | Callable[[T], Hashable],
+    label: Callable[[T], str] | None = None,
+    **options: Any,
+) -> Any:
+    """`pytest.mark.parametrize` over the cases, which `label` names.
+
+    At less than full strength: as many as `quick` says, at even distances, or the first of each kind that it gives.
+    """
+    every = list(cases)
+    rows = every if is_full() else some(every, quick) if isinstance(quick, int) else first_of_each(every, quick)
+    if label is not None:
+        options["ids"] = list(map(label, rows))
     return lambda test: pytest.mark.thinned(pytest.mark.parametrize(names, rows, **options)(test))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import crossed
 
 LANES = 16
 
@@ -256,8 +257,7 @@ POSITIVE = {"sqrt", "log", "log2", "log10", "log1p", "rsqrt"}
 TOLERANCE = {"f64": 1e-13, "f32": 2e-6, "f16": 2e-3, "bf16": 1.6e-2}
 
 
-@pytest.mark.parametrize("kind", ["f64", "f32", "f16", "bf16"])
-@pytest.mark.parametrize("op", UNARY)
+@crossed("op, kind", list(UNARY), ["f64", "f32", "f16", "bf16"])
 def test_unary_math(backend, dtypes, op, kind, lanes):
     import math
 

@@ -2,6 +2,7 @@
 
 import pytest
 from relax_modules import module, parsed
+from strength import crossed
 
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
@@ -34,8 +35,7 @@ def optimized(function, *shapes):
     return module_op(Sequential(make_passes(OPTIMIZE))(module(function, *shapes)))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@crossed("name, target", list(PROGRAMS), TARGETS)
 def test_planned_and_followed(name, target):
     program = optimized(*PROGRAMS[name])
     plan, schedule = make_passes(["plan-schedule", "default-schedule"], target)

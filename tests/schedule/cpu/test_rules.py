@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from relax_modules import module
+from strength import crossed
 
 import tirax.tvm_api as tvm
 from tirax.ir.passes.transform import Sequential, module_op
@@ -97,8 +98,7 @@ PANELS = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", PANELS)
+@crossed("name, target", list(PANELS), TARGETS)
 def test_panels(name, target):
     check(PANELS[name], target)
 

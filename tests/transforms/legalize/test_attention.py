@@ -7,7 +7,7 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
-from strength import crossed
+from strength import crossed, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
@@ -114,7 +114,7 @@ STARTS = [
 ]
 
 
-@pytest.mark.parametrize("attrs", MASKS, ids=str)
+@thinned("attrs", MASKS, 2, ids=str)
 def test_attention_var_len(attrs: dict[str, Any]):
     module = parse_source(VAR_LEN.replace("CALL", f"q, k, v, a, c, b{text_of(attrs)}"))
     checks.texts(module)

@@ -338,13 +338,13 @@ def test_same_meaning(case: tuple[str, Any]) -> None:
     assert found is None, str(found)
 
 
-@thinned("case", CASES, lambda case: case[0], ids=_label, indirect=True)
+@thinned("case", CASES, lambda case: case[0], label=_label, indirect=True)
 def test_texts(case: tuple[str, Any]) -> None:
     checks.texts(case[1])
     checks.texts(LegalizeOps()(case[1]))
 
 
-@thinned("case", CASES, lambda case: case[0], ids=_label, indirect=True)
+@thinned("case", CASES, lambda case: case[0], label=_label, indirect=True)
 def test_native(case: tuple[str, Any]) -> None:
     name, module = case
     checks.native(module, sizes=_sizes(name))

@@ -9,6 +9,7 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
+from strength import crossed, thinned
 
 from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
@@ -99,7 +100,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "padding", "aligned", "layout"), MODES)
+@thinned(("method", "padding", "aligned", "layout"), MODES, 7)
 def test_grid_sample(method: str, padding: str, aligned: bool, layout: str):
     module = sampler(method, padding, aligned, layout)
     checks.texts(module)
@@ -120,8 +121,7 @@ def test_other_dtypes(dtype: str):
     np.testing.assert_allclose(found, sample(x, g, "bilinear", "border", True), rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize("method", ["nearest", "bilinear", "bicubic"])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@crossed("method, padding", ["nearest", "bilinear", "bicubic"], ["zeros", "border", "reflection"])
 def test_positions_that_are_no_numbers(method: str, padding: str):
     """Nothing outside of the data is read."""
     module = sampler(method, padding, False)
@@ -134,9 +134,7 @@ def test_positions_that_are_no_numbers(method: str, padding: str):
             assert np.all(found == 0)
 
 
-@pytest.mark.parametrize("aligned", [False, True])
-@pytest.mark.parametrize("rank", [2, 3])
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@crossed("aligned, rank, dtype", [False, True], [2, 3], ["float32", "float16", "float64"])
 def test_affine_grid(aligned: bool, rank: int, dtype: str):
     module = parse_source(f"""
 @R.function

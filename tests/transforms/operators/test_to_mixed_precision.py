@@ -7,6 +7,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.diagnostics import DTypeError, NameLookupError
 from tirax.dialects import relax as rx
@@ -120,8 +121,7 @@ NETWORK = (
 )
 
 
-@pytest.mark.parametrize("low", NUMPY)
-@pytest.mark.parametrize("names", [(), ("w", "p")], ids=["float32 inputs", "low inputs"])
+@crossed("low, names", list(NUMPY), [(), ("w", "p")])
 def test_a_network_runs(low, names):
     before = program(*NETWORK, outputs="s")
     after = ToMixedPrecision(dtype=low, fp16_input_names=names)(before)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strength import thinned
 
 import tirax.runtime
 from tirax.interpreter import interpret
@@ -38,7 +39,7 @@ CHOSEN = (
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", CHOSEN)
+@thinned("name", CHOSEN, 8)
 def test_native_gradients_agree(name: str) -> None:
     params, function = CASES[name]
     module = Gradient("main")(_MODULE["program"](params, function))
