@@ -34,7 +34,7 @@ from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
 from ..sym import SymAttr
 from ..sym.expr import Const, SymExpr, expr_text
 from ..sym.text import parse_expr
-from .expressions import YieldOp
+from .expressions import HoldsExpressions, YieldOp
 
 
 class ForKind(StrEnum):
@@ -250,7 +250,7 @@ class WhileOp(IRDLOperation):
     name = "tir.while"
     cond_region = region_def("single_block")
     body = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect(), NoTerminator())
+    traits = traits_def(RecursiveMemoryEffect(), NoTerminator(), HoldsExpressions())
 
     def __init__(self, cond_region: Region, body: Region):
         super().__init__(regions=[cond_region, body])

@@ -26,7 +26,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
-    lazy_traits_def,
     operand_def,
     prop_def,
     region_def,
@@ -38,9 +37,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     ConstantLike,
-    HasParent,
     IsTerminator,
     MemoryReadEffect,
+    OpTrait,
     Pure,
     RecursiveMemoryEffect,
     SymbolTable,
@@ -50,6 +49,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_value
 from ..dtypes import bit_width, is_float, lanes_of, scalar_of
+from .function import FuncOp
 from .types import HANDLE, BufferType, HandleType
 
 
@@ -294,6 +294,17 @@ class SelectOp(IRDLOperation):
         return cls(*values)
 
 
+class HoldsExpressions(OpTrait):
+    """Regions of the operation are expressions: they end with `tir.yield`."""
+
+
+class _EndsExpression(OpTrait):
+    def verify(self, op: Operation) -> None:
+        parent = op.parent_op()
+        if parent is not None and not parent.has_trait(HoldsExpressions):
+            raise VerifyException(f"'{op.name}' stands in '{parent.name}', whose regions are no expressions")
+
+
 @irdl_op_definition
 class IfThenElseOp(IRDLOperation):
     """`%r = tir.if_then_else %c : f32 {…} else {…}`: only one side is evaluated; both end with `tir.yield`."""
@@ -303,7 +314,7 @@ class IfThenElseOp(IRDLOperation):
     result = result_def()
     then_region = region_def("single_block")
     else_region = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect())
+    traits = traits_def(RecursiveMemoryEffect(), HoldsExpressions())
 
     def __init__(self, cond: SSAValue, then_region: Region, else_region: Region):
         last = then_region.block.last_op
@@ -340,18 +351,11 @@ class YieldOp(IRDLOperation):
 
     name = "tir.yield"
     value = operand_def()
-    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(*_yield_parents())))
+    traits = traits_def(IsTerminator(), Pure(), _EndsExpression())
     assembly_format = "$value attr-dict `:` type($value)"
 
     def __init__(self, value: SSAValue):
         super().__init__(operands=[value])
-
-
-def _yield_parents() -> tuple[type[Operation], ...]:
-    from .control_flow import WhileOp
-    from .reductions import ReduceOp
-
-    return (IfThenElseOp, LetInOp, ReduceOp, WhileOp)
 
 
 @irdl_op_definition
@@ -362,7 +366,7 @@ class LetInOp(IRDLOperation):
     value = operand_def()
     result = result_def()
     body = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect())
+    traits = traits_def(RecursiveMemoryEffect(), HoldsExpressions())
 
     def __init__(self, value: SSAValue, body: Region):
         last = body.block.last_op
@@ -597,8 +601,6 @@ class _CallsFunction(SymbolUserOpInterface):
     """The callee, where the module has it, takes the arguments and gives the result."""
 
     def verify(self, op: Operation) -> None:
-        from .function import FuncOp
-
         assert isinstance(op, CallOp)
         callee = SymbolTable.lookup_symbol(op, op.func.data)
         if not isinstance(callee, FuncOp):

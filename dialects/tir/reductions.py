@@ -26,7 +26,7 @@ from ..assembly import parse_value
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import Const, ExprLike, SymExpr, expr_text
 from ..sym.text import parse_expr
-from .expressions import YieldOp
+from .expressions import HoldsExpressions, YieldOp
 
 
 @irdl_op_definition
@@ -53,7 +53,7 @@ class ReduceOp(IRDLOperation):
     result = result_def()
     bodies = var_region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(RecursiveMemoryEffect())
+    traits = traits_def(RecursiveMemoryEffect(), HoldsExpressions())
 
     def __init__(
         self,

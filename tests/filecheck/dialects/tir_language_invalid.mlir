@@ -37,6 +37,15 @@ tir.func @let() {
 
 // -----
 
+tir.func @yield() {
+  tir.for %i = 0 to 4 {
+    // expected-error @+1 {{'tir.yield' stands in 'tir.for', whose regions are no expressions}}
+    tir.yield %i : i64
+  }
+}
+
+// -----
+
 tir.func private @g(%A: !tir.buffer<[4], f32>, %n: i32) {
 }
 
