@@ -142,7 +142,7 @@ def _run(p: Any, context: Context, op: ModuleOp, verify: bool) -> None:
 
 def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:
     """The executable of a module with entry points, in the llvm dialect after `passes` (names; those after
-    `convert-host-to-llvm`). Its object comes from the cache if it can; then they do not run.
+    `convert-host-to-func`). Its object comes from the cache if it can; then they do not run.
     """
     target = target or Target.host()
     data = host_data(op)

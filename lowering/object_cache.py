@@ -1,6 +1,6 @@
 """What was compiled before is not compiled again: objects by their LLVM text, and by the module that it comes from.
 
-    module after `convert-host-to-llvm`  ->  keys of the LLVM text of its parts  ->  objects, joined
+    module after `convert-host-to-func`  ->  keys of the LLVM text of its parts  ->  objects, joined
 
 A large module is compiled in parts (`parts.py`), which are compiled on a thread of their own while others are lowered
 (`llvm_thread.py`; `TIRAX_BUILD_THREADS=1` for none). The objects are the same either way. Nothing is stored of a build

@@ -40,7 +40,7 @@ class Part:
 
 
 def divide(op: ModuleOp) -> list[Part]:
-    """`op` after `convert-host-to-llvm`, with declarations in place of the kernels that other parts have, and these.
+    """`op` after `convert-host-to-func`, with declarations in place of the kernels that other parts have, and these.
 
     Kernels that call others or packed functions stay, and so do those that they call.
     """

@@ -16,14 +16,13 @@ from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.verification.verify import location_of
 from ...runtime.abi import Slot
-from .arena import make_arena
-from .builder import I1, I8, I32, PTR
 from .checks import Check
 from .function import HostFunction, Kernel
 from .info import info_of
-from .kernels import ends_run, prepare_kernel, run_kernels
-from .memory import make_view
-from .scalars import scalar_of_kernel
+from .kernels import ends_run, prepare_kernel, run_kernels, scalar_of_kernel
+from .memory import make_arena, make_view
+from .native import I1, I8, I32, PTR
+from .symbols import ENTRY_PREFIX
 from .values import (
     Fields,
     Object,
@@ -45,7 +44,6 @@ class Body:
 
     def __init__(self, f: HostFunction, values: dict[SSAValue, Value]):
         self.f = f
-        self.code = f.code
         self.values = values
 
     def block(self, block: Block) -> None:
@@ -99,8 +97,8 @@ class Body:
             return
         assert self.f.arena is not None
         offset = op.offset.data
-        at = offset.constant if offset.constant is not None else self.f.scope.emit_wrapping(offset)
-        self.values[op.result] = Tensor(self.code.address(self.f.arena, at), t.dims, t.element)
+        at = offset.constant if offset.constant is not None else self.f.scope.unchecked(offset)
+        self.values[op.result] = Tensor(self.f.address(self.f.arena, at), t.dims, t.element)
 
     def view(self, op: host.ViewOp) -> None:
         self.values[op.result] = make_view(self.f, op, self.values[op.source])
@@ -108,13 +106,13 @@ class Body:
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def call_dps(self, op: host.CallDPSOp) -> None:
-        function = self.code.slot(self.f.module.slot("packed", op.func.data))
+        function = self.f.slot(self.f.module.slot("packed", op.func.data))
         result = self.f.vectorcall(function, [as_object(self.f, v) for v in self._flat(op.call_args)])
         self.f.check(result)
-        self.code.call("Py_DecRef", [result], None)
+        self.f.call("Py_DecRef", [result], None)
 
     def call_packed(self, op: Any) -> None:
-        function = self.code.slot(self.f.module.slot("packed", op.func.data))
+        function = self.f.slot(self.f.module.slot("packed", op.func.data))
         self._received(op, self.f.vectorcall(function, self.objects(op.args)))
 
     def call_value(self, op: relax.CallValueOp) -> None:
@@ -123,20 +121,19 @@ class Body:
 
     def call(self, op: relax.CallOp) -> None:
         """Another function of the module, through its entry point, which checks its arguments; a kernel directly."""
-        f, code = self.f, self.code
+        f = self.f
         if op.callee_name in f.module.kernels:
             prepared = prepare_kernel(f, op.callee_name, self._flat(op.call_args), [])
             self.values[op.result] = scalar_of_kernel(f, prepared)
             return
-        args = [code.null, f.array(self.objects(op.args)), code.integer(len(op.args))]
+        args = [f.null, f.array(self.objects(op.args)), f.integer(len(op.args))]
         guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
         if guarded:
-            message = f.text(f" in compiled function '{f.name}'")
-            too_deep = code.call("Py_EnterRecursiveCall", [message], I32)
-            code.when(code.compare("ne", too_deep, code.integer(0, I32)), f.cleanup, code.null)
-        result = code.call(f"entry_{op.callee_name}", args)
+            too_deep = f.call("Py_EnterRecursiveCall", [f.text(f" in compiled function '{f.name}'")], I32)
+            f.when(f.compare("ne", too_deep, f.integer(0, I32)), f.cleanup, f.null)
+        result = f.call(ENTRY_PREFIX + op.callee_name, args)
         if guarded:
-            code.call("Py_LeaveRecursiveCall", [], None)
+            f.call("Py_LeaveRecursiveCall", [], None)
         self._received(op, result)
 
     def _received(self, op: Any, result: SSAValue) -> None:
@@ -148,26 +145,24 @@ class Body:
         """An object checked against struct info; what is right but for its form is normalised."""
         if isinstance(t, relax.ObjectType):
             return Object(obj)
-        f, code = self.f, self.code
-        head, failed = code.new_block(PTR, I1), code.new_block()
-        first, second = code.integer(0, I1), code.integer(1, I1)
+        f = self.f
+        head, failed = f.new_block(PTR, I1), f.new_block()
+        first, second = f.integer(0, I1), f.integer(1, I1)
         known = dict(f.scope.values)
-        code.jump(head, obj, first)
-        code.at(head)
+        f.jump(head, obj, first)
+        f.block = head
         current, tried = head.args
         check = Check(f, failed)
         (value,) = check.objects([current], [t], [False])
         check.finish()
-        after = code.block
-        code.at(failed)
-        f.require(code.compare("eq", tried, first), "internal", f"the native check of '{name}' fails again and again")
         names = [n for n in known if any(v.name == n for v in relax.types.free_symbolic_vars([t]))]
         payload = {"name": name, "info": info_of(t).to_json(), "vars": names}
-        code.call("PyErr_Clear", [], None)
-        extents = [f.own(code.call("PyLong_FromLongLong", [known[n]])) for n in names]
-        again = f.own(f.vectorcall(code.slot(f.module.slot("cast", payload)), [obj, *extents]))
-        code.jump(head, again, second)
-        code.at(after)
+        with f.inside(failed):
+            f.require(f.compare("eq", tried, first), "internal", f"the native check of '{name}' fails again and again")
+            f.call("PyErr_Clear", [], None)
+            extents = [f.own(f.call("PyLong_FromLongLong", [known[n]])) for n in names]
+            again = f.own(f.vectorcall(f.slot(f.module.slot("cast", payload)), [obj, *extents]))
+            f.jump(head, again, second)
         return value
 
     def match_cast(self, op: relax.MatchCastOp) -> None:
@@ -183,45 +178,42 @@ class Body:
 
     def _cast_extents(self, op: relax.MatchCastOp, found: Sequence[SymExpr], wanted: Sequence[SymExpr] | None) -> None:
         """Bind and compare extents that are known without an object."""
-        scope, code = self.f.scope, self.code
+        f, scope = self.f, self.f.scope
         name = name_of(op.result) or name_of(op.value) or "value"
         pairs = list(zip(wanted or (), found, strict=wanted is not None))
         rest: list[tuple[int, SymExpr, SymExpr]] = []
         for i, (declared, actual) in enumerate(pairs):
             if isinstance(declared, Var) and not scope.knows(declared):
-                scope.bind(declared, scope.emit(actual), not scope.is_non_negative(actual))
+                scope.bind(declared, scope.value(actual), not scope.is_non_negative(actual))
             elif declared != actual:
                 rest.append((i, declared, actual))
         for i, declared, actual in rest:
-            values = [scope.emit(declared), scope.emit(actual)]
+            values = [scope.value(declared), scope.value(actual)]
             message = f"'{name}', dimension {i}: wrong extent"
             texts = {"expected": f"{declared} = {{0}}" if declared.constant is None else "{0}", "found": "{1}"}
-            self.f.require(code.compare("eq", *values), "shape", message, values, **texts)
+            self.f.require(f.compare("eq", *values), "shape", message, values, **texts)
 
     # -- structure ----------------------------------------------------------------------------------------------------
 
     def if_(self, op: relax.IfOp) -> None:
-        f, code, outer = self.f, self.code, self.f.scope
-        then, other, merged = code.new_block(), code.new_block(), code.new_block(PTR)
-        code.branch(self._condition(self.values[op.cond]), then, other)
+        f, outer = self.f, self.f.scope
+        then, other, merged = f.new_block(), f.new_block(), f.new_block(PTR)
+        f.branch(self._condition(self.values[op.cond]), then, other)
         for start, region in ((then, op.then_region), (other, op.else_region)):
-            code.at(start)
-            f.scope = outer.child()
+            f.block, f.scope = start, outer.child()
             self.block(region.block)
             last = region.block.last_op
             assert isinstance(last, relax.YieldOp)
-            code.jump(merged, as_object(f, self.values[last.value]))
-        f.scope = outer
-        code.at(merged)
+            f.jump(merged, as_object(f, self.values[last.value]))
+        f.block, f.scope = merged, outer
         self.values[op.result] = load_trusted(f, merged.args[0], op.result.type)
 
     def _condition(self, value: Value) -> SSAValue:
-        code = self.code
+        f = self.f
         if isinstance(value, Tensor) and not value.dims and value.element == I1:
-            return code.compare("ne", code.load(value.data, I8), code.integer(0, I8))
+            return f.compare("ne", f.read(value.data, I8), f.integer(0, I8))
         if isinstance(value, Prim) and isinstance(value.value, SymExpr):
-            number = self.f.scope.emit(value.value)
-            return number if number.type == I1 else code.compare("ne", number, code.integer(0))
+            return f.scope.condition(value.value)
         raise UnsupportedError("the condition of an if", expected="a bool tensor of rank 0, or a bool or integer value")
 
     def yield_(self, op: relax.YieldOp) -> None:
@@ -238,8 +230,8 @@ class Body:
         if isinstance(value, Fields):
             self.values[op.result] = value.fields[op.index.data]
             return
-        index = self.code.integer(op.index.data)
-        self._received(op, self.code.call("PySequence_GetItem", [as_object(self.f, value), index]))
+        index = self.f.integer(op.index.data)
+        self._received(op, self.f.call("PySequence_GetItem", [as_object(self.f, value), index]))
 
     # -- leaves -------------------------------------------------------------------------------------------------------
 
@@ -256,7 +248,7 @@ class Body:
             self.values[op.result] = Prim(value.data.dtype, value.data)
         else:
             assert isinstance(value, FloatAttr)
-            self.values[op.result] = Prim(value.type, self.code.real(value.value.data))
+            self.values[op.result] = Prim(value.type, self.f.real(value.value.data))
 
     def string(self, op: relax.StringOp) -> None:
         self._plain(op, op.value.data)
@@ -265,15 +257,15 @@ class Body:
         self._plain(op, dtype_name(op.value))
 
     def _plain(self, op: Any, value: str) -> None:
-        self.values[op.result] = Object(self.code.slot(self.f.module.slot("value", value)))
+        self.values[op.result] = Object(self.f.slot(self.f.module.slot("value", value)))
 
     def null_value(self, op: relax.NullValueOp) -> None:
-        self.values[op.result] = Object(self.code.slot(Slot.NONE))
+        self.values[op.result] = Object(self.f.slot(Slot.NONE))
 
     def extern_func(self, op: relax.ExternFuncOp) -> None:
         if op.result.first_use is not None:
             number = self.f.module.slot("packed", op.global_symbol.data)
-            self.values[op.result] = Object(self.code.slot(number))
+            self.values[op.result] = Object(self.f.slot(number))
 
     def function_ref(self, op: relax.FunctionRefOp) -> None:
         if op.result.first_use is not None:

@@ -10,7 +10,16 @@ relax.dataflow {…}                             ->  its contents
 relax.tuple_get_item (relax.tuple(%a, %b))[1]  ->  %b
 relax.call_value (relax.function_ref @f)(%x)   ->  relax.call @f(%x)
 relax.call @f(%x, %y), f a tir.func            ->  host.kernel @f(%x, %y)
-relax.memory.…, relax.vm.…, relax.reshape      ->  host.tensor, host.view (`memory.py`)
+
+Operators on memory are so already, and reshapes become views:
+
+%t = relax.builtin.alloc_tensor …         ->  %t = host.tensor : T
+%s = relax.memory.alloc_storage %n, …     ->  %s = host.tensor : !relax.tensor<[n], ui8>
+%t = relax.memory.alloc_tensor %s, 64, …  ->  %t = host.view %s at 64 : T; host.tensor, if that is all in %s
+%t = relax.reshape %x, %shape             ->  %t = host.view %x : T
+relax.memory.kill_tensor %t               ->  nothing: memory planning and the code that follows know last uses
+
+The same for `relax.vm.…`. A view of a constant that somebody may keep is a copy.
 """
 
 from __future__ import annotations
@@ -25,10 +34,14 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import host, relax, tir
+from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
+from ...dialects.relax import memory
+from ...dialects.relax.memory import tensor_bytes
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
-from . import memory
+
+_BYTE = dtype_of("uint8")
 
 
 @dataclass(frozen=True)
@@ -149,7 +162,7 @@ def _call_dps(op: relax.CallDPSPackedOp, block: Block, kernels: set[str]) -> Non
 
 def _call_packed(op: Any, block: Block, kernels: set[str]) -> None:
     """A tir function called as a packed one writes into its arguments and returns nothing. A reshape is a view."""
-    if isinstance(op, relax.CallPackedOp) and memory.reshape_call(op, block):
+    if isinstance(op, relax.CallPackedOp) and _reshape_call(op, block):
         return
     if op.func.data in kernels:
         _add(block, op, host.KernelOp(op.func.data, op.args))
@@ -176,7 +189,7 @@ def _call(op: relax.CallOp, block: Block, kernels: set[str]) -> None:
     """A tensor function that is called as it is writes into its arguments, or gives a scalar: then it stays."""
     if op.callee_name in kernels and isinstance(op.result.type, TupleType):
         _add(block, op, host.KernelOp(op.callee_name, op.args, op.tir_vars))
-        memory.replace_by_nothing(op, block)
+        _replace_by_nothing(op, block)
 
 
 def _get_item(op: relax.TupleGetItemOp, block: Block, kernels: set[str]) -> None:
@@ -187,6 +200,92 @@ def _get_item(op: relax.TupleGetItemOp, block: Block, kernels: set[str]) -> None
 
 def _bind(op: relax.BindOp, block: Block, kernels: set[str]) -> None:
     _replace(op, op.value, block)
+
+
+def _put(op: Operation, block: Block, new: Any) -> None:
+    """`new`, which has one result, in the place of `op`."""
+    new.location = op.location
+    block.insert_op_before(new, op)
+    set_name(new.result, name_of(op.results[0]))
+    op.results[0].replace_all_uses_with(new.result)
+    _erase(op, block)
+
+
+def _erase(op: Operation, block: Block) -> None:
+    """Erase an op, and the leaves that only it used: sizes, data types, devices."""
+    operands = dict.fromkeys(op.operands)
+    block.erase_op(op)
+    for value in operands:
+        leaf = value.owner
+        if isinstance(leaf, relax.LEAVES) and value.first_use is None and leaf.parent is not None:
+            leaf.parent.erase_op(leaf)
+
+
+def _replace_by_nothing(op: Operation, block: Block) -> None:
+    """Remove an op that gives `tuple<>`; where the result is used, it is an empty tuple."""
+    if op.results[0].first_use is not None:
+        _put(op, block, relax.TupleOp([]))
+    else:
+        _erase(op, block)
+
+
+def _known(op: Any) -> relax.TensorType:
+    """The tensor that an operator gives. Raises `UnsupportedError` where its extents or its dtype are not known."""
+    t = op.new_tensor() if isinstance(op, memory.Allocation) else op.infer()
+    if not isinstance(t, relax.TensorType) or t.dims is None or t.element is None:
+        raise UnsupportedError(
+            f"{op.name} of a tensor of unknown extents or dtype",
+            location=location_of(op),
+            found=t,
+            hint="say what they are by a match_cast before",
+        )
+    return t
+
+
+def _alloc_tensor(op: memory.AllocTensor, block: Block, kernels: set[str]) -> None:
+    _put(op, block, host.TensorOp(_known(op)))
+
+
+def _alloc_storage(op: memory.Storage, block: Block, kernels: set[str]) -> None:
+    size = op.bytes
+    if size is None:
+        raise UnsupportedError(f"{op.name} of unknown size", location=location_of(op), expected="R.shape([n])")
+    _put(op, block, host.TensorOp(relax.TensorType.of([size], _BYTE)))
+
+
+def _storage_tensor(op: memory.StorageTensor, block: Block, kernels: set[str]) -> None:
+    storage, offset, t = op.storage_value, op.offset_expr, _known(op)
+    made = storage.owner
+    if offset is None or not isinstance(made, host.TensorOp):
+        raise UnsupportedError(
+            f"{op.name} of a storage that is not made in the function, or of an unknown offset",
+            location=location_of(op),
+            expected="a storage of alloc_storage, an integer offset",
+        )
+    inside = [use.operation for use in storage.uses if not isinstance(use.operation, memory.Kill)]
+    if inside == [op] and offset.constant == 0 and made.tensor_type.dims == (tensor_bytes(t),):
+        _put(op, block, host.TensorOp(t))
+        return
+    _put(op, block, host.ViewOp(storage, t, offset))
+
+
+def _reshape(op: Any, block: Block, kernels: set[str]) -> None:
+    _put(op, block, host.ViewOp(op.x, _known(op)))
+
+
+def _reshape_call(op: relax.CallPackedOp, block: Block) -> bool:
+    """`call_packed "vm.builtin.reshape"(x, shape)` as a view, where the shape is known; whether it was one."""
+    t = op.result.type
+    is_reshape = op.func.data == "vm.builtin.reshape" and len(op.args) == 2
+    known = isinstance(t, relax.TensorType) and t.dims is not None and t.element is not None
+    if not (is_reshape and known and isinstance(op.args[0].type, relax.TensorType)):
+        return False
+    _put(op, block, host.ViewOp(op.args[0], t))
+    return True
+
+
+def _kill(op: memory.Kill, block: Block, kernels: set[str]) -> None:
+    _replace_by_nothing(op, block)
 
 
 _RULES: dict[type[Operation], Callable[[Any, Block, set[str]], None]] = {
@@ -200,7 +299,15 @@ _RULES: dict[type[Operation], Callable[[Any, Block, set[str]], None]] = {
     relax.CallValueOp: _call_value,
     relax.TupleGetItemOp: _get_item,
     relax.BindOp: _bind,
-    **memory.RULES,
+    memory.AllocTensor: _alloc_tensor,
+    memory.AllocStorage: _alloc_storage,
+    memory.VMAllocStorage: _alloc_storage,
+    memory.MemoryAllocTensor: _storage_tensor,
+    memory.VMAllocTensor: _storage_tensor,
+    relax.OPERATORS["relax.reshape"]: _reshape,
+    memory.KillStorage: _kill,
+    memory.KillTensor: _kill,
+    memory.KillObject: _kill,
 }
 
 _NATIVE: frozenset[type[Operation]] = frozenset(

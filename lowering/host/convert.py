@@ -1,4 +1,7 @@
-"""`convert-host-to-llvm`: entry points in the llvm dialect; what else an executable needs is in module attributes."""
+"""`convert-host-to-func`: entry points in func, scf, cf and arith, and for pointers and globals llvm.
+
+What else an executable needs is in attributes of the module.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     ModuleOp,
     StringAttr,
-    SymbolRefAttr,
     TensorType,
     i8,
     i64,
@@ -24,25 +26,25 @@ from xdsl.ir import Attribute, Operation
 from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.relax.data import TensorDataAttr
-from ...dialects.sched import SequenceOp
 from ...ir.passes.transform import Pass
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
-from .builder import PTR
 from .entry import relax_entry, tir_entry
 from .function import HostModule
-from .kernels import KERNEL_PREFIX, kernel_of, kernel_symbol
+from .kernels import kernel_of
+from .native import PTR
 from .packed_calls import packed_entries
+from .symbols import rename_kernels
 
 FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"
 
 
 @dataclass(frozen=True)
-class ConvertHostToLLVM(Pass):
+class ConvertHostToFunc(Pass):
     """Replace relax functions by their entry points, and add those of public tir functions."""
 
-    name = "convert-host-to-llvm"
+    name = "convert-host-to-func"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp)}
@@ -54,29 +56,12 @@ class ConvertHostToLLVM(Pass):
         block = op.body.block
         for function in functions.values():
             block.erase_op(function)
-        _rename_kernels(kernels)
-        _rename_schedules(op)
-        present = {f.sym_name.data for f in block.ops if isinstance(f, llvm.FuncOp)}
-        present |= {e.sym_name.data for e in entries}
-        block.add_ops([*_globals(module), *entries, *module.declarations.ops(present)])
+        rename_kernels(op, kernels)
+        block.add_ops([*_globals(module), *entries])
+        present = {f.sym_name.data for f in block.ops if isinstance(f, func.FuncOp | llvm.FuncOp)}
+        called = [(name, t) for name, t in module.declared.items() if name not in present]
+        block.add_ops([func.FuncOp.external(name, t.inputs.data, t.outputs.data) for name, t in called])
         op.attributes |= _attributes(module)
-
-
-def _rename_kernels(kernels: dict[str, tir.FuncOp]) -> None:
-    """Give tir functions names that no C function has: those are declared in the same module from here on."""
-    for name, function in kernels.items():
-        function.properties["sym_name"] = StringAttr(kernel_symbol(name))
-        function.properties["sym_visibility"] = StringAttr("private")
-        for call in function.walk():
-            if isinstance(call, tir.CallExternOp | tir.CallPureExternOp | tir.CallOp) and call.func.data in kernels:
-                call.properties["func"] = StringAttr(kernel_symbol(call.func.data))
-
-
-def _rename_schedules(op: ModuleOp) -> None:
-    """What is decided for the schedule of a function follows it."""
-    for sequence in op.ops:
-        if isinstance(sequence, SequenceOp) and sequence.function_name is not None:
-            sequence.properties["function"] = SymbolRefAttr(kernel_symbol(sequence.function_name))
 
 
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
@@ -130,9 +115,9 @@ class HostData:
 
 
 def host_data(op: ModuleOp) -> HostData:
-    """What `convert-host-to-llvm` left in the attributes of a module. Raises `TiraxError` where it did not run."""
+    """What `convert-host-to-func` left in the attributes of a module. Raises `TiraxError` where it did not run."""
     if SLOTS not in op.attributes:
-        raise TiraxError("the module has no entry points", hint="run convert-host-to-llvm before")
+        raise TiraxError("the module has no entry points", hint="run convert-host-to-func before")
 
     def texts(key: str) -> list[Any]:
         return [json.loads(s.data) for s in cast("ArrayAttr[StringAttr]", op.attributes[key])]
@@ -143,23 +128,3 @@ def host_data(op: ModuleOp) -> HostData:
         tuple((kind, payload) for kind, payload in texts(SLOTS)),
         tuple(c.numpy() for c in constants),
     )
-
-
-@dataclass(frozen=True)
-class IsolateKernels(Pass):
-    """Functions of func that kernels were split into get names that no C function has; all become private."""
-
-    name = "isolate-kernels"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        defined = {f.sym_name.data: f for f in op.ops if isinstance(f, func.FuncOp) and f.body.first_block is not None}
-        renamed = {name for name in defined if not name.startswith(KERNEL_PREFIX)}
-        for name, function in defined.items():
-            if name in renamed:
-                function.properties["sym_name"] = StringAttr(kernel_symbol(name))
-            function.properties["sym_visibility"] = StringAttr("private")
-        inside = (inner for function in defined.values() for inner in function.walk())  # entry points call C functions
-        for inner in inside:
-            for key, attr in inner.properties.items():
-                if isinstance(attr, SymbolRefAttr) and attr.root_reference.data in renamed:
-                    inner.properties[key] = SymbolRefAttr(kernel_symbol(attr.root_reference.data))

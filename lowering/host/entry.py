@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import llvm
+from xdsl.dialects import func
 from xdsl.ir import Attribute, Block
 
 from ...diagnostics import TiraxError
@@ -17,15 +17,15 @@ from ...dialects import host, relax, tir
 from ...runtime import abi
 from ...runtime.abi import Slot
 from .body import Body
-from .builder import PTR
 from .checks import Check, is_native
 from .function import HostFunction, HostModule
 from .info import function_info, param_struct_info
 from .kernels import prepare_kernel, run_kernels
+from .native import PTR
 from .values import Tensor, Value, flat_fields
 
 
-def relax_entry(module: HostModule, op: relax.FuncOp) -> llvm.FuncOp:
+def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
     """The entry point of a relax function in destination passing form."""
     name = op.sym_name.data
     accesses = _relax_accesses(module, op)
@@ -40,7 +40,7 @@ def relax_entry(module: HostModule, op: relax.FuncOp) -> llvm.FuncOp:
     return _entry(f, types, accesses, run)
 
 
-def tir_entry(module: HostModule, op: tir.FuncOp) -> llvm.FuncOp:
+def tir_entry(module: HostModule, op: tir.FuncOp) -> func.FuncOp:
     """The entry point of a tir function: inputs and outputs are arguments, the result is None."""
     name = op.sym_name.data
     accesses = module.kernels[name].accesses
@@ -51,7 +51,7 @@ def tir_entry(module: HostModule, op: tir.FuncOp) -> llvm.FuncOp:
 
     def run(values: list[Value]) -> None:
         run_kernels(f, [prepare_kernel(f, name, values, [])])
-        f.give(f.code.slot(Slot.NONE))
+        f.give(f.slot(Slot.NONE))
 
     return _entry(f, types, accesses, run)
 
@@ -70,42 +70,37 @@ def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
 
 def _entry(
     f: HostFunction, types: Sequence[Attribute], accesses: Sequence[str], run: Callable[[list[Value]], None]
-) -> llvm.FuncOp:
-    code = f.code
-    head, failed, explain = code.new_block(PTR, PTR), code.new_block(), code.new_block()
+) -> func.FuncOp:
+    head, failed, explain = f.new_block(PTR, PTR), f.new_block(), f.new_block()
     if all(map(is_native, types)):
-        right_count = code.compare("eq", f.nargs, code.integer(len(types)))
-        code.branch(right_count, head, explain, (f.args, code.null))
+        f.branch(f.compare("eq", f.nargs, f.integer(len(types))), head, explain, f.args, f.null)
     else:
-        code.jump(explain)
-    code.at(head)
+        f.jump(explain)
+    f.block = head
     values = _checked_arguments(f, types, accesses, failed)
-    after = code.block
-    code.at(failed)
-    code.when(code.compare("eq", head.args[1], code.null), explain)
-    f.fail("internal", f"the arguments of '{f.name}' do not pass their native check after they were normalised")
-    code.at(explain)
-    code.call("PyErr_Clear", [], None)
-    arguments = [code.slot(f.module.slot("explain", f.name)), f.args, f.nargs, code.null]
-    normalised = f.own(code.call("PyObject_Vectorcall", arguments))
-    code.jump(head, code.address(normalised, abi.TUPLE_ITEMS), normalised)
-    code.at(after)
-    f.scope.zero_division = lambda: f.failing_block("shape", f"'{f.name}': an extent is divided by zero")
+    with f.inside(failed):
+        f.when(f.is_null(head.args[1]), explain)
+        f.fail("internal", f"the arguments of '{f.name}' do not pass their native check after they were normalised")
+    with f.inside(explain):
+        f.call("PyErr_Clear", [], None)
+        arguments = [f.slot(f.module.slot("explain", f.name)), f.args, f.nargs, f.null]
+        normalised = f.own(f.call("PyObject_Vectorcall", arguments))
+        f.jump(head, f.address(normalised, abi.TUPLE_ITEMS), normalised)
+    f.scope.zero_division = lambda: f.fail("shape", f"'{f.name}': an extent is divided by zero")
     try:
         run(values)
     except TiraxError as error:
         error.notes = (*error.notes, f"in function @{f.name}")
         raise
-    return f.finish()
+    return f.complete()
 
 
 def _checked_arguments(
     f: HostFunction, types: Sequence[Attribute], accesses: Sequence[str], failed: Block
 ) -> list[Value]:
-    code = f.code
     check = Check(f, failed)
-    items = code.block.args[0]
-    objects = [code.load(code.address(items, i, PTR)) for i in range(len(types))]
+    items = f.block.args[0]
+    objects = [f.read(f.address(items, i, PTR)) for i in range(len(types))]
     written = [a != "read" for a in accesses]
     values = check.objects(objects, types, written)
     check.finish()

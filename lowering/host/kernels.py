@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects import llvm
-from xdsl.dialects.builtin import BFloat16Type, IntegerType, f32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, UnsupportedError
@@ -16,22 +16,15 @@ from ...dialects.dtypes import bit_width, dtype_name, is_float, is_unsigned
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
-from .builder import I64
+from ..tir_to_scf.symbolic import is_non_negative
 from .function import HostFunction, Kernel
 from .info import buffer_accesses
-from .symbolic import is_non_negative
+from .native import I64, f64
+from .symbols import kernel_symbol
 from .values import Prim, Tensor, Value
 
 RELEASE_GIL_ABOVE = 200_000
 """Iterations of loops above which kernels run without the GIL: releasing it costs about 50 ns."""
-
-
-KERNEL_PREFIX = "kernel."
-
-
-def kernel_symbol(name: str) -> str:
-    """The symbol of a kernel: no C function is called so."""
-    return KERNEL_PREFIX + name
 
 
 @dataclass
@@ -75,7 +68,7 @@ class _Binding:
 
     def check(self) -> None:
         """Compare all extents: what cannot be shown here is checked when running."""
-        scope, code = self.f.scope, self.f.code
+        f, scope = self.f, self.f.scope
         for place, declared, actual in self.pending:
             expected = self.translate(declared)
             difference = (expected - actual).constant
@@ -84,9 +77,9 @@ class _Binding:
             message = f"{place} of the kernel '{self.kernel}' has the wrong extent"
             if difference is not None:
                 raise ShapeError(message, expected=expected, found=actual)
-            values = [scope.emit(expected), scope.emit(actual)]
+            values = [scope.value(expected), scope.value(actual)]
             texts = {"expected": "{0}" if declared.constant is not None else f"{declared} = {{0}}", "found": "{1}"}
-            self.f.require(code.compare("eq", *values), "shape", message, values, **texts)
+            f.require(f.compare("eq", *values), "shape", message, values, **texts)
 
 
 def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr]) -> KernelCall:
@@ -107,7 +100,7 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
     binding.check()
     _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
     args = [_argument(f, name, param, t, value) for param, t, value in params]
-    args += [f.scope.emit(binding.translate(Var(v))) for v in signature.symbolic_vars]
+    args += [f.scope.value(binding.translate(Var(v))) for v in signature.symbolic_vars]
     return KernelCall(signature, args, _work(kernel, binding))
 
 
@@ -162,35 +155,29 @@ def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Val
         return value.data
     expr = value.value if isinstance(value, Prim) else value
     if isinstance(expr, SymExpr) and isinstance(t, IntegerType):
-        number = f.scope.emit(expr)
-        param_type = cast(Attribute, t)
-        if number.type == scalar_type(param_type):
-            return number
-        return _truncated(f, f"parameter '{param}' of '{kernel}'", number, param_type)
+        return _truncated(f, f"parameter '{param}' of '{kernel}'", f.scope.value(expr), cast(IntegerType, t))
     if isinstance(expr, SSAValue) and is_float(t):
-        return _narrow(f, expr, t)
+        return expr if bit_width(t) == 64 else f.pure(arith.TruncFOp, (expr,), t)
     raise DTypeError(
         f"parameter '{param}' of the kernel '{kernel}'", expected=dtype_name(t), found=type(value).__name__
     )
 
 
-def _truncated(f: HostFunction, place: str, number: SSAValue, t: Attribute) -> SSAValue:
+def _truncated(f: HostFunction, place: str, number: SSAValue, t: IntegerType) -> SSAValue:
     """An i64 as the integer type of a parameter, after a check that it fits."""
-    code = f.code
-    narrow = code.cast(llvm.TruncOp, number, scalar_type(t))
-    again = code.cast(llvm.ZExtOp if is_unsigned(t) or bit_width(t) == 1 else llvm.SExtOp, narrow, I64)
-    f.require(
-        code.compare("eq", again, number), "shape", f"{place} does not fit {dtype_name(t)}", [number], found="{0}"
-    )
+    if bit_width(t) == 64:
+        return number
+    narrow = f.pure(arith.TruncIOp, (number,), scalar_type(t))
+    holds = f.compare("eq", _widened(f, narrow, t), number)
+    f.require(holds, "shape", f"{place} does not fit {dtype_name(t)}", [number], found="{0}")
     return narrow
 
 
-def _narrow(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
+def _widened(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
+    """An integer as an i64; `t` says whether it has a sign."""
     if bit_width(t) == 64:
         return number
-    if isinstance(t, BFloat16Type):  # through f32: a direct conversion is a libgcc function that may be absent
-        number = f.code.cast(llvm.FPTruncOp, number, f32)
-    return f.code.cast(llvm.FPTruncOp, number, t)
+    return f.pure(arith.ExtUIOp if is_unsigned(t) or bit_width(t) == 1 else arith.ExtSIOp, (number,), I64)
 
 
 def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
@@ -238,22 +225,12 @@ def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
     state = _release(f, work)
     statuses = [call_kernel(f, call) for call in calls]
     if state is not None:
-        f.code.call_unless_null("PyEval_RestoreThread", state)
-    if any(call.signature.raises for call in calls):
-        _give_on_exception(f)
+        f.call_unless_null("PyEval_RestoreThread", state)
+    if any(call.signature.raises for call in calls):  # a packed function that a kernel called
+        f.unless(f.is_null(f.call("PyErr_Occurred", [])), f.leave)
     for call, status in zip(calls, statuses, strict=True):
         if call.signature.assertions and status is not None:
             _check_status(f, call.signature, status)
-
-
-def _give_on_exception(f: HostFunction) -> None:
-    """End the function where a packed function that a kernel called has raised."""
-    code = f.code
-    following, failing = code.new_block(), code.new_block()
-    code.branch(code.compare("eq", code.call("PyErr_Occurred", []), code.null), following, failing)
-    code.at(failing)
-    f.leave()
-    code.at(following)
 
 
 def ends_run(signature: KernelSignature) -> bool:
@@ -264,28 +241,32 @@ def ends_run(signature: KernelSignature) -> bool:
 def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue | None:
     """Call a kernel; what it returns."""
     result = call.signature.return_type
-    kernel = f.code.symbol(kernel_symbol(call.signature.name))
-    value = f.code.call_pointer(kernel, call.args, result)
+    kernel = f.symbol(kernel_symbol(call.signature.name))
+    value = f.call_pointer(kernel, call.args, result)
     return None if result is None else value
 
 
 def _check_status(f: HostFunction, signature: KernelSignature, status: SSAValue) -> None:
-    code = f.code
     for i, message in enumerate(signature.assertions):
-        holds = code.compare("ne", status, code.integer(i + 1, cast(IntegerType, status.type)))
+        holds = f.compare("ne", status, f.integer(i + 1, cast(IntegerType, status.type)))
         f.require(holds, "argument", f"assertion of '{signature.name}' failed: {message}")
 
 
 def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
     """The saved thread state: null where the GIL is kept, None where nothing was emitted for it."""
-    code = f.code
     if work.constant is not None:
-        return code.call("PyEval_SaveThread", []) if work.constant > RELEASE_GIL_ABOVE else None
-    following = code.new_block(code.null.type)
-    release = code.new_block()
-    much = code.compare("slt", code.integer(RELEASE_GIL_ABOVE), f.scope.emit_wrapping(work))
-    code.branch(much, release, following, (), (code.null,))
-    code.at(release)
-    code.jump(following, code.call("PyEval_SaveThread", []))
-    code.at(following)
-    return following.args[0]
+        return f.call("PyEval_SaveThread", []) if work.constant > RELEASE_GIL_ABOVE else None
+    much = f.compare("slt", f.integer(RELEASE_GIL_ABOVE), f.scope.unchecked(work))
+    return f.choose(much, lambda: f.call("PyEval_SaveThread", []), lambda: f.null)
+
+
+def scalar_of_kernel(f: HostFunction, call: KernelCall) -> Prim:
+    """Call a kernel; the number that it returns. Raises `UnsupportedError` where it has assertions, too."""
+    dtype = call.signature.result
+    if dtype is None or call.signature.assertions:
+        raise UnsupportedError(f"the kernel '{call.signature.name}' returns no number", expected="a scalar, no assert")
+    value = call_kernel(f, call)
+    assert value is not None
+    if not is_float(dtype):
+        return Prim(dtype, f.scope.number(_widened(f, value, dtype)))
+    return Prim(dtype, value if bit_width(dtype) == 64 else f.pure(arith.ExtFOp, (value,), f64))

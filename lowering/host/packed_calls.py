@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects import llvm
+from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, f64, i1
 from xdsl.ir import Attribute, SSAValue
 
@@ -23,21 +23,23 @@ from ...dialects.relax.types import Dims, dims_attr
 from ...dialects.sym.expr import product
 from ...ir.verification.verify import location_of
 from ...runtime import abi
-from ...runtime.abi import Slot, dtype_slot
+from ...runtime.abi import Slot
 from ..tir_to_scf.signature import PACKED_DIMS, PACKED_ENTRY
-from .builder import I32, I64, PTR
 from .function import HostFunction, HostModule
+from .native import I32, I64, PTR
+from .symbols import ENTRY_PREFIX
+from .values import array_over, as_long, new_descr
 
 
-def packed_entries(module: HostModule, kernel: tir.FuncOp) -> list[llvm.FuncOp]:
+def packed_entries(module: HostModule, kernel: tir.FuncOp) -> list[func.FuncOp]:
     """The functions for the calls in a kernel, which are noted at the calls.
 
     Raises `UnsupportedError` for an argument that is neither a number, a string nor a buffer.
     """
-    made: list[llvm.FuncOp] = []
+    made: list[func.FuncOp] = []
     for call in [op for op in kernel.walk() if isinstance(op, tir.CallPackedOp)]:
         name = f"{kernel.sym_name.data}.packed.{len(made)}"
-        call.attributes[PACKED_ENTRY] = StringAttr(f"entry_{name}")
+        call.attributes[PACKED_ENTRY] = StringAttr(ENTRY_PREFIX + name)
         call.attributes[PACKED_DIMS] = ArrayAttr([_dims(call, a) for a in call.call_args])
         made.append(_entry(HostFunction(module, name), call))
     return made
@@ -59,26 +61,23 @@ def _dims(call: tir.CallPackedOp, value: SSAValue) -> Dims:
     )
 
 
-def _entry(f: HostFunction, call: tir.CallPackedOp) -> llvm.FuncOp:
-    code = f.code
-    state = code.call("PyGILState_Ensure", [], I32)
-    f.before_return = lambda: code.call("PyGILState_Release", [state], None)
+def _entry(f: HostFunction, call: tir.CallPackedOp) -> func.FuncOp:
+    state = f.call("PyGILState_Ensure", [], I32)
+    f.before_return = lambda: f.call("PyGILState_Release", [state], None)
     args: list[SSAValue] = []
     at = 0
     for value, dims in zip(call.call_args, cast("ArrayAttr[Dims]", call.attributes[PACKED_DIMS]), strict=True):
         obj, at = _object(f, value, len(dims), at)
         args.append(obj)
-    result = f.own(f.vectorcall(code.slot(f.module.slot("packed", call.func.data)), args))
-    none, number = code.slot(Slot.NONE), code.new_block()
-    following = code.new_block(I64)
-    code.branch(code.compare("eq", result, none), following, number, (code.integer(0),))
-    code.at(number)
-    code.jump(following, code.call("PyLong_AsLongLong", [result], I64) if _gives_number(call) else code.integer(0))
-    code.at(following)
-    code.store(following.args[0], f.args)
-    f.check(code.select(code.compare("eq", code.call("PyErr_Occurred", []), code.null), none, code.null))
-    code.jump(f.cleanup, none)
-    return f.finish()
+    result = f.own(f.vectorcall(f.slot(f.module.slot("packed", call.func.data)), args))
+    none, zero = f.slot(Slot.NONE), f.integer(0)
+    number = f.choose(
+        f.compare("eq", result, none), lambda: zero, lambda: as_long(f, result) if _gives_number(call) else zero
+    )
+    f.store(number, f.args)
+    f.check(f.select(f.is_null(f.call("PyErr_Occurred", [])), none, f.null))
+    f.jump(f.cleanup, none)
+    return f.complete()
 
 
 def _gives_number(call: tir.CallPackedOp) -> bool:
@@ -88,30 +87,23 @@ def _gives_number(call: tir.CallPackedOp) -> bool:
 
 def _object(f: HostFunction, value: SSAValue, rank: int, at: int) -> tuple[SSAValue, int]:
     """The Python object of an argument whose words begin at `at`, and where the next one's begin."""
-    code, t, owner = f.code, value.type, value.owner
+    t, owner = value.type, value.owner
     if isinstance(owner, tir.StringImmOp):
-        return code.slot(f.module.slot("value", owner.value.data)), at
-    word = code.load(code.address(f.args, at, I64), I64)
+        return f.slot(f.module.slot("value", owner.value.data)), at
+    word = f.read(f.address(f.args, at, I64), I64)
     buffer = owner.buffer.type if isinstance(owner, tir.BufferDataOp) else t
     if isinstance(buffer, tir.BufferType):
         return _array(f, word, buffer.dtype, rank, at + 1), at + 1 + rank
     if is_float(t):
-        return f.own(code.call("PyFloat_FromDouble", [code.cast(llvm.BitcastOp, word, f64)])), at + 1
+        return f.own(f.call("PyFloat_FromDouble", [f.pure(arith.BitcastOp, (word,), f64)])), at + 1
     if t == i1:
-        return f.own(code.call("PyBool_FromLong", [word])), at + 1
+        return f.own(f.call("PyBool_FromLong", [word])), at + 1
     if is_unsigned(t) and dtype_name(t) == "uint64":
-        return f.own(code.call("PyLong_FromUnsignedLongLong", [word])), at + 1
-    return f.own(code.call("PyLong_FromLongLong", [word])), at + 1
+        return f.own(f.call("PyLong_FromUnsignedLongLong", [word])), at + 1
+    return f.own(f.call("PyLong_FromLongLong", [word])), at + 1
 
 
 def _array(f: HostFunction, data: SSAValue, element: Attribute, rank: int, at: int) -> SSAValue:
     """An array over the kernel's memory; the extents lie in the words from `at`."""
-    code = f.code
-    descr = code.slot(dtype_slot(dtype_name(element)))
-    code.call("Py_IncRef", [descr], None)
-    extents = code.address(f.args, at, I64)
-    address = code.cast(llvm.IntToPtrOp, data, PTR)
-    flags = code.integer(abi.OUTPUT_FLAGS, I32)
-    kind, count, null = code.slot(Slot.TIRAX_NDARRAY_TYPE), code.integer(rank, I32), code.null
-    args = [kind, descr, count, extents, null, address, flags, null]
-    return f.own(code.call_pointer(code.slot(Slot.NEW_FROM_DESCR), args))
+    descr, address = new_descr(f, element), f.pure(llvm.IntToPtrOp, (data,), PTR)
+    return f.own(array_over(f, descr, rank, f.address(f.args, at, I64), address, f.integer(abi.OUTPUT_FLAGS, I32)))

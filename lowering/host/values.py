@@ -6,10 +6,10 @@ ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import llvm
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, SSAValue
 
@@ -20,9 +20,12 @@ from ...dialects.relax.memory import tensor_bytes
 from ...dialects.sym.expr import SymExpr, Var, product
 from ...runtime import abi, result_pool
 from ...runtime.abi import ArrayLayout, Slot, dtype_slot
-from .arena import check_extents
-from .builder import I32, I64, PTR, f64
+from ..tir_to_scf.emitter import NO_FLAGS
 from .function import HostFunction
+from .native import I32, I64, PTR, f64
+
+_LARGEST = 2.0**46
+"""Bytes that no tensor has."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def flat_fields(value: Value) -> list[Value]:
 
 
 def ssa(value: SSAValue) -> Var:
-    """An i64 as a symbolic expression."""
+    """An extent as a symbolic expression."""
     return Var(value, I64)
 
 
@@ -94,7 +97,7 @@ def as_object(f: HostFunction, value: Value) -> SSAValue:
     if value.obj is not None:
         return value.obj
     if isinstance(value, Shape):
-        numbers = [f.own(f.code.call("PyLong_FromLongLong", [f.scope.emit(e)])) for e in value.values]
+        numbers = [f.own(f.call("PyLong_FromLongLong", [f.scope.value(e)])) for e in value.values]
         return _tuple_object(f, numbers)
     return _number_object(f, value)
 
@@ -104,27 +107,24 @@ def _array_object(f: HostFunction, value: Tensor) -> SSAValue:
         return value.obj
     if value.constant is None:
         raise TiraxError("internal error: a tensor of the arena is used as an object", hint="run plan-memory again")
-    return f.code.slot(f.module.slot("constant_object", value.constant))
+    return f.slot(f.module.slot("constant_object", value.constant))
 
 
 def _number_object(f: HostFunction, value: Prim) -> SSAValue:
-    code = f.code
     if not isinstance(value.value, SymExpr):
-        return f.own(code.call("PyFloat_FromDouble", [value.value]))
-    number = f.scope.emit(value.value)
+        return f.own(f.call("PyFloat_FromDouble", [value.value]))
+    number = f.scope.value(value.value)
     if dtype_name(value.dtype) == "bool":
-        wide = code.cast(llvm.ZExtOp, number, I64) if number.type != I64 else number
-        return f.own(code.call("PyBool_FromLong", [wide]))
+        return f.own(f.call("PyBool_FromLong", [number]))
     convert = "PyLong_FromUnsignedLongLong" if dtype_name(value.dtype) == "uint64" else "PyLong_FromLongLong"
-    return f.own(code.call(convert, [number]))
+    return f.own(f.call(convert, [number]))
 
 
 def _tuple_object(f: HostFunction, items: Sequence[SSAValue]) -> SSAValue:
-    code = f.code
-    made = f.own(code.call("PyTuple_New", [code.integer(len(items))]))
+    made = f.own(f.call("PyTuple_New", [f.integer(len(items))]))
     for i, item in enumerate(items):
-        code.call("Py_IncRef", [item], None)
-        code.call("PyTuple_SetItem", [made, code.integer(i), item], I32)
+        f.call("Py_IncRef", [item], None)
+        f.call("PyTuple_SetItem", [made, f.integer(i), item], I32)
     return made
 
 
@@ -133,8 +133,8 @@ def as_result(f: HostFunction, value: Value) -> SSAValue:
     if isinstance(value, Tensor) and value.constant is not None:
         assert value.element is not None
         copy = new_array(f, value.dims, value.element)
-        size = f.code.integer((product(value.dims) * byte_size(value.element)).constant or 0)
-        f.code.call("memcpy", [copy.data, value.data, size])
+        size = f.integer((product(value.dims) * byte_size(value.element)).constant or 0)
+        f.call("memcpy", [copy.data, value.data, size])
         return as_object(f, copy)
     if isinstance(value, Fields):
         return _tuple_object(f, [as_result(f, each) for each in value.fields])
@@ -143,27 +143,58 @@ def as_result(f: HostFunction, value: Value) -> SSAValue:
 
 def new_array(f: HostFunction, dims: tuple[SymExpr, ...], element: Attribute) -> Tensor:
     """A new NDArray, owned by the function; over memory of the pool where it is large (`result_pool`)."""
-    code = f.code
     check_extents(f, [(dims, element)])
-    descr = code.slot(dtype_slot(dtype_name(element)))
-    extents = f.array([f.scope.emit(d) for d in dims])
-    code.call("Py_IncRef", [descr], None)
-    rank, bytes_ = code.integer(len(dims), I32), tensor_bytes(relax.TensorType.of(dims, element))
-    size = f.scope.emit_wrapping(bytes_)
+    descr = new_descr(f, element)
+    extents = f.array([f.scope.value(d) for d in dims])
+    bytes_ = tensor_bytes(relax.TensorType.of(dims, element))
+    size = f.scope.unchecked(bytes_)
 
     def small() -> SSAValue:
-        null, zero = code.null, code.integer(0, I32)
-        args = [code.slot(Slot.TIRAX_NDARRAY_TYPE), descr, rank, extents, null, null, zero, null]
-        return code.call_pointer(code.slot(Slot.NEW_FROM_DESCR), args)
+        return array_over(f, descr, len(dims), extents, f.null, f.integer(0, I32))
 
     def large() -> SSAValue:
-        return code.call(result_pool.NEW_RESULT, [descr, rank, extents, size])
+        return f.call(result_pool.NEW_RESULT, [descr, f.integer(len(dims), I32), extents, size])
 
     if bytes_.constant is not None:
         array = small() if bytes_.constant < result_pool.LARGE else large()
     else:
-        array = code.either(code.compare("slt", size, code.integer(result_pool.LARGE)), small, large)
-    return Tensor(code.field(f.own(array), ArrayLayout.DATA), dims, element, array)
+        array = f.choose(f.compare("slt", size, f.integer(result_pool.LARGE)), small, large)
+    return Tensor(f.field(f.own(array), ArrayLayout.DATA), dims, element, array)
+
+
+def new_descr(f: HostFunction, element: Attribute) -> SSAValue:
+    """A new reference to the description of elements."""
+    descr = f.slot(dtype_slot(dtype_name(element)))
+    f.call("Py_IncRef", [descr], None)
+    return descr
+
+
+def array_over(
+    f: HostFunction, descr: SSAValue, rank: int, extents: SSAValue, data: SSAValue, flags: SSAValue
+) -> SSAValue:
+    """A new NDArray over memory, or, where `data` is null, with memory of its own; takes the reference to `descr`."""
+    args = [f.slot(Slot.TIRAX_NDARRAY_TYPE), descr, f.integer(rank, I32), extents, f.null, data, flags, f.null]
+    return f.call_pointer(f.slot(Slot.NEW_FROM_DESCR), args)
+
+
+def check_extents(f: HostFunction, tensors: Iterable[tuple[Sequence[SymExpr], Attribute | None]]) -> None:
+    """End the function where an extent of a tensor that it is to make is negative, or its size beyond all measure.
+
+    Sizes are computed in 64 bits, which must not overflow: they are computed in floating point, too.
+    """
+    shapes = dict.fromkeys((tuple(dims), element) for dims, element in tensors)
+    for dim in dict.fromkeys(d for dims, _ in shapes for d in dims if not f.scope.is_non_negative(d)):
+        value = f.scope.value(dim)
+        holds = f.compare("sle", f.integer(0), value)
+        f.require(holds, "shape", f"'{f.name}': the extent {dim} is negative", [value], expected=">= 0", found="{0}")
+    for dims, element in shapes:
+        if all(d.constant is not None for d in dims) or element is None:
+            continue
+        size = f.real(byte_size(element))
+        for d in dims:
+            size = f.binary(arith.MulfOp, size, f.scope.real(d), NO_FLAGS)
+        holds = f.compare("olt", size, f.real(_LARGEST))
+        f.require(holds, "shape", f"'{f.name}': a tensor of shape ({', '.join(map(str, dims))}) is too large")
 
 
 def constant(f: HostFunction, op: relax.ConstantOp) -> Tensor:
@@ -171,21 +202,21 @@ def constant(f: HostFunction, op: relax.ConstantOp) -> Tensor:
     index = f.module.constant(op.value)
     t = op.result.type
     assert t.dims is not None
-    return Tensor(f.code.slot(f.module.slot("constant", index)), t.dims, t.element, None, index)
+    return Tensor(f.slot(f.module.slot("constant", index)), t.dims, t.element, None, index)
 
 
 def load_items(f: HostFunction, tuple_: SSAValue, count: int) -> list[SSAValue]:
     """The items of an exact tuple of that length, borrowed."""
-    return [f.code.field(tuple_, abi.TUPLE_ITEMS + 8 * i) for i in range(count)]
+    return [f.field(tuple_, abi.TUPLE_ITEMS + 8 * i) for i in range(count)]
 
 
 def load_tensor(f: HostFunction, obj: SSAValue, t: relax.TensorType) -> Tensor:
     """An array that is known to be of struct info `t`; extents that `t` does not know are read."""
-    data = f.code.field(obj, ArrayLayout.DATA)
+    data = f.field(obj, ArrayLayout.DATA)
     if t.dims is not None and all(map(f.scope.knows, t.dims)):
         return Tensor(data, t.dims, t.element, obj)
-    extents = f.code.field(obj, ArrayLayout.DIMS, PTR)
-    dims = [ssa(f.code.field(extents, 8 * i, I64)) for i in range(t.rank or 0)]
+    extents = f.field(obj, ArrayLayout.DIMS, PTR)
+    dims = [ssa(f.field(extents, 8 * i, I64)) for i in range(t.rank or 0)]
     return Tensor(data, tuple(dims), t.element, obj)
 
 
@@ -197,23 +228,23 @@ def load_trusted(f: HostFunction, obj: SSAValue, t: Attribute) -> Value:
         items = load_items(f, obj, len(t.types))
         return Fields(tuple(load_trusted(f, item, each) for item, each in zip(items, t.types, strict=True)))
     if isinstance(t, relax.ShapeType) and t.rank is not None:
-        return Shape(tuple(_loaded_long(f, item) for item in load_items(f, obj, t.rank)), obj)
+        return Shape(tuple(ssa(as_long(f, item)) for item in load_items(f, obj, t.rank)), obj)
     if isinstance(t, relax.PrimType):
         return load_number(f, obj, t.dtype)
     return Object(obj)
-
-
-def _loaded_long(f: HostFunction, obj: SSAValue) -> SymExpr:
-    return ssa(f.code.call("PyLong_AsLongLong", [obj], I64))
 
 
 def load_number(f: HostFunction, obj: SSAValue, dtype: Attribute) -> Prim:
     """A Python number that is known to be of the class that goes with `dtype`."""
     name = dtype_name(dtype)
     if name == "bool":
-        is_true = f.code.compare("eq", obj, f.code.slot(Slot.TRUE))
-        return Prim(dtype, ssa(f.code.cast(llvm.ZExtOp, is_true, I64)), obj)
+        is_true = f.compare("eq", obj, f.slot(Slot.TRUE))
+        return Prim(dtype, ssa(f.pure(arith.ExtUIOp, (is_true,), I64)), obj)
     if "float" in name:
-        return Prim(dtype, f.code.call("PyFloat_AsDouble", [obj], f64), obj)
-    convert = "PyLong_AsUnsignedLongLong" if name == "uint64" else "PyLong_AsLongLong"
-    return Prim(dtype, ssa(f.code.call(convert, [obj], I64)), obj)
+        return Prim(dtype, f.call("PyFloat_AsDouble", [obj], f64), obj)
+    return Prim(dtype, f.scope.number(as_long(f, obj, signed=name != "uint64")), obj)
+
+
+def as_long(f: HostFunction, obj: SSAValue, signed: bool = True) -> SSAValue:
+    """The number that a Python int is; -1 where it is too large."""
+    return f.call("PyLong_AsLongLong" if signed else "PyLong_AsUnsignedLongLong", [obj], I64)

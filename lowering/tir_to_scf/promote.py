@@ -48,17 +48,16 @@ class PromoteTiles(Pass):
 
 
 def _promote(function: func.FuncOp) -> None:
-    body = function.body.block
     allocas = {op.memref for op in operations(function) if type(op) is memref.AllocaOp}
     slots = _slots(allocas)
     while slots:
-        failed = _Check(slots).function(body).failed
+        failed = _Check(slots).function(function.body.block).failed
         if not failed:
             break
         buffers = {buffer for buffer, _ in failed}
         slots = {op: slot for op, slot in slots.items() if slot[0] not in buffers}
     if slots:
-        _Rewrite(slots).block(body, {})
+        _Rewrite(slots).block(function.body.block, {})
         for alloca in {slot[0] for slot in slots.values()}:
             cast(Operation, alloca.owner).detach()
             cast(Operation, alloca.owner).erase()

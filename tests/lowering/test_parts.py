@@ -36,7 +36,7 @@ def check(executable, kernels=KERNELS):
 
 
 def with_kernels(mod):
-    """The module after `convert-host-to-llvm`."""
+    """The module after `convert-host-to-func`."""
     op = module_op(mod).clone()
     for p in make_passes(["legalize-ops", *HOST]):
         p.apply(new_context(), op)

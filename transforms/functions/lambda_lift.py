@@ -37,6 +37,22 @@ class LambdaLift(Pass):
         lift_local_functions(op)
 
 
+@dataclass(frozen=True)
+class LiftClosures(Pass):
+    """Turn closures that are only called into private functions of the module, as code generation wants them.
+
+    %f = relax.closure(%a: T) -> T {… %x …}       relax.func private @main_f(%a: T, %x: U, %s: !relax.shape<[n]>)
+    %r = relax.call_value %f(%y) : T         ->   %r = relax.call @main_f(%y, %x, %s) : T
+
+    A closure that is used in another way stays; code generation names it.
+    """
+
+    name = "lift-closures"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lift_local_functions(op, values=False)
+
+
 def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
     """Make local functions functions of the module, inner ones first, in place.
 

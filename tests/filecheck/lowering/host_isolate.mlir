@@ -6,7 +6,8 @@
 // CHECK-NEXT:   func.call @memory
 // CHECK:      func.func private @kernel.part(
 // CHECK:      func.func private @memory(memref<?xf32>) -> ()
-// CHECK:      llvm.call @Py_DecRef
+// CHECK:      func.func @entry_main(
+// CHECK-NEXT:   func.call @Py_DecRef(
 func.func @free(%a: memref<?xf32>) {
   func.call @part(%a) : (memref<?xf32>) -> ()
   func.call @memory(%a) : (memref<?xf32>) -> ()
@@ -16,8 +17,8 @@ func.func @part(%a: memref<?xf32>) {
   func.return
 }
 func.func private @memory(memref<?xf32>) -> ()
-llvm.func @Py_DecRef(!llvm.ptr)
-llvm.func @entry_main(%p: !llvm.ptr) {
-  llvm.call @Py_DecRef(%p) : (!llvm.ptr) -> ()
-  llvm.return
+func.func private @Py_DecRef(!llvm.ptr) -> ()
+func.func @entry_main(%p: !llvm.ptr) {
+  func.call @Py_DecRef(%p) : (!llvm.ptr) -> ()
+  func.return
 }

@@ -1,0 +1,343 @@
+"""Code that calls C: arithmetic in arith, structure in scf and cf, and of llvm only what those cannot say, pointers.
+
+The entry block has what may be used everywhere, constants and memory on the stack; code begins in a block behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, reduce
+from typing import TypeVar
+
+from xdsl.dialects import arith, cf, func, llvm, scf
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, IntegerType, SymbolRefAttr, UnitAttr, f64
+from xdsl.dialects.builtin import i1 as I1
+from xdsl.dialects.builtin import i8 as I8
+from xdsl.dialects.builtin import i32 as I32
+from xdsl.dialects.builtin import i64 as I64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...diagnostics import ShapeError
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...runtime import abi
+from ..convert_to_llvm.core import DYNAMIC, dense_i32, make_call
+from ..convert_to_llvm.types import PTR
+from ..tir_to_scf.emitter import INDEX, NO_FLAGS, NO_OVERFLOW, Emitter
+from ..tir_to_scf.symbolic import Symbolic
+
+OpT = TypeVar("OpT", bound=Operation)
+
+_ORDERING = IntegerAttr(0, I64)
+_NO_WRAP_FLAGS, _INBOUNDS = IntegerAttr(0, I32), UnitAttr()
+
+
+@lru_cache(maxsize=1024)
+def _symbol(name: str) -> SymbolRefAttr:
+    return SymbolRefAttr(name)
+
+
+class Native(Emitter):
+    """A function that is being written; what is appended goes to `block`.
+
+    `declared` takes the C functions that it calls.
+    """
+
+    def __init__(self, declared: dict[str, FunctionType], arguments: Sequence[Attribute]):
+        super().__init__(Block(arg_types=arguments))
+        self.region = Region(self.entry)
+        self.declared = declared
+        self._null: SSAValue | None = None
+        self.block = self._start = self.new_block()
+
+    def finish(self, name: str, result: Attribute) -> func.FuncOp:
+        """The function."""
+        self.entry.add_op(cf.BranchOp(self._start))
+        return func.FuncOp(name, FunctionType.from_lists([a.type for a in self.arguments], [result]), self.region)
+
+    @property
+    def arguments(self) -> Sequence[SSAValue]:
+        """The function's arguments."""
+        return self.entry.args
+
+    def new_block(self, *types: Attribute) -> Block:
+        """A block at the end of the function."""
+        block = Block(arg_types=types)
+        self.region.add_block(block)
+        return block
+
+    def pure(
+        self,
+        cls: type[Operation],
+        operands: Sequence[SSAValue],
+        result: Attribute,
+        properties: dict[str, Attribute] | None = None,
+    ) -> SSAValue:
+        """The result of a new operation: the blocks written before need not dominate the current one."""
+        return self.value(cls.create(operands=operands, result_types=(result,), properties=properties or {}))
+
+    def value(self, op: Operation) -> SSAValue:
+        """Append an operation; its only result."""
+        self.block.add_op(op)
+        return op.results[0]
+
+    # -- numbers ------------------------------------------------------------------------------------------------------
+
+    def integer(self, value: int, type: IntegerType = I64) -> SSAValue:
+        """An integer constant."""
+        return self.constant(value, type)
+
+    def real(self, value: float) -> SSAValue:
+        """A constant of type double."""
+        return self.constant(float(value), f64)
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """As numbers are compared, so are pointers."""
+        if isinstance(a.type, llvm.LLVMPointerType):
+            a, b = self.number_of(a), self.number_of(b)
+        return super().compare(predicate, a, b)
+
+    def number_of(self, pointer: SSAValue) -> SSAValue:
+        """A pointer as an i64."""
+        return self.integer(0) if pointer is self._null else self.pure(llvm.PtrToIntOp, (pointer,), I64)
+
+    def is_null(self, pointer: SSAValue) -> SSAValue:
+        return self.compare("eq", pointer, self.null)
+
+    def all_of(self, conditions: Sequence[SSAValue]) -> SSAValue:
+        """Whether all conditions hold, of which there is at least one."""
+        return reduce(lambda a, b: self.binary(arith.AndIOp, a, b), conditions)
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    @property
+    def null(self) -> SSAValue:
+        """The null pointer."""
+        if self._null is None:
+            op = llvm.ZeroOp.create(result_types=(PTR,))
+            self.at_head(op)
+            self._null = op.results[0]
+        return self._null
+
+    def alloca(self, count: int, type: Attribute, alignment: int = 8) -> SSAValue:
+        """Memory on the stack for `count` elements, allocated once."""
+        op = llvm.AllocaOp(self.integer(count), type, alignment)
+        self.at_head(op)
+        return op.res
+
+    def read(self, pointer: SSAValue, type: Attribute = PTR) -> SSAValue:
+        """What lies at an address."""
+        return self.pure(llvm.LoadOp, (pointer,), type, {"ordering": _ORDERING})
+
+    def store(self, value: SSAValue, pointer: SSAValue) -> None:
+        self.append(llvm.StoreOp.create(operands=(value, pointer), properties={"ordering": _ORDERING}))
+
+    def address(self, base: SSAValue, index: int | SSAValue, element: Attribute = I8) -> SSAValue:
+        """The address of element `index` of the array at `base`; bytes by default."""
+        if index == 0:
+            return base
+        if isinstance(index, int) and index >= 2**31:
+            index = self.integer(index)
+        static = isinstance(index, int)
+        properties: dict[str, Attribute] = {
+            "rawConstantIndices": dense_i32((index if static else DYNAMIC,)),
+            "elem_type": element,
+            "noWrapFlags": _NO_WRAP_FLAGS,
+            "inbounds": _INBOUNDS,
+        }
+        return self.pure(llvm.GEPOp, (base,) if static else (base, index), PTR, properties)
+
+    def field(self, base: SSAValue, offset: int, type: Attribute = PTR) -> SSAValue:
+        """What lies `offset` bytes behind `base`."""
+        return self.read(self.address(base, offset), type)
+
+    def slot(self, number: int) -> SSAValue:
+        """The content of a slot of the table."""
+        return self.read(self.address(self.symbol(abi.TABLE_SYMBOL), number, PTR))
+
+    def symbol(self, name: str) -> SSAValue:
+        """The address of a global or a function of the module, which need not be there yet."""
+        return self.pure(llvm.AddressOfOp, (), PTR, {"global_name": _symbol(name)})
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def call(self, symbol: str, args: Sequence[SSAValue], result: Attribute | None = PTR) -> SSAValue:
+        """Call a C function by name. Where it returns nothing, the value returned here must not be used."""
+        types = () if result is None else (result,)
+        if symbol not in self.declared:
+            self.declared[symbol] = FunctionType.from_lists([a.type for a in args], list(types))
+        properties: dict[str, Attribute] = {"callee": _symbol(symbol)}
+        op = self.append(func.CallOp.create(operands=args, result_types=types, properties=properties))
+        return op.results[0] if types else self.null
+
+    def call_pointer(self, function: SSAValue, args: Sequence[SSAValue], result: Attribute | None = PTR) -> SSAValue:
+        """Call a function by its address; where it returns nothing, the value returned here must not be used."""
+        op = self.append(make_call([function, *args], result, None))
+        return op.results[0] if op.results else self.null
+
+    # -- structure ----------------------------------------------------------------------------------------------------
+
+    def jump(self, target: Block, *values: SSAValue) -> None:
+        self.append(cf.BranchOp.create(operands=values, successors=(target,)))
+
+    def branch(self, condition: SSAValue, then: Block, other: Block, *values: SSAValue) -> None:
+        """Go to `then`, which gets `values`, or to `other`, which has no arguments."""
+        self.append(
+            cf.ConditionalBranchOp.create(
+                operands=(condition, *values),
+                properties={"operandSegmentSizes": dense_i32((1, len(values), 0))},
+                successors=(then, other),
+            )
+        )
+
+    def when(self, condition: SSAValue, target: Block, *values: SSAValue) -> None:
+        """Go to `target` where `condition` is true, else on in a new block."""
+        following = self.new_block()
+        self.branch(condition, target, following, *values)
+        self.block = following
+
+    def unless(self, condition: SSAValue, build: Callable[[], object]) -> None:
+        """Where `condition` is false, go to what `build` writes, which does not come back; else on in a new block."""
+        following, other = self.new_block(), self.new_block()
+        self.branch(condition, following, other)
+        with self.inside(other):
+            build()
+        self.block = following
+
+    def choose(
+        self,
+        condition: SSAValue,
+        then: Callable[[], SSAValue],
+        other: Callable[[], SSAValue] | None = None,
+    ) -> SSAValue:
+        """What `then` gives where `condition` is true, else what `other` does; without that nothing.
+
+        Both are one block each.
+        """
+        regions = [self._branch(then, other is not None), self._branch(other, True) if other else Region()]
+        last = regions[0].block.last_op
+        assert last is not None
+        types = [v.type for v in last.operands]
+        op = self.append(scf.IfOp.create(operands=(condition,), result_types=types, regions=regions))
+        return op.results[0] if types else self.null
+
+    def _branch(self, build: Callable[[], SSAValue], yields: bool) -> Region:
+        block = Block()
+        with self.inside(block):
+            value = build()
+            self.append(scf.YieldOp.create(operands=(value,) if yields else ()))
+        return Region(block)
+
+    def repeat(self, count: int, build: Callable[[SSAValue], object]) -> None:
+        """What `build` writes for each i64 below `count`; it is one block."""
+        body = Block(arg_types=[INDEX])
+        with self.inside(body):
+            build(self.from_index(body.args[0], I64))
+            self.append(scf.YieldOp.create())
+        bounds = [self.index(n) for n in (0, count, 1)]
+        self.append(scf.ForOp.create(operands=bounds, regions=[Region(body)]))
+
+    def call_unless_null(self, symbol: str, pointer: SSAValue) -> None:
+        """Call a C function that takes a pointer and returns nothing, where that pointer is not null."""
+        self.choose(self.compare("ne", pointer, self.null), lambda: self.call(symbol, [pointer], None))
+
+
+_EXACT = 2.0**62
+"""Below this a value computed in floating point is within 64 bits for certain."""
+_DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod"))
+
+
+class Extents(Symbolic):
+    """The values of symbolic variables at a point of a function, and what has been computed of them.
+
+    What is computed is remembered, so they belong to code that the point where they were made dominates; `child` is
+    for code behind a branch.
+    """
+
+    def __init__(self, code: Native, parent: Extents | None = None):
+        super().__init__(code, self._variable, self._is_unsigned, I64, NO_OVERFLOW)
+        self.code = code
+        self.values: dict[str, SSAValue] = dict(parent.values) if parent else {}
+        self._memo: dict[SymExpr, SSAValue] = dict(parent._memo) if parent else {}
+        self._signed: set[str | SSAValue] = set(parent._signed) if parent else set()
+        self.zero_division: Callable[[], object] | None = parent.zero_division if parent else None
+        """Writes what is done, without coming back, where a divisor is zero."""
+        self.overflow: Callable[[], object] | None = parent.overflow if parent else None
+        """The same for values that do not fit 64 bits."""
+
+    def child(self) -> Extents:
+        """What is known here, to which more may be added without effect here."""
+        return Extents(self.code, self)
+
+    def knows(self, expr: SymExpr) -> bool:
+        """Whether all variables of `expr` have values."""
+        return all(v.value is not None or v.name in self.values for v in expr.free_vars())
+
+    def bind(self, var: Var, value: SSAValue, signed: bool = False) -> None:
+        """Give a named variable its value; `signed` where it is no extent, so that it may be negative."""
+        assert isinstance(var.name, str)
+        self.values[var.name] = value
+        if signed:
+            self._signed.add(var.name)
+
+    def number(self, value: SSAValue) -> Var:
+        """An i64 that may be negative as an expression."""
+        self._signed.add(value)
+        return Var(value, I64)
+
+    def _variable(self, var: Var) -> SSAValue:
+        value = var.value if not isinstance(var.name, str) else self.values.get(var.name)
+        if value is None:
+            raise ShapeError(
+                f"the symbolic variable '{var.name}' has no value",
+                expected="a parameter or a match_cast that has it as an extent by itself",
+            )
+        return value
+
+    def _is_unsigned(self, var: Var) -> bool:
+        return var.name not in self._signed
+
+    def value(self, expr: SymExpr) -> SSAValue:
+        """The i64 value of `expr`, checked to fit. Raises `ShapeError` for a variable without a value."""
+        if isinstance(expr, Const | Var):
+            return super().value(expr)
+        value = self._memo.get(expr)
+        if value is None:
+            if self.overflow is not None and isinstance(expr, Sum | Product):
+                self._check_range(expr, self.overflow)
+            value = self._memo[expr] = super().value(expr)
+        return value
+
+    def unchecked(self, expr: SymExpr) -> SSAValue:
+        """The same for what is known to fit 64 bits, or need not be exact."""
+        return self.wrapping(expr) if isinstance(expr, Sum | Product) else self.value(expr)
+
+    def real(self, expr: SymExpr) -> SSAValue:
+        """The value as a double, computed as one where it is a polynomial."""
+        code = self.code
+        if isinstance(expr, Const):
+            return code.real(expr.value)
+        if isinstance(expr, Product):
+            return reduce(lambda a, b: code.binary(arith.MulfOp, a, b, NO_FLAGS), map(self.real, expr.atoms))
+        if isinstance(expr, Sum):
+            products = [code.binary(arith.MulfOp, self.real(t), code.real(c), NO_FLAGS) for t, c in expr.terms]
+            return reduce(lambda a, b: code.binary(arith.AddfOp, a, b, NO_FLAGS), products, code.real(expr.offset))
+        return code.pure(arith.SIToFPOp, (self.value(expr),), f64)
+
+    def _check_range(self, expr: SymExpr, overflow: Callable[[], object]) -> None:
+        """A sum is right in 64 bits, whatever its terms are, if its value fits."""
+        code, value = self.code, self.real(expr)
+        fits = [code.compare("olt", value, code.real(_EXACT))]
+        if not self.is_non_negative(expr):
+            fits.append(code.compare("olt", code.real(-_EXACT), value))
+        code.unless(code.all_of(fits), overflow)
+
+    def divisible(self, expr: Op, lhs: SSAValue, rhs: SSAValue) -> None:
+        """Processors trap where the divisor is zero, or -1 and the quotient does not fit."""
+        code, divisor = self.code, expr.args[1].constant
+        if divisor is None and self.zero_division is not None:
+            code.unless(code.compare("ne", rhs, code.integer(0)), self.zero_division)
+        if divisor in (None, -1) and self.overflow is not None:
+            code.unless(code.compare("ne", lhs, code.integer(-(2**63))), self.overflow)
+
+
+__all__ = ["I1", "I8", "I32", "I64", "PTR", "Extents", "Native", "f64"]

@@ -1,0 +1,119 @@
+"""Which tir functions are kernels, and what they are called: `merge-kernels` and `isolate-kernels`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Operation
+
+from ...dialects import host, relax, tir
+from ...dialects.sched import SequenceOp
+from ...ir.equality import fingerprint
+from ...ir.passes.transform import Pass
+
+KERNEL_PREFIX = "kernel."
+ENTRY_PREFIX = "entry_"
+"""Entry points are called so, and no function that a kernel becomes."""
+
+
+def kernel_symbol(name: str) -> str:
+    """The symbol of a kernel: no C function is called so."""
+    return KERNEL_PREFIX + name
+
+
+def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:
+    """Give tir functions names that no C function has: those are declared in the same module from here on.
+
+    What is decided for the schedule of a function follows it.
+    """
+    for name, function in kernels.items():
+        function.properties["sym_name"] = StringAttr(kernel_symbol(name))
+        function.properties["sym_visibility"] = StringAttr("private")
+        for call in function.walk():
+            if isinstance(call, tir.CallExternOp | tir.CallPureExternOp | tir.CallOp) and call.func.data in kernels:
+                call.properties["func"] = StringAttr(kernel_symbol(call.func.data))
+    for sequence in op.ops:
+        if isinstance(sequence, SequenceOp) and sequence.function_name is not None:
+            sequence.properties["function"] = SymbolRefAttr(kernel_symbol(sequence.function_name))
+
+
+def _duplicates(op: ModuleOp) -> dict[str, str]:
+    """The names of the functions that go -> those of the first ones of the same structure, and the same schedule."""
+    said = {s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)}
+    first: dict[Hashable, str] = {}
+    found: dict[str, str] = {}
+    for function in op.ops:
+        if isinstance(function, tir.FuncOp) and function.private:
+            name = function.sym_name.data
+            kept = first.setdefault((fingerprint(function), said.get(name)), name)
+            if kept != name:
+                found[name] = kept
+    return found
+
+
+_NAMES: dict[type[Operation], str] = {
+    relax.CallTIROp: "callee",
+    relax.CallTIRInplaceOp: "callee",
+    host.KernelOp: "callee",
+    relax.CallDPSPackedOp: "func",
+    relax.CallPackedOp: "func",
+    relax.CallPurePackedOp: "func",
+    relax.CallInplacePackedOp: "func",
+    tir.CallOp: "func",
+}
+"""The property that names the tir function that an op calls."""
+
+
+def _renamed(attr: Attribute, names: dict[str, str]) -> Attribute:
+    if isinstance(attr, SymbolRefAttr):
+        name = attr.root_reference.data
+        return SymbolRefAttr(names[name]) if name in names else attr
+    return StringAttr(names[attr.data]) if isinstance(attr, StringAttr) and attr.data in names else attr
+
+
+@dataclass(frozen=True)
+class MergeKernels(Pass):
+    """Let calls of private tir functions of the same structure call the first one; the others go."""
+
+    name = "merge-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        names = _duplicates(op)
+        if not names:
+            return
+        for inner in op.walk():
+            key = _NAMES.get(type(inner))
+            if key is not None:
+                inner.properties[key] = _renamed(inner.properties[key], names)
+        for gone in list(op.ops):
+            name = gone.function_name if isinstance(gone, SequenceOp) else None
+            if (gone.sym_name.data if isinstance(gone, tir.FuncOp) else name) in names:
+                op.body.block.erase_op(gone)
+
+
+@dataclass(frozen=True)
+class IsolateKernels(Pass):
+    """Functions of func that kernels were split into get names that no C function has; all become private."""
+
+    name = "isolate-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        defined = {f.sym_name.data: f for f in op.ops if isinstance(f, func.FuncOp) and _is_of_kernel(f)}
+        renamed = {name for name in defined if not name.startswith(KERNEL_PREFIX)}
+        for name, function in defined.items():
+            if name in renamed:
+                function.properties["sym_name"] = StringAttr(kernel_symbol(name))
+            function.properties["sym_visibility"] = StringAttr("private")
+        inside = (inner for function in defined.values() for inner in function.walk())  # entry points call C functions
+        for inner in inside:
+            for key, attr in inner.properties.items():
+                if isinstance(attr, SymbolRefAttr) and attr.root_reference.data in renamed:
+                    inner.properties[key] = SymbolRefAttr(kernel_symbol(attr.root_reference.data))
+
+
+def _is_of_kernel(function: func.FuncOp) -> bool:
+    return function.body.first_block is not None and not function.sym_name.data.startswith(ENTRY_PREFIX)
