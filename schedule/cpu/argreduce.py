@@ -33,6 +33,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
+from .plan import NestPlan
 from .stages import Iter, constant_slope, results_of, tree
 from .vector_reduction import across
 
@@ -69,7 +70,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class ArgReducePlan:
+class ArgReducePlan(NestPlan):
     """Vectors of `width` elements, `vectors` of `lanes`, along `lane`."""
 
     choice: Choice

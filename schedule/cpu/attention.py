@@ -45,6 +45,7 @@ from .epilogue import Epilogue
 from .inline import erase_if_unread
 from .machine import Machine
 from .panels import FEWEST_ROWS
+from .plan import Plan
 from .rules import rules
 from .stages import Iter, Stage
 
@@ -59,7 +60,7 @@ there are few or any number of them."""
 
 
 @dataclass(frozen=True)
-class AttentionPlan:
+class AttentionPlan(Plan):
     """Tiles of `queries` by `keys` scores, whose stages the rules write for `machine`."""
 
     attention: Attention
@@ -424,10 +425,10 @@ class _Tile:
         if epilogue is not None:
             last = _made([it for it in iters if not it[1]], self.index, *epilogue)
             made = Epilogue(stage, last, tuple(zip(stage.spatial, last.iters, strict=True)))
-        choice = first_fit(rules(), made, self.plan.machine)
-        if choice is None:
+        decision = first_fit(rules(), made, self.plan.machine)
+        if decision is None:
             raise TiraxError("no rule fits a tile of attention")
-        choice.emit(self.loops)
+        decision.emit(self.loops)
         for part in dict.fromkeys((made.stage.root, made.last.root)):
             part.erase(safe_erase=False)
 

@@ -1,9 +1,10 @@
-"""Who decides for a stage: what a sequence says of its block, else the first rule that fits."""
+"""Who decides for a stage: what a sequence has for its block, else the first rule that fits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from xdsl.ir import Operation
 
@@ -12,11 +13,12 @@ from ...dialects.sched import RuleOp, SequenceOp
 from ...dialects.tir import FuncOp, LoadOp
 from ...ir.verification.verify import location_of
 from .attention import emit_attention, plan_attention
-from .choices import Choice, DecisionError, first_fit, said, with_numbers
+from .choices import AnyDecision, Decision, first_fit, follow
 from .epilogue import Epilogue, find_epilogue
 from .inline import pays_inlined
 from .machine import Machine
-from .rules import NESTS, Nest, Rule, rules
+from .plan import DecisionError
+from .rules import NESTS, Nest, P, Rule, rules
 from .stages import Stage
 
 INLINE = "inline"
@@ -32,12 +34,12 @@ class Decisions:
         self._machine = machine
         self._rules = rules()
         self._by_name = {rule.name: rule for rule in self._rules}
-        self._said: dict[str, list[RuleOp]] = {}
+        self._given: dict[str, list[RuleOp]] = {}
         self._seen: dict[str, None] = {}
         self.inlined: list[str] = []
         for op in [] if sequence is None else sequence.rules:
             self._require_known(op)
-            self._said.setdefault(op.block_name.data, []).append(op)
+            self._given.setdefault(op.block_name.data, []).append(op)
 
     def _require_known(self, op: RuleOp) -> None:
         known = [*self._by_name, INLINE, _ATTENTION.name, *(nest.rule.name for nest in NESTS)]
@@ -48,66 +50,67 @@ class Decisions:
     def inlines(self, stage: Stage, readers: list[tuple[Stage, LoadOp]]) -> bool:
         """Whether a stage that can be computed where it is read is."""
         block = stage.block.name_hint
-        wanted = self._is_next(INLINE, block)
-        if wanted is None:
-            wanted = pays_inlined(stage, readers)
-        elif wanted:
+        inlines = self._is_next(INLINE, block)
+        if inlines is None:
+            inlines = pays_inlined(stage, readers)
+        elif inlines:
             self._take(block)
-        if wanted:
+        if inlines:
             self.inlined.append(block)
-        return wanted
+        return inlines
 
-    def attention(self, func: FuncOp) -> Choice | None:
+    def attention(self, func: FuncOp) -> AnyDecision | None:
         """What is decided for the attention that a function computes; None where it computes none.
 
-        Rules that are said of the function, but none for attention, are for its stages.
+        Where the sequence has rules, but none for attention, they are for its stages.
         """
-        said = [version.rule for ops in self._said.values() for op in ops for version in op.versions]
-        if said and _ATTENTION.name not in said:
+        named = [version.rule for ops in self._given.values() for op in ops for version in op.versions]
+        if named and _ATTENTION.name not in named:
             return None
         plan = plan_attention(func, self._machine)
         if plan is None:
             return None
         stages = plan.attention.stages
         block = stages[0].block.name_hint
-        op = self._take(block)
-        if op is not None:
-            with _placed(op):
-                plan = with_numbers(_ATTENTION, plan, op.versions[0].numbers)
-        return Choice(_ATTENTION, plan, [stage.root for stage in stages], block, stages[-1].block.name_hint)
+        plan = self._followed(_ATTENTION, plan, block)
+        return Decision(_ATTENTION, plan, [stage.root for stage in stages], block, stages[-1].block.name_hint)
 
-    def nest(self, root: Operation) -> Choice | None:
+    def nest(self, root: Operation) -> AnyDecision | None:
         """What is decided for what is no stage; None where none of `NESTS` fits."""
-        return next((choice for nest in NESTS if (choice := self._by(nest, root)) is not None), None)
+        return next((decision for nest in NESTS if (decision := self._by(nest, root)) is not None), None)
 
-    def _by(self, nest: Nest, root: Operation) -> Choice | None:
+    def _by(self, nest: Nest[Any], root: Operation) -> AnyDecision | None:
         plan = nest.plan(root, self._machine)
         block = "" if plan is None else plan.block.name_hint
         if plan is None or self._is_next(nest.rule.name, block) is False:
             return None
-        op = self._take(block)
-        if op is not None:
-            with _placed(op):
-                plan = with_numbers(nest.rule, plan, op.versions[0].numbers)
-        return Choice(nest.rule, plan, [root], block)
+        return Decision(nest.rule, self._followed(nest.rule, plan, block), [root], block)
 
-    def choose(self, stage: Stage, later: list[Stage]) -> Choice | None:
+    def _followed(self, rule: Rule[P], plan: P, block: str) -> P:
+        """A plan with the numbers that the sequence has for the next stage of a block."""
+        op = self._take(block)
+        if op is None:
+            return plan
+        with _placed(op):
+            return plan.with_numbers(rule.decides, op.versions[0].numbers)
+
+    def choose(self, stage: Stage, later: list[Stage]) -> AnyDecision | None:
         """What is decided for a stage, with what follows it; None where no rule fits."""
         op = self._take(stage.block.name_hint)
         if op is not None:
             with _placed(op):
-                return said(op.versions, self._by_name, _wanted_finish(op, stage, later), self._machine)
+                return follow(op.versions, self._by_name, _named_epilogue(op, stage, later), self._machine)
         epilogue = find_epilogue(stage, later) if stage.reduce else Epilogue(stage)
-        if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._said:
+        if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._given:
             epilogue = Epilogue(stage)
-        choice = first_fit(self._rules, epilogue, self._machine)
-        if choice is None and epilogue.consumer is not None:
+        decision = first_fit(self._rules, epilogue, self._machine)
+        if decision is None and epilogue.consumer is not None:
             return first_fit(self._rules, Epilogue(stage), self._machine)
-        return choice
+        return decision
 
     def require_all_followed(self) -> None:
         """Raise `NameLookupError`, or `DecisionError`, where a rule was given for what is no stage."""
-        left = [op for ops in self._said.values() for op in ops]
+        left = [op for ops in self._given.values() for op in ops]
         if not left:
             return
         block = left[0].block_name.data
@@ -120,25 +123,25 @@ class Decisions:
         )
 
     def _is_next(self, rule: str, block: str) -> bool | None:
-        """Whether `rule` is said of the next stage of a block; None where nothing is said."""
+        """Whether the sequence has `rule` for the next stage of a block; None where it has nothing for it."""
         self._seen[block] = None
-        ops = self._said.get(block)
+        ops = self._given.get(block)
         return ops[0].versions[0].rule == rule if ops else None
 
     def _take(self, block: str) -> RuleOp | None:
-        """What is said of the next stage of a block, which is said no more."""
+        """What the sequence has for the next stage of a block; it is taken once."""
         self._seen[block] = None
-        ops = self._said.get(block)
+        ops = self._given.get(block)
         if not ops:
             return None
         op = ops.pop(0)
         if not ops:
-            del self._said[block]
+            del self._given[block]
         return op
 
 
-def _wanted_finish(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
-    """A stage with the epilogue that is said. Raises `DecisionError` where it has another one, or none."""
+def _named_epilogue(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
+    """A stage with the epilogue that the sequence names. Raises `DecisionError` where it has another one, or none."""
     epilogue = find_epilogue(stage, later) if op.then is not None and stage.reduce else Epilogue(stage)
     found = None if epilogue.consumer is None else epilogue.consumer.block.name_hint
     if found != op.then:

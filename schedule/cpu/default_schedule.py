@@ -30,11 +30,12 @@ from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
 from ...target import Target
 from ...transforms.tir.walk import functions, is_scheduled, remove_dead
-from .choices import Choice, DecisionError
+from .choices import AnyDecision
 from .decisions import INLINE, Decisions
 from .inline import inline_stages
 from .machine import Machine
 from .merge_loops import fuse_rows
+from .plan import DecisionError
 from .split_reductions import split_reductions
 from .stages import analyse
 
@@ -52,12 +53,12 @@ class DefaultSchedule(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = Machine.of(Target(self.target))
-        said = take_sequences(op)
+        sequences = take_sequences(op)
         for func in functions(op):
             if not is_scheduled(func):
-                decisions = Decisions(machine, said.get(func.sym_name.data))
-                for choice in choices(func, decisions):
-                    choice.put()
+                decisions = Decisions(machine, sequences.get(func.sym_name.data))
+                for decision in decided(func, decisions):
+                    decision.put()
                 decisions.require_all_followed()
                 fuse_rows(func)
                 remove_dead(func)
@@ -83,7 +84,7 @@ def take_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
     return found
 
 
-def choices(func: tir.FuncOp, decisions: Decisions) -> Iterator[Choice]:
+def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
     """What is decided for each stage, one after the other; it may be done as soon as it is known, or not at all.
 
     What stages are made of is changed before: reductions of several results are taken apart, producers are inlined.
@@ -96,26 +97,26 @@ def choices(func: tir.FuncOp, decisions: Decisions) -> Iterator[Choice]:
         taken.update(attention.roots)
         yield attention
     for root in [op for op in body.ops if op not in taken]:
-        choice = decisions.nest(root)
-        if choice is not None:
-            yield choice
+        decision = decisions.nest(root)
+        if decision is not None:
+            yield decision
     ops = [op for op in body.ops if op not in taken]
     found = [analyse(op) for op in ops]
     if taken or any(stage is None and _has_effect(op) for stage, op in zip(found, ops, strict=True)):
         for stage in found:
-            choice = None if stage is None else decisions.choose(stage, [])
-            if choice is not None:
-                yield choice
+            decision = None if stage is None else decisions.choose(stage, [])
+            if decision is not None:
+                yield decision
         return
     stages = inline_stages([s for s in found if s is not None], decisions.inlines)
     done: set[Operation] = set()
     for at, stage in enumerate(stages):
         if stage.root in done:
             continue
-        choice = decisions.choose(stage, [s for s in stages[at + 1 :] if s.root not in done])
-        if choice is not None:
-            done.update(choice.roots)
-            yield choice
+        decision = decisions.choose(stage, [s for s in stages[at + 1 :] if s.root not in done])
+        if decision is not None:
+            done.update(decision.roots)
+            yield decision
 
 
 def _has_effect(op: Operation) -> bool:
@@ -147,6 +148,6 @@ class PlanSchedule(Pass):
 def planned(func: tir.FuncOp, machine: Machine) -> SequenceOp:
     """The rules for the blocks of a function, which stays as it is."""
     decisions = Decisions(machine)
-    made = [RuleOp(choice.block, choice.versions, choice.then) for choice in choices(func.clone(), decisions)]
+    made = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(func.clone(), decisions)]
     inlined = [RuleOp(block, [Version(INLINE, {})]) for block in decisions.inlined]
     return SequenceOp(Region(Block([*inlined, *made])), func.sym_name.data)

@@ -15,6 +15,7 @@ from ...ir.affine.values import sym_expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
 from .epilogue import Epilogue
 from .machine import Machine
+from .plan import Plan
 from .register_tiles import tile_rows, tile_size
 from .stages import Iter, Stage, constant_slope, tree, update_of
 
@@ -33,7 +34,7 @@ class DotPanels:
 
 
 @dataclass
-class DotProductPlan:
+class DotProductPlan(Plan):
     """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
 
     The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B.

@@ -26,11 +26,12 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
+from .plan import NestPlan
 from .stages import Iter, constant_slope, results_of
 
 
 @dataclass(frozen=True)
-class MultiReducePlan:
+class MultiReducePlan(NestPlan):
     """A tile of `vectors` vectors of `lanes` elements along `lane`; `stores` are what is written, `inits` before."""
 
     block: tir.BlockOp

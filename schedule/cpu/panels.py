@@ -39,6 +39,7 @@ from ..loop_builder import Bindings, LoopBuilder, captured
 from .epilogue import Epilogue, Guard, hoist_uniform
 from .fuse_iters import moves_alike
 from .packed import panels_of
+from .plan import Plan
 from .register_tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .transpose import WIDEST, transposed
@@ -58,7 +59,7 @@ _MANY_ROWS = 64
 
 
 @dataclass
-class PanelPlan:
+class PanelPlan(Plan):
     """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
 
     A panel that would be larger than `panel_bytes` is copied in parts.

@@ -19,6 +19,7 @@ from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
 from .nontemporal_store import can_be_streamed, pays_streamed, streamed
+from .plan import Plan
 from .reciprocals import Reciprocals
 from .stages import Iter, Stage, constant_slope
 
@@ -26,7 +27,7 @@ _STORES = ("cached", "streamed")
 
 
 @dataclass
-class PointwisePlan:
+class PointwisePlan(Plan):
     """Vectors lie along `lane`, if along any; what is stored goes to a cache, or is streamed past them."""
 
     stage: Stage

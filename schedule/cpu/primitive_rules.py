@@ -31,6 +31,7 @@ from ..schedule import Schedule
 from ..trace import Trace
 from .epilogue import Epilogue
 from .machine import Machine
+from .plan import Plan
 from .rules import Rule
 from .stages import analyse
 
@@ -77,7 +78,7 @@ class _Alone:
 
 
 @dataclass
-class Scheduled:
+class Scheduled(Plan):
     """What primitives made of a stage; with `leaves_epilogue` what follows it is not in there."""
 
     alone: _Alone

@@ -33,6 +33,7 @@ from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, Guard, hoist_uniform
 from .machine import Machine
 from .packed import Panels, panels_of
+from .plan import Plan
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .unswitch_padding import Interior, interior_of, range_of
@@ -44,7 +45,7 @@ _FEWEST_SUMS = 12
 
 
 @dataclass
-class RegisterTilePlan:
+class RegisterTilePlan(Plan):
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it

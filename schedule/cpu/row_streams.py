@@ -28,6 +28,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mu
 from ...dialects.tir import BufferType, ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
+from .plan import Plan
 from .prefetch import LINE_BITS, ask_for
 from .register_tiles import Machine, plan_register_tiles
 from .stages import Iter, Stage, Update, constant_slope
@@ -39,7 +40,7 @@ _PREFETCH_BYTES = 1 << 11
 
 
 @dataclass
-class RowStreamPlan:
+class RowStreamPlan(Plan):
     """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
 
     Lines are asked for that lie `prefetch_bytes` in front of what is read.

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from xdsl.ir import Operation
 
@@ -27,6 +27,7 @@ from .epilogue import Epilogue
 from .machine import Machine
 from .multi_reduce import emit_multi_reduce, plan_multi_reduce
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
+from .plan import NestPlan, Plan
 from .pointwise import emit_pointwise, plan_pointwise
 from .register_tiles import STEPS, emit_register_tiles, plan_register_tiles
 from .row_streams import emit_row_streams, plan_row_streams
@@ -36,9 +37,11 @@ from .statements import emit_statements, plan_statements
 from .transpose import emit_transpose, plan_transpose
 from .vector_reduction import emit_vector_reduction, plan_vector_reduction
 
+P = TypeVar("P", bound=Plan)
+
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(Generic[P]):
     """How a kind of stage is written: `plan` says whether it fits (else None), `emit` appends the loops of a plan.
 
     `decides` are the fields of its plans that may be other ones: numbers, names, lists of numbers with their iterators.
@@ -47,17 +50,20 @@ class Rule:
     """
 
     name: str
-    plan: Callable[[Epilogue, Machine], Any]
-    emit: Callable[[LoopBuilder, Any], None]
+    plan: Callable[[Epilogue, Machine], P | None]
+    emit: Callable[[LoopBuilder, P], None]
     decides: tuple[str, ...] = ()
-    size: Callable[[Any], SymExpr] | None = None
+    size: Callable[[P], SymExpr] | None = None
     least: int = 1
+
+
+AnyRule = Rule[Any]
 
 
 _TILE = ("lanes", "vectors", "rows", "order")
 _LANES = ("tile", "lanes", "chains")
 _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes")
-RULES = (
+RULES: tuple[AnyRule, ...] = (
     Rule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
     Rule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=FEWEST_ROWS),
     Rule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
@@ -74,11 +80,11 @@ RULES = (
 """tirax's own rules, in the order in which they are tried."""
 
 
-_added = Additions[tuple[Rule, str | None]]()
+_added = Additions[tuple[AnyRule, str | None]]()
 """Rules, and in front of which rule they are."""
 
 
-def register_rule(rule: Rule, *, before: str | None = None) -> Rule:
+def register_rule(rule: Rule[P], *, before: str | None = None) -> Rule[P]:
     """Put a rule of one's own into the table, in front of the rule `before`, else in front of all; gives the rule.
 
     Raises `TiraxError` where there is a rule of that name, `NameLookupError` where there is none called `before`.
@@ -96,7 +102,7 @@ def unregister_rule(name: str) -> None:
 
 
 @contextmanager
-def added_rules(*added: Rule, before: str | None = None) -> Iterator[None]:
+def added_rules(*added: AnyRule, before: str | None = None) -> Iterator[None]:
     """Inside of `with` the table has these rules, too: as by `register_rule`, in order."""
     with ExitStack() as stack:
         for rule in added:
@@ -104,13 +110,13 @@ def added_rules(*added: Rule, before: str | None = None) -> Iterator[None]:
         yield
 
 
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[AnyRule, ...]:
     """The rules that stages are written by, in the order in which they are tried: of plug-ins, too."""
     len(OPERATORS)  # plug-ins are imported by the first look into that table
     return _table()
 
 
-def _table() -> tuple[Rule, ...]:
+def _table() -> tuple[AnyRule, ...]:
     table = list(RULES)
     for rule, before in _added:
         names = [r.name for r in table]
@@ -118,7 +124,7 @@ def _table() -> tuple[Rule, ...]:
     return tuple(table)
 
 
-def _checked(rule: Rule, before: str | None) -> tuple[Rule, str | None]:
+def _checked(rule: AnyRule, before: str | None) -> tuple[AnyRule, str | None]:
     names = [r.name for r in _table()]
     if rule.name in names:
         raise TiraxError(f"there is a rule '{rule.name}' already", hint="rules are found by their names")
@@ -127,26 +133,31 @@ def _checked(rule: Rule, before: str | None) -> tuple[Rule, str | None]:
     return rule, before
 
 
+N = TypeVar("N", bound=NestPlan)
+
+
 @dataclass(frozen=True)
-class Nest:
-    """A rule for nests of loops, or for blocks of statements; its plans have the block that they are for, `block`."""
+class Nest(Generic[N]):
+    """A rule for nests of loops, or for blocks of statements."""
 
-    rule: Rule
-    plan: Callable[[Operation, Machine], Any]
+    rule: Rule[N]
+    plan: Callable[[Operation, Machine], N | None]
+
+    @staticmethod
+    def of(
+        name: str,
+        plan: Callable[[Operation, Machine], N | None],
+        emit: Callable[[LoopBuilder, N], None],
+        *decides: str,
+    ) -> Nest[N]:
+        """The rule of this name; it fits no stage."""
+        return Nest(Rule(name, lambda epilogue, machine: None, emit, decides), plan)
 
 
-def _no_stage(epilogue: Epilogue, machine: Machine) -> None:
-    """Stages are written by the rules of `rules.RULES`."""
-
-
-def _nest(name: str, plan: Callable[[Operation, Machine], Any], emit: Callable[..., None], *decides: str) -> Nest:
-    return Nest(Rule(name, _no_stage, emit, decides), plan)
-
-
-NESTS = (
-    _nest("argreduce", plan_argreduce, emit_argreduce, "vectors"),
-    _nest("multi_reduce", plan_multi_reduce, emit_multi_reduce),
-    _nest("scan", plan_scan, emit_scan),
-    _nest("statements", plan_statements, emit_statements),
+NESTS: tuple[Nest[Any], ...] = (
+    Nest.of("argreduce", plan_argreduce, emit_argreduce, "vectors"),
+    Nest.of("multi_reduce", plan_multi_reduce, emit_multi_reduce),
+    Nest.of("scan", plan_scan, emit_scan),
+    Nest.of("statements", plan_statements, emit_statements),
 )
 """In the order in which they are tried."""

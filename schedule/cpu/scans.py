@@ -31,6 +31,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .machine import Machine
+from .plan import NestPlan
 from .stages import Iter, address, constant_slope, is_expression, tree
 
 _WIDTH = 512
@@ -59,7 +60,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class ScanPlan:
+class ScanPlan(NestPlan):
     """Vectors of `lanes` along memory: prefix sums where `column` is None, else `width` totals along that iterator."""
 
     scan: Scan

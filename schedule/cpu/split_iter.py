@@ -27,6 +27,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
+from .plan import Plan
 from .stages import Iter, Stage, constant_slope
 
 _FEW = (2, 3, 4)
@@ -37,7 +38,7 @@ _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.DivOp)
 
 
 @dataclass(frozen=True)
-class SplitIterPlan:
+class SplitIterPlan(Plan):
     """`lane` is `base` times a higher digit and a lower one."""
 
     stage: Stage
@@ -46,7 +47,7 @@ class SplitIterPlan:
 
 
 @dataclass(frozen=True)
-class InterleavePlan:
+class InterleavePlan(Plan):
     """`ways` vectors of `lanes` elements. The lower digit is that of `lane`, or `lane` where there is `higher`."""
 
     stage: Stage

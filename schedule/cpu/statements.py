@@ -21,11 +21,12 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import LoopBuilder
 from .machine import Machine
+from .plan import NestPlan
 from .stages import Iter, constant_slope, is_expression, tree
 
 
 @dataclass(frozen=True)
-class StatementsPlan:
+class StatementsPlan(NestPlan):
     """Of the loops of `block`, in their order, those of the numbers `loops` are vectors."""
 
     block: tir.BlockOp

@@ -25,6 +25,7 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
+from .plan import Plan
 from .register_tiles import Machine
 from .stages import Iter, Stage, constant_slope
 
@@ -33,7 +34,7 @@ WIDEST = 16
 
 
 @dataclass
-class TransposePlan:
+class TransposePlan(Plan):
     """`stored` runs along the rows that are written, `loaded` along those that are read; squares have `size` rows."""
 
     stage: Stage

@@ -26,6 +26,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
 from ...dialects.tir import BufferType, ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
+from .plan import Plan
 from .register_tiles import Machine, element_bits
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
@@ -46,7 +47,7 @@ _NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 
 @dataclass
-class VectorReductionPlan:
+class VectorReductionPlan(Plan):
     """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
 
     update: Update

@@ -9,7 +9,7 @@ from relax_modules import module, parsed
 from tirax.ir.passes.transform import Sequential, module_op
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import OPTIMIZE, make_passes
-from tirax.schedule.cpu.choices import DecisionError
+from tirax.schedule.cpu.plan import DecisionError
 from tirax.tvm_api import relax
 
 RNG = np.random.default_rng(7)
