@@ -15,6 +15,7 @@ from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var, retyped
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
+from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
 from .axis import IterVar
 from .reduction import Reduce
@@ -42,6 +43,11 @@ def create_prim_func(args: Sequence[Tensor | SizeVar], index_dtype_override: str
             hint="list the variable in create_prim_func",
         )
     return func
+
+
+def prim_func_of(ops: Sequence[Tensor | SizeVar], index_dtype_override: str | None = None) -> PrimFunc:
+    """`create_prim_func` as a handle, which TVM's users get."""
+    return PrimFunc.on(create_prim_func(ops, index_dtype_override))
 
 
 def build_func(

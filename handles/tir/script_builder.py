@@ -310,6 +310,11 @@ def While(condition: ExprLike) -> AbstractContextManager[None]:  # noqa: N802 (T
 # Blocks
 
 
+def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
+    """A pointer, as a parameter."""
+    return tx.Var("handle", "handle")
+
+
 @contextmanager
 def block(name: str = "", no_realize: bool = False) -> Generator[None]:
     """A block."""

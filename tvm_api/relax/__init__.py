@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...frontend.block_builder import BlockBuilder
@@ -53,61 +54,115 @@ from ...handles.relax.names import (
 from ...handles.relax.struct_info import VDevice
 from ...handles.relax.utils import convert_to_expr, extern, get_shape_of, prim_value
 from ...runtime import Executable, VirtualMachine
+from .._names import provide
 
 if TYPE_CHECKING:
     from ..compilation import build_relax as build
-    from . import (
-        analysis,
-        backend,
-        binding_rewrite,
-        block_builder,
-        dpl,
-        expr,
-        expr_functor,
-        frontend,
-        op,
-        pipeline,
-        struct_info,
-        testing,
-        training,
-        transform,
-        utils,
-    )
+    from ..compilation import get_default_pipeline, get_pipeline, register_pipeline
+    from . import op, testing, transform
 
-_MODULES = frozenset(
-    ("analysis", "backend", "binding_rewrite", "block_builder", "dpl", "expr", "expr_functor", "frontend", "op")
-    + ("pipeline", "struct_info", "testing", "training", "transform", "utils")
+    analysis: ModuleType
+    backend: ModuleType
+    binding_rewrite: ModuleType
+    block_builder: ModuleType
+    dpl: ModuleType
+    expr: ModuleType
+    expr_functor: ModuleType
+    frontend: ModuleType
+    pipeline: ModuleType
+    struct_info: ModuleType
+    training: ModuleType
+    utils: ModuleType
+
+_FILES = frozenset(("op", "testing", "transform"))
+_COMPILATION = {"build": "build_relax"} | {
+    name: name for name in ("get_default_pipeline", "get_pipeline", "register_pipeline")
+}
+
+provide(
+    __name__,
+    {
+        "analysis": {
+            "handles.relax.analysis": """
+                BaseCheckResult all_global_vars all_vars bound_vars called_global_vars can_prove_shape_equal
+                check_well_formed collect_non_negative_expressions computable_at_compile_time contains_impure_call
+                definable_tir_vars_in_struct_info defined_symbolic_vars derive_call_ret_struct_info detect_recursion
+                erase_to_well_defined free_symbolic_vars free_vars get_static_type get_var2val name_to_binding
+                post_order_visit remove_all_unused struct_info_base_check struct_info_lca tir_vars_in_struct_info
+                udchain used_vars well_formed well_formed_problems
+            """,
+            "ir.buffers.memory_usage": "estimate_memory_usage has_reshape_pattern",
+            "transforms.layout.suggest": "suggest_layout_transforms",
+        },
+        "backend": {
+            "transforms.codegen.fusion_pattern": "get_pattern get_patterns_with_prefix register_patterns",
+        },
+        "backend.pattern_registry": {
+            "transforms.codegen.fusion_pattern": """
+                get_pattern get_patterns_with_prefix register_patterns remove_patterns
+            """
+        },
+        "backend.patterns": {
+            "transforms.codegen.library_patterns": """
+                make_attention_pattern make_conv2d_pattern make_fused_bias_activation_pattern make_layer_norm_pattern
+                make_matmul_dequantize_pattern make_matmul_multiply_pattern make_matmul_pattern
+                make_residual_block_pattern make_rms_norm_pattern make_stacked_attention_pattern
+            """,
+            "transforms.operators.attention_pattern": "make_attention_rewrite_pattern",
+        },
+        "backend.utils": {"transforms.codegen.library_patterns": "has_leaking_intermediate_variables"},
+        "binding_rewrite": {"handles.relax.binding_rewrite": "DataflowBlockRewrite"},
+        "block_builder": {"frontend.block_builder": "BlockBuilder"},
+        "dpl": {"transforms.dpl": "*"},
+        "expr": {
+            "handles.relax.names": """
+                BaseFunc Binding BindingBlock Call Constant DataTypeImm DataflowBlock DataflowVar Expr ExternFunc
+                Function GlobalVar Id If MatchCast NullValue PrimValue SeqExpr ShapeExpr StringImm Tuple TupleGetItem
+                Var VarBinding const
+            """,
+            "handles.relax.utils": "extern get_shape_of prim_value",
+        },
+        "expr_functor": {"handles.relax.functor": "ExprFunctor PyExprMutator PyExprVisitor mutator visitor"},
+        "frontend": {},
+        "frontend.nn": {
+            "frontend.nn": "extern *",
+            "frontend.nn.extern": "ExternModule ObjectModule SourceModule",
+        },
+        "frontend.nn.core": {"frontend.nn.core": "*"},
+        "frontend.nn.exporter": {"frontend.nn.exporter": "*"},
+        "frontend.nn.extern": {"frontend.nn.extern": "ExternModule ObjectModule SourceModule"},
+        "frontend.nn.modules": {"frontend.nn.modules": "*"},
+        "frontend.nn.op": {"frontend.nn.op": "*"},
+        "frontend.nn.spec": {"frontend.nn.spec": "*"},
+        "frontend.nn.subroutine": {"frontend.nn.subroutine": "*"},
+        "frontend.nn.visitor": {"frontend.nn.visitor": "*"},
+        "pipeline": {"tvm_api.compilation": "get_default_pipeline get_pipeline register_pipeline"},
+        "struct_info": {
+            "handles.relax.struct_info": """
+                FuncStructInfo ObjectStructInfo PrimStructInfo ShapeStructInfo StructInfo TensorStructInfo
+                TupleStructInfo
+            """
+        },
+        "training": {
+            "frontend.training": "AppendLoss SetupTrainer Trainer",
+        },
+        "training.loss": {"frontend.training.loss": "*"},
+        "training.optimizer": {"frontend.training.optimizer": "*"},
+        "training.setup_trainer": {"frontend.training.setup_trainer": "*"},
+        "training.trainer": {"frontend.training.trainer": "*"},
+        "training.utils": {"frontend.training.utils": "*"},
+        "utils": {"handles.relax.utils": "convert_to_expr copy_with_new_vars"},
+    },
 )
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _FILES:
         return import_module(f".{name}", __name__)
-    if name == "build":
-        build = globals()["build"] = import_module("..compilation", __name__).build_relax
-        return build
+    if name in _COMPILATION:
+        value = globals()[name] = getattr(import_module("..compilation", __name__), _COMPILATION[name])
+        return value
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-def get_pipeline(name: str = "zero", **options: Any) -> Any:
-    """A named pipeline of passes; one that `register_pipeline` added may take options."""
-    from .pipeline import get_pipeline as found
-
-    return found(name, **options)
-
-
-def get_default_pipeline(target: Any = None) -> Any:
-    """The pipeline that `build` runs."""
-    from .pipeline import get_default_pipeline as found
-
-    return found(target)
-
-
-def register_pipeline(name: str) -> Any:
-    """The decorator of a function that makes a pass: `get_pipeline(name)` calls it."""
-    from .pipeline import register_pipeline as register
-
-    return register(name)
 
 
 VMExecutable = Executable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...handles.from_script import parsed_class
 from ...handles.module import IRModule
 from ...handles.relax.expr import GlobalVar
-from ._decorators import parsed_class
 
 __tirax_script_dialect__ = "ir"
 

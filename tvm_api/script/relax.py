@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...dialects.relax.devices import device_of
+from ...handles.from_script import function_decorator, parsed_class
 from ...handles.relax.calls import (
     call_dps_packed,
     call_inplace_packed,
@@ -37,7 +38,6 @@ from ...handles.relax.struct_info import (
     type_of,
 )
 from ..relax.op import image, nn
-from ._decorators import function_decorator, parsed_class
 
 __tirax_script_dialect__ = "relax"
 

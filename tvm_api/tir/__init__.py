@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ... import te as _te
@@ -114,22 +115,54 @@ from ...handles.tir.statements import (
     stmt_list,
     stmt_seq,
 )
-from . import stmt_functor
+from .._names import provide
 
 if TYPE_CHECKING:
-    from . import analysis, ir_builder, schedule, transform
-    from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, ScheduleState, TensorIntrin
+    from ...schedule.errors import ScheduleError
+    from ...schedule.handles import BlockRV, ExprRV, LoopRV
+    from ...schedule.schedule import Schedule
+    from ...schedule.state import State as ScheduleState
+    from ...schedule.tensor_intrin import TensorIntrin
+    from . import transform
+
+    analysis: ModuleType
+    ir_builder: ModuleType
+    schedule: ModuleType
+    stmt_functor: ModuleType
 
 _SCHEDULES = ("BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "ScheduleState", "TensorIntrin")
-_MODULES = ("analysis", "ir_builder", "schedule", "transform")
+
+provide(
+    __name__,
+    {
+        "analysis": {
+            "transforms.tir.analysis": """
+                BufferRegion assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
+                detect_buffer_access_lca estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region
+                get_block_read_write_region is_pure_function undefined_vars verify_memory verify_well_formed
+            """
+        },
+        "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
+        "schedule": {
+            "dialects.sched": "Instruction InstructionKind",
+            "schedule.errors": "ScheduleError",
+            "schedule.handles": "BlockRV ExprRV LoopRV StmtSRef",
+            "schedule.schedule": "Schedule",
+            "schedule.state": "ScheduleState=State",
+            "schedule.tensor_intrin": "TensorIntrin",
+            "schedule.trace": "Trace",
+        },
+        "stmt_functor": {"handles.tir.functor": "ir_transform post_order_visit pre_order_visit substitute"},
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
     """Schedules, loaded when first used; intrinsics, `tir.exp`, are those of tensor expressions."""
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
     if name in _SCHEDULES:
-        return getattr(import_module(".schedule", __name__), name)
+        return getattr(globals()["schedule"], name)
+    if name == "transform":
+        return import_module(".transform", __name__)
     if name == "build":
         return getattr(import_module("..compilation", __name__), name)
     if name.startswith("_") or name not in _te.__all__:

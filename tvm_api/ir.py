@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
-from ...handles.module import IRModule
-from ...handles.relax.expr import Attrs, Expr, GlobalVar, Op
-from ...handles.relax.function import BaseFunc, DictAttrs
-from ...handles.relax.struct_info import VDevice
-from ...handles.relax.utils import load_json, save_json
-from ...handles.tir.domains import Range
-from ...handles.tir.prim_expr import PrimExpr
-from ...ir import equality as _equality
-from . import instrument, transform
+from ..handles.module import IRModule
+from ..handles.relax.expr import Attrs, Expr, GlobalVar, Op
+from ..handles.relax.function import BaseFunc, DictAttrs
+from ..handles.relax.struct_info import VDevice
+from ..handles.relax.utils import load_json, save_json
+from ..handles.tir.domains import Range
+from ..handles.tir.prim_expr import PrimExpr
+from ..ir import equality as _equality
+from ._names import provide
+
+instrument: ModuleType
+transform: ModuleType
+provide(
+    __name__,
+    {
+        "instrument": {
+            "ir.passes.instrument": """
+                DumpIR PassInstrument PassPrintingInstrument PassTimingInstrument PrintAfterAll PrintBeforeAll
+                WellFormedInstrument pass_instrument
+            """
+        },
+        "transform": {
+            "handles.pass_tools": "ApplyPassToFunction PrintIR",
+            "ir.passes.transform": "ModulePass=Pass Pass PassContext PassInfo PassInstrument Sequential module_pass",
+        },
+    },
+)
 
 Array = list
 Map = dict

@@ -1,11 +1,13 @@
-"""`tvm.relax.testing.nn`: layers that emit into the `BlockBuilder` whose function is being built.
+"""What tests of Relax programs take from `tvm.relax.testing`: layers, packed functions by name, a pass.
 
-with bb.function("main"):
-    model = Sequential(Linear(784, 128), ReLU())
-    data = Placeholder((1, 784), name="data")
-    with bb.dataflow():
-        out = bb.emit_output(model(data))
-    bb.emit_func_output(out, [data, *model.parameters()])
+Layers emit into the `BlockBuilder` whose function is being built:
+
+    with bb.function("main"):
+        model = Sequential(Linear(784, 128), ReLU())
+        data = Placeholder((1, 784), name="data")
+        with bb.dataflow():
+            out = bb.emit_output(model(data))
+        bb.emit_func_output(out, [data, *model.parameters()])
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....diagnostics import ShapeError, TiraxError
-from ....frontend.block_builder import BlockBuilder
-from ....handles.module import IRModule
-from ....handles.relax.calls import call_operator
-from ....handles.relax.expr import Expr, Var
-from ....handles.relax.struct_info import TensorStructInfo
-from ....runtime import NDArray, array
+from ..diagnostics import ShapeError, TiraxError
+from ..handles.module import IRModule
+from ..handles.relax.calls import call_operator
+from ..handles.relax.expr import Expr, Var
+from ..handles.relax.function import Function
+from ..handles.relax.functor import PyExprMutator
+from ..handles.relax.struct_info import TensorStructInfo
+from ..ir.passes.transform import module_pass
+from ..runtime import NDArray, array, register_func
+from .block_builder import BlockBuilder
 
 
 def _builder() -> BlockBuilder:
@@ -149,15 +154,79 @@ def init_params(mod: IRModule, seed: int = 0) -> list[NDArray]:
     return made
 
 
-__all__ = [
-    "Linear",
-    "LogSoftmax",
-    "Module",
-    "Parameter",
-    "Placeholder",
-    "ReLU",
-    "Sequential",
-    "emit",
-    "emit_te",
-    "init_params",
-]
+# packed functions that tests call by name
+
+
+@register_func("test.vm.move", override=True)
+def move(src: Any) -> Any:
+    """The argument."""
+    return src
+
+
+@register_func("test.vm.add", override=True)
+def add(a: Any, b: Any) -> NDArray:
+    """The sum of two tensors."""
+    return array(np.asarray(a) + np.asarray(b))
+
+
+@register_func("test.vm.mul", override=True)
+def mul(a: Any, b: Any) -> NDArray:
+    """The product of two tensors, element by element."""
+    return array(np.asarray(a) * np.asarray(b))
+
+
+@register_func("test.vm.equal_zero", override=True)
+def equal_zero(a: Any) -> NDArray:
+    """Where a tensor is 0."""
+    return array(np.asarray(a) == 0)
+
+
+@register_func("test.vm.subtract_one", override=True)
+def subtract_one(a: Any) -> NDArray:
+    """A tensor less 1."""
+    values = np.asarray(a)
+    return array(values - values.dtype.type(1))
+
+
+@register_func("test.vm.identity", override=True)
+def identity_packed(a: Any, b: Any) -> None:
+    """Copy `a` into `b`."""
+    np.copyto(np.asarray(b), np.asarray(a))
+
+
+@register_func("test.vm.tile", override=True)
+def tile_packed(a: Any, b: Any) -> None:
+    """Write `a` into `b` twice, side by side."""
+    np.copyto(np.asarray(b), np.tile(np.asarray(a), (1, 2)))
+
+
+@register_func("test.vm.add_scalar", override=True)
+def add_scalar(a: Any, b: Any) -> Any:
+    """The sum of two scalars."""
+    return a + b
+
+
+@register_func("test.vm.check_if_defined", override=True)
+def check_if_defined(obj: Any) -> bool:
+    """Whether an object is there."""
+    return obj is not None
+
+
+def check_saved_func(vm: Any, func_name: str, *inputs: Any) -> Any:
+    """What a function gives that a virtual machine has saved with its inputs, called without any."""
+    saved = f"{func_name}_saved"
+    vm.save_function(func_name, saved, *inputs)
+    return vm[saved]()
+
+
+@module_pass(opt_level=0, name="ApplyEmptyMutator")
+class ApplyEmptyCppMutator:
+    """Builds every Relax function anew with a mutator that changes nothing."""
+
+    def transform_module(self, mod: Any, ctx: object) -> Any:
+        """The module, built anew."""
+        rewriter = PyExprMutator(mod)
+        for gv, func in mod.functions_items():
+            if isinstance(func, Function):
+                rewriter.builder_.update_func(gv, rewriter.visit_expr(func))
+        return rewriter.builder_.get()

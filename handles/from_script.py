@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from ... import script
-from ...diagnostics import TiraxError
-from ...handles.module import IRModule
-from ...ir.python_text import python_tree
-from ...ir.verification.well_formed import check_well_formed
+from .. import script
+from ..diagnostics import TiraxError
+from ..ir.python_text import python_tree
+from ..ir.verification.well_formed import check_well_formed
+from .module import IRModule
 
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
-from ....handles.relax.calls import (
+from ...handles.relax.calls import (
     call_dps_packed,
     call_inplace_packed,
     call_pure_packed,
@@ -16,7 +17,27 @@ from ....handles.relax.calls import (
     operator_attribute,
     operators_in,
 )
-from . import image, nn
+from .._names import add_module
+
+
+class _Family(ModuleType):
+    """A module with a function for each operator whose name begins with that of the module."""
+
+    def __getattr__(self, name: str) -> Any:
+        return operator_attribute(self.__name__, self._prefix, name)
+
+    def __dir__(self) -> list[str]:
+        return operators_in(self._prefix)
+
+    @property
+    def _prefix(self) -> str:
+        return f"relax.{self.__name__.rpartition('.')[2]}."
+
+
+nn: ModuleType
+image: ModuleType
+for _family in ("grad", "image", "nn"):
+    add_module(_Family(f"{__name__}.{_family}", f"`tvm.relax.op.{_family}`: a function for each of its operators."))
 
 
 def __getattr__(name: str) -> Any:

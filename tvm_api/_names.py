@@ -1,0 +1,86 @@
+"""Modules of TVM that hold names only: rows of a table instead of files.
+
+    provide(__name__, {"struct_info": {"handles.relax.struct_info": "StructInfo TensorStructInfo"}})
+
+makes the module `….struct_info`, for `import` and `from … import` alike, with names that lie in tirax's
+`handles/relax/struct_info.py`. `new=old` renames one. `*` stands for all that a module exports; what no row names is
+then looked up there. Nothing is imported before a name is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+Sources = Mapping[str, str]
+"""Names by the module of tirax where they lie."""
+
+
+class _NamesOnly(ModuleType):
+    """A module whose names lie elsewhere; they are taken when they are first asked for."""
+
+    def __init__(self, name: str, sources: Sources):
+        super().__init__(name, f"`{name.replace('tirax.tvm_api', 'tvm')}`: names of {', '.join(sources)}.")
+        rows = [(source, *row.partition("=")) for source, names in sources.items() for row in names.split()]
+        self._names = {name: (source, old or name) for source, name, _, old in rows if name != "*"}
+        self._whole = [source for source, name, *_ in rows if name == "*"]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            value: Any = list(self._exported())
+        elif name.startswith("__"):
+            raise AttributeError(name)
+        elif name in self._names:
+            source, path = self._names[name]
+            value = reduce(getattr, path.split("."), _module(source))
+        else:
+            value = self._looked_up(name)
+        setattr(self, name, value)
+        return value
+
+    def _looked_up(self, name: str) -> Any:
+        for source in self._whole:
+            try:
+                return getattr(_module(source), name)
+            except AttributeError:
+                if source == self._whole[-1]:
+                    raise
+        raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+
+    def _exported(self) -> Iterator[str]:
+        yield from self._names
+        yield from (n for n, value in vars(self).items() if isinstance(value, ModuleType) and n not in self._names)
+        for source in self._whole:
+            module = _module(source)
+            names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+            yield from (n for n in names if n not in self._names)
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._exported())
+
+    def names(self, name: str) -> bool:
+        """Whether a row names this."""
+        return name in self._names
+
+
+def _module(source: str) -> ModuleType:
+    return import_module(f"..{source}", __package__)
+
+
+def provide(package: str, modules: Mapping[str, Sources]) -> None:
+    """Make modules of `package` that hold names only; a module stands behind the one around it."""
+    for path, sources in modules.items():
+        add_module(_NamesOnly(f"{package}.{path}", sources))
+
+
+def add_module(module: ModuleType) -> None:
+    """Let a module without a file be imported; it is an attribute of the one around it, unless a name of it is that."""
+    sys.modules[module.__name__] = module
+    around, _, name = module.__name__.rpartition(".")
+    parent = sys.modules[around]
+    if not (isinstance(parent, _NamesOnly) and parent.names(name)):
+        setattr(parent, name, module)

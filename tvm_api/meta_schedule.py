@@ -1,0 +1,153 @@
+"""`tvm.meta_schedule`: tuning."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ..tuning.builder import Builder
+from ..tuning.context import TuneContext
+from ..tuning.cost_model import CostModel
+from ..tuning.database import Database
+from ..tuning.mutators import Mutator
+from ..tuning.postprocessors import Postproc
+from ..tuning.profiler import Profiler
+from ..tuning.relax_integration import ExtractedTask, compile_relax, extract_tasks, tune_relax
+from ..tuning.rules import ScheduleRule
+from ..tuning.runner import Runner
+from ..tuning.search import SearchStrategy
+from ..tuning.space import SpaceGenerator
+from ..tuning.task_scheduler import MeasureCallback, TaskScheduler
+from ..tuning.tir_integration import compile_tir, tune_tir
+from ..tuning.tune import tune_tasks
+from ..tuning.types import MeasureCandidate, TuningRecord
+from ._names import provide
+
+arg_info: ModuleType
+builder: ModuleType
+cost_model: ModuleType
+database: ModuleType
+measure_callback: ModuleType
+mutator: ModuleType
+postproc: ModuleType
+profiler: ModuleType
+relax_integration: ModuleType
+runner: ModuleType
+schedule_rule: ModuleType
+search_strategy: ModuleType
+space_generator: ModuleType
+task_scheduler: ModuleType
+tir_integration: ModuleType
+tune: ModuleType
+tune_context: ModuleType
+provide(
+    __name__,
+    {
+        "arg_info": {"tuning.types": "TensorInfo"},
+        "builder": {
+            "tuning.builder": "Builder LocalBuilder PyBuilder create=Builder.create",
+            "tuning.types": "BuilderInput BuilderResult",
+        },
+        "cost_model": {
+            "tuning.cost_model": """
+                BoostingModel CostModel PyCostModel=CostModel RandomModel XGBModel create=CostModel.create
+            """
+        },
+        "database": {
+            "tuning.database": """
+                Database JSONDatabase MemoryDatabase OrderedUnionDatabase PyDatabase ScheduleFnDatabase SQLiteDatabase
+                UnionDatabase create=Database.create
+            """,
+            "tuning.types": "TuningRecord Workload",
+        },
+        "measure_callback": {
+            "tuning.task_scheduler": """
+                AddToDatabase MeasureCallback PyMeasureCallback RemoveBuildArtifact TrialLog UpdateCostModel
+                create=MeasureCallback.create
+            """
+        },
+        "mutator": {
+            "tuning.mutators": """
+                MutateComputeLocation MutateParallel MutateTileSize MutateUnroll Mutator PyMutator=Mutator
+            """
+        },
+        "postproc": {
+            "tuning.postprocessors": """
+                DisallowDynamicLoop Postproc PyPostproc=Postproc RewriteLayout RewriteParallelVectorizeUnroll
+                RewriteReductionBlock RewriteTensorize VerifyOnCPU
+            """
+        },
+        "profiler": {"tuning.profiler": "Profiler"},
+        "relax_integration": {"tuning.relax_integration": "ExtractedTask compile_relax extract_tasks tune_relax"},
+        "runner": {
+            "tuning.runner": "EvaluatorConfig LocalRunner PyRunner Runner create=Runner.create",
+            "tuning.types": "RunnerFuture RunnerInput RunnerResult",
+        },
+        "schedule_rule": {
+            "tuning.rules": """
+                AddRFactor ApplyCustomRule AutoInline InlineConstantScalars MultiLevelTiling MultiLevelTilingWithIntrin
+                ParallelizeVectorizeUnroll PyScheduleRule=ScheduleRule RandomComputeLocation ReuseType ScheduleRule
+            """
+        },
+        "search_strategy": {
+            "tuning.search": """
+                EvolutionarySearch PySearchStrategy=SearchStrategy ReplayFunc ReplayTrace SearchStrategy
+                create=SearchStrategy.create
+            """,
+            "tuning.types": "MeasureCandidate",
+        },
+        "space_generator": {
+            "tuning.space": """
+                PostOrderApply PySpaceGenerator=SpaceGenerator ScheduleFn SpaceGenerator SpaceGeneratorUnion
+                create=SpaceGenerator.create
+            """
+        },
+        "task_scheduler": {
+            "tuning.task_scheduler": "GradientBased RoundRobin TaskRecord TaskScheduler create=TaskScheduler.create"
+        },
+        "tir_integration": {"tuning.tir_integration": "compile_tir tune_tir"},
+        "tune": {"tuning.tune": "tune_tasks"},
+        "tune_context": {"tuning.context": "TuneContext"},
+    },
+)
+
+__all__ = [
+    "Builder",
+    "CostModel",
+    "Database",
+    "ExtractedTask",
+    "MeasureCallback",
+    "MeasureCandidate",
+    "Mutator",
+    "Postproc",
+    "Profiler",
+    "Runner",
+    "ScheduleRule",
+    "SearchStrategy",
+    "SpaceGenerator",
+    "TaskScheduler",
+    "TuneContext",
+    "TuningRecord",
+    "arg_info",
+    "builder",
+    "compile_relax",
+    "compile_tir",
+    "cost_model",
+    "database",
+    "extract_tasks",
+    "measure_callback",
+    "mutator",
+    "postproc",
+    "profiler",
+    "relax_integration",
+    "runner",
+    "schedule_rule",
+    "search_strategy",
+    "space_generator",
+    "task_scheduler",
+    "tir_integration",
+    "tune",
+    "tune_context",
+    "tune_relax",
+    "tune_tasks",
+    "tune_tir",
+]

@@ -1,3 +1,0 @@
-"""`tvm.relax.dpl`: dataflow patterns."""
-
-from ...transforms.dpl import *  # noqa: F403
