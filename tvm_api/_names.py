@@ -82,5 +82,5 @@ def add_module(module: ModuleType) -> None:
     sys.modules[module.__name__] = module
     around, _, name = module.__name__.rpartition(".")
     parent = sys.modules[around]
-    if not (isinstance(parent, _NamesOnly) and parent.names(name)):
+    if not (parent.names(name) if isinstance(parent, _NamesOnly) else name in vars(parent)):
         setattr(parent, name, module)

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
+from ...topi.reduction import all, any, argmax, argmin, max, min, prod, sum  # noqa: F401
+from .._names import provide
 from . import image as image
 from . import nn as nn
-from . import utils as utils
-from .algorithms import *  # noqa: F403
+from .arguments import get_const_tuple as get_const_tuple
+from .manipulation import *  # noqa: F403
 from .math import *  # noqa: F403
-from .reduction import *  # noqa: F403
-from .transform import *  # noqa: F403
-from .utils import get_const_tuple as get_const_tuple
+
+algorithms: ModuleType
+reduction: ModuleType
+transform: ModuleType
+utils: ModuleType
+provide(
+    __name__,
+    {
+        "algorithms": {"tvm_api.topi.manipulation": "*"},
+        "reduction": {"topi.reduction": "all any argmax argmin max min prod sum"},
+        "transform": {"tvm_api.topi.manipulation": "*"},
+        "utils": {"tvm_api.topi.arguments": "*"},
+        "nn.blocked": {"tvm_api.topi.windows": "*"},
+        "nn.convolution": {"tvm_api.topi.windows": "*"},
+        "nn.dense": {"tvm_api.topi.nn": "*"},
+        "nn.padding": {"tvm_api.topi.nn": "*"},
+        "nn.pooling": {"tvm_api.topi.windows": "*"},
+    },
+)

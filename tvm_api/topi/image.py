@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.relax.layout import arranged
-from ...dialects.sym.expr import Const, SymExpr
 from ...te.axis import dim, shape_dims
 from ...te.tensor import Tensor
 from ...topi import image as _image
 from ...topi import sampling as _sampling
 from ...topi import spatial as _spatial
-from .common import element_type, integers
-from .layouts import kernel_extents, pad_pairs, places
+from .arguments import constant_like, element_type, integers, kernel_extents, pad_pairs, places
 
 _METHODS = ("nearest_neighbor", "linear", "cubic")
 _ROUNDINGS = {"align_corners": "round"}
@@ -44,73 +43,37 @@ def _resize(
     if output_shape is not None:
         dims = shape_dims(output_shape)
     else:
-        spatial = [_like(dim(s), data.dims[p]) for s, p in zip(size, at[2:], strict=True)]
+        spatial = [constant_like(dim(s), data.dims[p]) for s, p in zip(size, at[2:], strict=True)]
         dims = arranged(at, [data.dims[at[0]], data.dims[at[1]], *spatial])
     return _image.resize(data, dims, at, how, element_type(out_dtype, data.type))
 
 
-def _like(extent: SymExpr, other: SymExpr) -> SymExpr:
-    return extent if extent.constant is None else Const(extent.constant, other.dtype)
+def _resizing(letters: str, doc: str) -> Callable[..., Tensor]:
+    def apply(
+        data: Tensor,
+        roi: Any,
+        size: Any,
+        layout: str = "NC" + letters,
+        method: str = "linear",
+        coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = "",
+        bicubic_alpha: float = -0.75,
+        bicubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: str | None = None,
+        output_shape: Any = None,
+    ) -> Tensor:
+        cubic = (bicubic_alpha, bicubic_exclude)
+        how = (method, coordinate_transformation_mode, rounding_method, cubic, extrapolation_value)
+        return _resize(data, letters, roi, size, layout, *how, out_dtype, output_shape)
+
+    apply.__doc__ = f"{doc} resized to `size`; see `relax.image.resize2d` for the methods and modes."
+    return apply
 
 
-def resize1d(
-    data: Tensor,
-    roi: Any,
-    size: Any,
-    layout: str = "NCW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    bicubic_alpha: float = -0.75,
-    bicubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-    output_shape: Any = None,
-) -> Tensor:
-    """A row resized to `size`; see `relax.image.resize2d` for the methods and modes."""
-    cubic = (bicubic_alpha, bicubic_exclude)
-    how = (method, coordinate_transformation_mode, rounding_method, cubic, extrapolation_value)
-    return _resize(data, "W", roi, size, layout, *how, out_dtype, output_shape)
-
-
-def resize2d(
-    data: Tensor,
-    roi: Any,
-    size: Any,
-    layout: str = "NCHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    bicubic_alpha: float = -0.75,
-    bicubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-    output_shape: Any = None,
-) -> Tensor:
-    """An image resized to `size`; see `relax.image.resize2d` for the methods and modes."""
-    cubic = (bicubic_alpha, bicubic_exclude)
-    how = (method, coordinate_transformation_mode, rounding_method, cubic, extrapolation_value)
-    return _resize(data, "HW", roi, size, layout, *how, out_dtype, output_shape)
-
-
-def resize3d(
-    data: Tensor,
-    roi: Any,
-    size: Any,
-    layout: str = "NCDHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    bicubic_alpha: float = -0.75,
-    bicubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-    output_shape: Any = None,
-) -> Tensor:
-    """A volume resized to `size`; see `relax.image.resize2d` for the methods and modes."""
-    cubic = (bicubic_alpha, bicubic_exclude)
-    how = (method, coordinate_transformation_mode, rounding_method, cubic, extrapolation_value)
-    return _resize(data, "DHW", roi, size, layout, *how, out_dtype, output_shape)
+resize1d = _resizing("W", "A row")
+resize2d = _resizing("HW", "An image")
+resize3d = _resizing("DHW", "A volume")
 
 
 def crop_and_resize(
@@ -134,7 +97,9 @@ def crop_and_resize(
 
 def affine_grid(data: Tensor, target_shape: Any, align_corners: bool = True) -> Tensor:
     """The positions, each from -1 to 1, to which the matrices `data` move those of a grid of `target_shape`."""
-    return _sampling.affine_grid(data, [_like(d, data.dims[0]) for d in shape_dims(target_shape)], align_corners)
+    return _sampling.affine_grid(
+        data, [constant_like(d, data.dims[0]) for d in shape_dims(target_shape)], align_corners
+    )
 
 
 def grid_sample(

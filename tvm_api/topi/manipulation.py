@@ -1,12 +1,13 @@
-"""Operators that move elements: shapes, joins, parts, grids, products."""
+"""Operators that move elements: shapes, joins, parts, grids, products; sorting, scans, scattering."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import topi as _topi
 from ...diagnostics import ShapeError
+from ...dialects.dtypes import dtype_of
 from ...dialects.relax.indexing import Slice, slice_of
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.tir import prim_expr as tx
@@ -18,6 +19,8 @@ from ...te.broadcast import Indices, over_axes
 from ...te.tensor import Tensor
 from ...topi import indexing as _indexing
 from ...topi import linear_algebra as _algebra
+from ...topi import scan as _scan
+from ...topi import scatter as _scatter
 from ...topi.manipulation import concatenate as _concatenate
 from ...topi.manipulation import reshape
 from ...topi.rearrangement import collapse_sum, flip
@@ -32,7 +35,7 @@ from ...topi.sequences import (
 )
 from ...topi.sequences import sliding_window as _sliding_window
 from ...topi.util import normalize_axis
-from .common import axes, integer, integers, tensors
+from .arguments import axes, constant_like, element_type, integer, integers, tensors
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -199,13 +202,8 @@ def _slices(
             step, high = 1, extent if whole else low + high
         symbolic = any(e.constant is None for e in (low, high))
         part = slice_of(low, high, step, extent, assume_inbound and symbolic)
-        out[n] = Slice(_narrow(part.begin, extent), _narrow(part.extent, extent), step)
+        out[n] = Slice(constant_like(part.begin, extent), constant_like(part.extent, extent), step)
     return out
-
-
-def _narrow(e: SymExpr, like: SymExpr) -> SymExpr:
-    """Constants of the dtype of a dimension."""
-    return e if e.constant is None else Const(e.constant, like.dtype)
 
 
 def dynamic_strided_slice(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Any) -> Tensor:
@@ -318,11 +316,93 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
     return tx.select(step < 0, down, up)
 
 
+# Sorting, searching, scans and scattering.
+
+
+def sort(data: Tensor, axis: int = -1, is_ascend: Any = 1) -> Tensor:
+    """The elements in sorted order along `axis`."""
+    return _scan.sort(data, integer(axis), not int(is_ascend))
+
+
+def argsort(
+    data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: Any = 1, dtype: str = "float32"
+) -> Tensor:
+    """The positions of the elements in sorted order along `axis`, equal ones in their own order.
+
+    With `valid_count`, only so many at the front of each row are sorted, and the others stay where they are.
+    """
+    element = dtype_of(dtype)
+    return _scan.argsort(data, integer(axis), not int(is_ascend), element, valid_count)
+
+
+def topk(
+    data: Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: Any = False, dtype: str = "int64"
+) -> Tensor | list[Tensor]:
+    """The first `k` (all where 0 or less) in sorted order along `axis`: `values`, `indices` or `both`."""
+    count = dim(k)
+    if count.constant is not None and count.constant < 1:
+        count = data.dims[integer(axis)]
+    out = _scan.topk(data, count, integer(axis), ret_type, not int(is_ascend), dtype_of(dtype))
+    return out if ret_type == "both" else out[0]
+
+
+def searchsorted(sorted_sequence: Tensor, values: Tensor, right: Any = False, out_dtype: str = "int64") -> Tensor:
+    """How many of the sorted numbers are less than each value, or (`right`) less or equal.
+
+    A sequence of several dimensions holds one sequence for each row of `values`.
+    """
+    return _scan.searchsorted(sorted_sequence, values, bool(int(right)), dtype_of(out_dtype))
+
+
+def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: Any = None) -> Tensor:
+    """The running sums along `axis` (of flat `data` where None); without the element itself where `exclusive`."""
+    return _scan.scan(data, "cumsum", axis, element_type(dtype, data.type), bool(exclusive))
+
+
+def cumprod(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: Any = None) -> Tensor:
+    """The running products along `axis` (of flat `data` where None); without the element itself where `exclusive`."""
+    return _scan.scan(data, "cumprod", axis, element_type(dtype, data.type), bool(exclusive))
+
+
+def scanop(
+    data: Tensor,
+    binop: Callable[[PrimExpr, PrimExpr], PrimExpr],
+    identity_value: Any,
+    op_name: str,
+    axis: int | None = None,
+    dtype: str | None = None,
+    exclusive: Any = None,
+) -> Tensor:
+    """The running results of `binop` along `axis`, from `identity_value` on."""
+    start = tx.convert(identity_value)
+    return _scan.running(data, op_name, binop, start, axis, element_type(dtype, data.type), bool(exclusive))
+
+
+def scatter_elements(
+    data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "update"
+) -> Tensor:
+    """`data` with each update at its own position, the coordinate along `axis` replaced by the index."""
+    return _scatter.scatter_elements(data, indices, updates, integer(axis), _scatter.known_reduction(reduction))
+
+
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:
+    """`data` with slices of updates at the positions that the first dimension of `indices` lists."""
+    return _scatter.scatter_nd_first(data, indices, updates, _scatter.known_reduction(mode))
+
+
+def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """data[indices] = values, += where `accumulate`: the indices broadcast, and so do the values."""
+    return _scatter.index_put(data, list(indices), values, bool(accumulate))
+
+
 __all__ = [
     "adv_index",
     "arange",
+    "argsort",
     "collapse_sum",
     "concatenate",
+    "cumprod",
+    "cumsum",
     "dyn_tile",
     "dynamic_strided_slice",
     "einsum",
@@ -333,6 +413,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "hamming_window",
+    "index_put",
     "index_tensor",
     "layout_transform",
     "make_idx",
@@ -344,10 +425,15 @@ __all__ = [
     "repeat",
     "reshape",
     "reverse_sequence",
+    "scanop",
+    "scatter_elements",
+    "scatter_nd",
+    "searchsorted",
     "sequence_mask",
     "shape",
     "slice_scatter",
     "sliding_window",
+    "sort",
     "sparse_to_dense",
     "split",
     "squeeze",
@@ -358,6 +444,7 @@ __all__ = [
     "tensor_size",
     "tensordot",
     "tile",
+    "topk",
     "transpose",
     "trilu",
     "unravel_index",
