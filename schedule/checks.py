@@ -18,7 +18,7 @@ from ..dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ..dialects.tir import IterKind
 from ..ir.affine.iter_map import IterMapLevel, IterMark, IterSplit, IterSum, NotAffineError, Ranges, detect_iter_map
 from ..ir.affine.values import sym_expr_of
-from ..ir.buffers.regions import Interval
+from ..ir.buffers.regions import Ends
 from . import state as st
 from .state import fail
 
@@ -92,7 +92,7 @@ def _greatest(e: SymExpr, loops: Sequence[tir.ForOp]) -> SymExpr:
     return e
 
 
-def is_of_loops(interval: Interval) -> bool:
+def is_of_loops(interval: Ends) -> bool:
     """Whether an interval is in terms of loops and iterators only, not of values that are read in a block."""
     values = (v.value for e in interval for v in e.free_vars())
     return all(v is None or isinstance(v, BlockArgument) for v in values)

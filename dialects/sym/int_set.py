@@ -1,32 +1,37 @@
 """Sets of integers between two expressions: what an expression is, over the values of some of its variables.
 
-`IntervalSet(low, high)` is the integers from `low` to `high`, both included; an end that is None is infinite. A set is
+`SymInterval(low, high)` is the integers from `low` to `high`, both included; an end that is None is infinite. A set is
 a superset of the values: it may be larger than needed, never smaller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import reduce
 from math import inf
+from typing import NamedTuple
 
 from .analyzer import Analyzer
-from .expr import OPS, Const, Op, Product, Sum, SymExpr, Var, i1, maximum, minimum, mul
+from .expr import OPS, Algebra, Const, Op, Product, Sum, SymExpr, Var, floordiv, i1, maximum, minimum, mul
 from .operations import CONDITIONS
 
+Choice = Callable[[SymExpr, SymExpr], SymExpr]
 
-@dataclass(frozen=True)
-class IntervalSet:
+
+class SymInterval(NamedTuple):
     """The integers from `low` to `high`, both included; None: there is no end."""
 
     low: SymExpr | None
     high: SymExpr | None
-    is_empty: bool = False
 
     @staticmethod
-    def point(e: SymExpr) -> IntervalSet:
+    def point(e: SymExpr) -> SymInterval:
         """The set of one value."""
-        return IntervalSet(e, e)
+        return SymInterval(e, e)
+
+    @property
+    def is_empty(self) -> bool:
+        return self == NOTHING
 
     @property
     def is_point(self) -> bool:
@@ -34,174 +39,183 @@ class IntervalSet:
 
     @property
     def is_everything(self) -> bool:
-        return self.low is None and self.high is None and not self.is_empty
+        return self.low is None and self.high is None
 
-    def union(self, other: IntervalSet, known: Analyzer | None = None) -> IntervalSet:
-        """The least interval around both."""
+    def union(self, other: SymInterval, known: Analyzer | None = None) -> SymInterval:
+        """The least interval around both; its ends are simplified by what is known."""
         if self.is_empty or other.is_empty:
             return other if self.is_empty else self
-        return IntervalSet(_pick(minimum, self.low, other.low, known), _pick(maximum, self.high, other.high, known))
+        lesser, greater = _choices(known)
+        return SymInterval(_both(lesser, self.low, other.low), _both(greater, self.high, other.high))
 
-    def intersect(self, other: IntervalSet, known: Analyzer | None = None) -> IntervalSet:
+    def intersect(self, other: SymInterval, known: Analyzer) -> SymInterval:
         """What is in both."""
-        low = _tighter(maximum, self.low, other.low, known)
-        high = _tighter(minimum, self.high, other.high, known)
-        empty = self.is_empty or other.is_empty
-        if low is not None and high is not None and not empty:
-            empty = (known or Analyzer()).bounds(high - low).high < 0
-        return IntervalSet(None, None, is_empty=True) if empty else IntervalSet(low, high)
+        if self.is_empty or other.is_empty:
+            return NOTHING
+        lesser, greater = _choices(known)
+        low, high = _either(greater, self.low, other.low), _either(lesser, self.high, other.high)
+        empty = low is not None and high is not None and known.bounds(high - low).high < 0
+        return NOTHING if empty else SymInterval(low, high)
 
 
-EVERYTHING, NOTHING = IntervalSet(None, None), IntervalSet(None, None, is_empty=True)
+EVERYTHING, NOTHING = SymInterval(None, None), SymInterval(Const(1), Const(0))
 
 
-def _pick(
-    choose: Callable[[SymExpr, SymExpr], SymExpr], a: SymExpr | None, b: SymExpr | None, known: Analyzer | None
-) -> SymExpr | None:
-    if a is None or b is None:
-        return None
-    chosen = choose(a, b)
-    return chosen if known is None else known.simplify(chosen)
+def _choices(known: Analyzer | None) -> tuple[Choice, Choice]:
+    """How the lesser and the greater of two are written."""
+    if known is None:
+        return minimum, maximum
+    return lambda a, b: known.simplify(minimum(a, b)), lambda a, b: known.simplify(maximum(a, b))
 
 
-def _tighter(
-    choose: Callable[[SymExpr, SymExpr], SymExpr], a: SymExpr | None, b: SymExpr | None, known: Analyzer | None
-) -> SymExpr | None:
-    return b if a is None else a if b is None else _pick(choose, a, b, known)
+def _both(choose: Choice, a: SymExpr | None, b: SymExpr | None) -> SymExpr | None:
+    return None if a is None or b is None else choose(a, b)
 
 
-def values_of(e: SymExpr, domain: Mapping[Var, IntervalSet], known: Analyzer | None = None) -> IntervalSet:
+def _either(choose: Choice, a: SymExpr | None, b: SymExpr | None) -> SymExpr | None:
+    return b if a is None else a if b is None else choose(a, b)
+
+
+class Intervals(Algebra[SymInterval]):
+    """The values of expressions while some variables, which move, take theirs; ends are expressions of the others.
+
+    `known` says the signs of factors and divisors; with a `simplifier` ends are simplified and compared by it.
+    """
+
+    def __init__(self, known: Analyzer, simplifier: Analyzer | None = None) -> None:
+        self.known = known
+        self.simplifier = simplifier
+
+    def moves(self, v: Var) -> bool:
+        """Whether a variable takes several values."""
+        raise NotImplementedError
+
+    def of(self, e: SymExpr) -> SymInterval:
+        return e.fold(self) if any(map(self.moves, e.free_vars())) else SymInterval(e, e)
+
+    def sum(self, e: Sum) -> SymInterval:
+        low: SymExpr | None = Const(e.offset, e.dtype)
+        high: SymExpr | None = low
+        for term, factor in e.terms:
+            least, most = self.of(term)
+            if factor < 0:
+                least, most = most, least
+            low = None if low is None or least is None else low + least * factor
+            high = None if high is None or most is None else high + most * factor
+        return SymInterval(low, high)
+
+    def product(self, e: Product) -> SymInterval:
+        return reduce(self.mul, [self.of(a) for a in e.atoms])
+
+    def mul(self, a: SymInterval, b: SymInterval) -> SymInterval:
+        low, high = _both(mul, a.low, b.low), _both(mul, a.high, b.high)
+        for fixed in (a, b):
+            if fixed.low is None or not fixed.is_point:
+                continue
+            sign = self.known.bounds(fixed.low)
+            if sign.low >= 0 or sign.high <= 0:
+                return SymInterval(low, high) if sign.low >= 0 else SymInterval(high, low)
+            if low is not None and high is not None:
+                return SymInterval(minimum(low, high), maximum(low, high))
+        if all(s.low is not None and self.known.bounds(s.low).low >= 0 for s in (a, b)):
+            return SymInterval(low, high)
+        return EVERYTHING
+
+    def op(self, e: Op) -> SymInterval:
+        if e.kind in CONDITIONS:
+            return SymInterval(Const(0, i1), Const(1, i1))
+        sets = [self.of(a) for a in e.args]
+        points = [s.low for s in sets if s.low is not None and s.is_point]
+        if len(points) == len(sets):
+            return SymInterval.point(OPS[e.kind](*points))
+        if e.kind == "select":
+            return sets[1].union(sets[2], self.simplifier)
+        if e.kind in ("min", "max"):
+            return self._extremum(e.kind, *sets)
+        return self._division(e, *sets) if e.kind in ("floordiv", "floormod") else EVERYTHING
+
+    def _extremum(self, kind: str, a: SymInterval, b: SymInterval) -> SymInterval:
+        lesser, greater = _choices(self.simplifier)
+        if kind == "min":
+            return SymInterval(_both(lesser, a.low, b.low), _either(lesser, a.high, b.high))
+        return SymInterval(_either(greater, a.low, b.low), _both(greater, a.high, b.high))
+
+    def _division(self, e: Op, x: SymInterval, by: SymInterval) -> SymInterval:
+        """Divisors that do not move and are positive: constants, and extents, which divide only where they are."""
+        d = by.low
+        if d is None or not by.is_point or d.constant == 0 or self.known.bounds(d).low < 0:
+            return EVERYTHING
+        low, high = (None if end is None else floordiv(end, d) for end in x)
+        if e.kind == "floordiv":
+            return SymInterval(low, high)
+        if x.low is not None and x.high is not None and low is not None and high is not None and self._equal(low, high):
+            return SymInterval(self._simple(x.low - mul(d, low)), self._simple(x.high - mul(d, low)))
+        last = d - 1
+        return SymInterval(Const(0, e.dtype), last if last.constant is None else Const(last.constant, e.dtype))
+
+    def _equal(self, a: SymExpr, b: SymExpr) -> bool:
+        return a == b or (self.simplifier is not None and self.simplifier.can_prove_equal(a, b))
+
+    def _simple(self, e: SymExpr) -> SymExpr:
+        return e if self.simplifier is None else self.simplifier.simplify(e)
+
+
+def values_of(e: SymExpr, domain: Mapping[Var, SymInterval], known: Analyzer | None = None) -> SymInterval:
     """The values of `e` while the variables in `domain` take theirs; the ends may use all other variables.
 
     Ends of a variable's set may use variables that stand before it in `domain`.
     """
-    evaluator = _Evaluator(dict(domain), within(domain, known))
+    evaluator = _OverDomain(dict(domain), within(domain, known))
     return evaluator.ends_relaxed(evaluator.of(e))
 
 
-def within(domain: Mapping[Var, IntervalSet], known: Analyzer | None = None) -> Analyzer:
+def within(domain: Mapping[Var, SymInterval], known: Analyzer | None = None) -> Analyzer:
     """An analyzer that knows of which sets variables are, whatever was said of them before."""
     out = Analyzer() if known is None else known.copy()
-    for var, given in domain.items():
+    for var, (first, last) in domain.items():
         out.forget(var)
-        if given.low is not None and given.high is not None:
-            out.bind_range(var, given.low, given.high - given.low + 1)
+        if first is not None and last is not None:
+            out.bind_range(var, first, last - first + 1)
         else:
-            low = -inf if given.low is None else out.bounds(given.low).low
-            out.bind(var, low, inf if given.high is None else out.bounds(given.high).high)
+            low = -inf if first is None else out.bounds(first).low
+            out.bind(var, low, inf if last is None else out.bounds(last).high)
     return out
 
 
-@dataclass
-class _Evaluator:
-    domain: dict[Var, IntervalSet]
-    known: Analyzer
+class _OverDomain(Intervals):
+    """Where expressions have no end, the analyzer may know a number."""
 
-    def moves(self, e: SymExpr) -> bool:
-        return any(v in self.domain for v in e.free_vars())
+    def __init__(self, domain: dict[Var, SymInterval], known: Analyzer) -> None:
+        super().__init__(known, known)
+        self.domain = domain
 
-    def ends_relaxed(self, found: IntervalSet) -> IntervalSet:
-        """The set with ends that use no variable of the domain."""
-        for _ in self.domain:
-            low, high = found.low, found.high
-            if not any(e is not None and self.moves(e) for e in (low, high)):
-                return found
-            least = None if low is None else self.of(low).low
-            most = None if high is None else self.of(high).high
-            if (least, most) == (low, high):
-                break
-            found = IntervalSet(least, most)
-        low, high = (None if e is None or self.moves(e) else e for e in (found.low, found.high))
-        return IntervalSet(low, high, found.is_empty)
+    def moves(self, v: Var) -> bool:
+        return v in self.domain
 
-    def of(self, e: SymExpr) -> IntervalSet:
-        if not self.moves(e):
-            return IntervalSet.point(e)
-        found = _SETS[type(e)](self, e)
-        around = self.known.bounds(e) if found.low is None or found.high is None else None
-        if around is None:
-            return found
-        ends = (Const(int(end), e.dtype) if abs(end) != inf else None for end in (around.low, around.high))
-        least, most = ends
-        return IntervalSet(least if found.low is None else found.low, most if found.high is None else found.high)
-
-    def var(self, e: Var) -> IntervalSet:
+    def var(self, e: Var) -> SymInterval:
         return self.domain[e]
 
-    def sum(self, e: Sum) -> IntervalSet:
-        low: SymExpr | None = Const(e.offset, e.dtype)
-        high: SymExpr | None = low
-        for term, factor in e.terms:
-            found = self.of(term)
-            least, most = (found.low, found.high) if factor > 0 else (found.high, found.low)
-            low = None if low is None or least is None else low + least * factor
-            high = None if high is None or most is None else high + most * factor
-        return IntervalSet(low, high)
+    def of(self, e: SymExpr) -> SymInterval:
+        low, high = ends = super().of(e)
+        if low is not None and high is not None:
+            return ends
+        around = self.known.bounds(e)
+        least, most = (Const(int(end), e.dtype) if abs(end) != inf else None for end in (around.low, around.high))
+        return SymInterval(least if low is None else low, most if high is None else high)
 
-    def product(self, e: Product) -> IntervalSet:
-        out = IntervalSet.point(Const(1, e.dtype))
-        for atom in e.atoms:
-            out = self._times(out, self.of(atom))
-        return out
+    def ends_relaxed(self, ends: SymInterval) -> SymInterval:
+        """The set with ends that use no variable of the domain."""
+        for _ in self.domain:
+            low, high = ends
+            if not any(e is not None and self._uses_domain(e) for e in ends):
+                return ends
+            relaxed = SymInterval(
+                None if low is None else self.of(low).low, None if high is None else self.of(high).high
+            )
+            if relaxed == ends:
+                break
+            ends = relaxed
+        return SymInterval(*(None if e is None or self._uses_domain(e) else e for e in ends))
 
-    def _times(self, a: IntervalSet, b: IntervalSet) -> IntervalSet:
-        for fixed, moving in ((a, b), (b, a)):
-            if fixed.low is None or not fixed.is_point:
-                continue
-            sign = self.known.bounds(fixed.low)
-            low, high = (None if end is None else mul(end, fixed.low) for end in (moving.low, moving.high))
-            if sign.low >= 0 or sign.high <= 0:
-                return IntervalSet(low, high) if sign.low >= 0 else IntervalSet(high, low)
-            if low is not None and high is not None:
-                return IntervalSet(minimum(low, high), maximum(low, high))
-        if all(s.low is not None and self.known.bounds(s.low).low >= 0 for s in (a, b)):
-            high = None if a.high is None or b.high is None else mul(a.high, b.high)
-            return IntervalSet(mul(a.low or 0, b.low or 0), high)
-        return EVERYTHING
-
-    def op(self, e: Op) -> IntervalSet:
-        if e.kind in CONDITIONS:
-            return IntervalSet(Const(0, i1), Const(1, i1))
-        sets = [self.of(a) for a in e.args]
-        if all(s.is_point for s in sets):
-            return IntervalSet.point(OPS[e.kind](*(s.low or 0 for s in sets)))
-        handler = _OPS.get(e.kind)
-        return EVERYTHING if handler is None else handler(self, e, sets)
-
-    def extremum(self, e: Op, sets: list[IntervalSet]) -> IntervalSet:
-        (a, b), known = sets, self.known
-        if e.kind == "min":
-            return IntervalSet(_pick(minimum, a.low, b.low, known), _tighter(minimum, a.high, b.high, known))
-        return IntervalSet(_tighter(maximum, a.low, b.low, known), _pick(maximum, a.high, b.high, known))
-
-    def select(self, e: Op, sets: list[IntervalSet]) -> IntervalSet:
-        return sets[1].union(sets[2], self.known)
-
-    def division(self, e: Op, sets: list[IntervalSet]) -> IntervalSet:
-        x, by = sets
-        if by.low is None or not by.is_point or self.known.bounds(by.low).low < 0:
-            return EVERYTHING
-        d = by.low
-        low, high = (None if end is None else OPS["floordiv"](end, d) for end in (x.low, x.high))
-        if e.kind == "floordiv":
-            return IntervalSet(low, high)
-        ends = [end for end in (x.low, x.high, low, high) if end is not None]
-        if len(ends) == 4 and self.known.can_prove_equal(ends[2], ends[3]):
-            low, high = (self.known.simplify(end - mul(ends[2], d)) for end in ends[:2])
-            return IntervalSet(low, high)
-        return IntervalSet(Const(0, e.dtype), d - 1)
-
-
-_SETS: dict[type[SymExpr], Callable[..., IntervalSet]] = {
-    Var: _Evaluator.var,
-    Sum: _Evaluator.sum,
-    Product: _Evaluator.product,
-    Op: _Evaluator.op,
-}
-_OPS: dict[str, Callable[[_Evaluator, Op, list[IntervalSet]], IntervalSet]] = {
-    "min": _Evaluator.extremum,
-    "max": _Evaluator.extremum,
-    "select": _Evaluator.select,
-    "floordiv": _Evaluator.division,
-    "floormod": _Evaluator.division,
-}
+    def _uses_domain(self, e: SymExpr) -> bool:
+        return any(map(self.moves, e.free_vars()))

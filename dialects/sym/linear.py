@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .analyzer import Analyzer
 from .expr import OPS, Const, Op, SymExpr, Var, eq, floordiv, floormod, mul, sum_of, terms_of
-from .int_set import EVERYTHING, NOTHING, IntervalSet, values_of, within
+from .int_set import EVERYTHING, NOTHING, SymInterval, values_of, within
 from .relations import slope_in
 
 
@@ -105,8 +105,8 @@ def _limits_in_quotient(e: SymExpr, term: Op, factor: int, var: Var, known: Anal
 
 
 def deduced_set(
-    var: Var, condition: SymExpr, hints: Mapping[Var, IntervalSet], relaxed: Mapping[Var, IntervalSet]
-) -> IntervalSet:
+    var: Var, condition: SymExpr, hints: Mapping[Var, SymInterval], relaxed: Mapping[Var, SymInterval]
+) -> SymInterval:
     """The values of a variable for which a condition holds whatever values the variables in `relaxed` take.
 
     `hints` are what is known of others. What cannot be solved gives the empty set: nothing certain is known.
@@ -122,7 +122,7 @@ def deduced_set(
             high = None if limits[1] is None else values_of(limits[1], relaxed, known).low
             if (low is None) != (limits[0] is None) or (high is None) != (limits[1] is None):
                 return NOTHING
-            out = out.intersect(IntervalSet(low, high), known)
+            out = out.intersect(SymInterval(low, high), known)
     return out
 
 

@@ -58,10 +58,10 @@ class IntSet:
     """A set of integers."""
 
     __slots__ = ("found",)
-    found: _sets.IntervalSet
+    found: _sets.SymInterval
 
     @staticmethod
-    def of(found: _sets.IntervalSet) -> IntervalSet:
+    def of(found: _sets.SymInterval) -> IntervalSet:
         """The view on a set."""
         out = IntervalSet.__new__(IntervalSet)
         out.found = found
@@ -70,7 +70,7 @@ class IntSet:
     @staticmethod
     def single_point(point: ExprLike) -> IntervalSet:
         """The set of one value."""
-        return IntSet.of(_sets.IntervalSet.point(to_sym(point)))
+        return IntSet.of(_sets.SymInterval.point(to_sym(point)))
 
     @staticmethod
     def vector(vec: ExprLike) -> IntervalSet:
@@ -83,7 +83,7 @@ class IntSet:
             return IntSet.single_point(e)
         base, step = to_sym(PrimExpr(op.base)), to_sym(PrimExpr(op.stride))
         last = base + step * (op.result.type.get_shape()[0] - 1)
-        return IntSet.of(_sets.IntervalSet.point(base).union(_sets.IntervalSet.point(last)))
+        return IntSet.of(_sets.SymInterval.point(base).union(_sets.SymInterval.point(last)))
 
     def is_nothing(self) -> bool:
         """Whether there is certainly no integer in it."""
@@ -137,36 +137,36 @@ class IntervalSet(IntSet):
     __slots__ = ()
 
     def __init__(self, min_value: ExprLike, max_value: ExprLike) -> None:
-        self.found = _sets.IntervalSet(_end(min_value, _NEG_INF), _end(max_value, _POS_INF))
+        self.found = _sets.SymInterval(_end(min_value, _NEG_INF), _end(max_value, _POS_INF))
 
     @property
     def min_value(self) -> PrimExpr:
         """The lower end, `neg_inf()` where there is none; `pos_inf()` in the empty set."""
         low = self.found.low
-        return to_view(low) if low is not None else _POS_INF if self.found.is_empty else _NEG_INF
+        return _POS_INF if self.found.is_empty else _NEG_INF if low is None else to_view(low)
 
     @property
     def max_value(self) -> PrimExpr:
         """The upper end, `pos_inf()` where there is none; `neg_inf()` in the empty set."""
         high = self.found.high
-        return to_view(high) if high is not None else _NEG_INF if self.found.is_empty else _POS_INF
+        return _NEG_INF if self.found.is_empty else _POS_INF if high is None else to_view(high)
 
 
 def _end(value: ExprLike, infinite: PrimExpr) -> SymExpr | None:
     return None if isinstance(value, PrimExpr) and value.same_as(infinite) else to_sym(value)
 
 
-def set_of(value: Any) -> _sets.IntervalSet:
+def set_of(value: Any) -> _sets.SymInterval:
     """What a domain is: a set, a range, or a value. Raises `TiraxError` for anything else."""
     if isinstance(value, IntSet):
         return value.found
     if isinstance(value, Range):
         first, extent = ends_of(value)
-        return _sets.IntervalSet(first, first + extent - 1)
-    return _sets.IntervalSet.point(to_sym(value))
+        return _sets.SymInterval(first, first + extent - 1)
+    return _sets.SymInterval.point(to_sym(value))
 
 
-def domain_of(given: Mapping[Any, Any] | None) -> dict[Var, _sets.IntervalSet]:
+def domain_of(given: Mapping[Any, Any] | None) -> dict[Var, _sets.SymInterval]:
     """Sets by variables."""
     return {variable(v): set_of(s) for v, s in (given or {}).items()}
 
@@ -355,11 +355,11 @@ def estimate_region_upper_bound(
         exact = []
         for first, extent in map(ends_of, region):
             low, high = _sets.values_of(first, domain, known), _sets.values_of(first + extent - 1, domain, known)
-            exact.append(_sets.IntervalSet(low.low, high.high))
+            exact.append(_sets.SymInterval(low.low, high.high))
     return [IntSet.of(s) for s in exact]
 
 
-def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike) -> list[_sets.IntervalSet] | None:
+def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike) -> list[_sets.SymInterval] | None:
     ranges = {variable(v): ends_of(r) for v, r in var_dom.items()}
     condition = to_sym(predicate)
     firsts, extents = zip(*map(ends_of, region), strict=True)
@@ -371,7 +371,7 @@ def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike
         found = detect_iter_map(firsts, ranges, [condition], IterMapLevel.SURJECTIVE)
     except NotAffineError:
         return None
-    out: list[_sets.IntervalSet] = []
+    out: list[_sets.SymInterval] = []
     for index, extent in zip(found.indices, extents, strict=True):
         size = extent
         for split in index.splits:
@@ -379,7 +379,7 @@ def _exact_box(region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike
             if step is None or step <= 0 or (step != 1 and (many is None or many < step)):
                 return None
             size = size + (split.extent - 1) * step
-        out.append(_sets.IntervalSet(index.base, index.base + size - 1))
+        out.append(_sets.SymInterval(index.base, index.base + size - 1))
     return out
 
 
@@ -390,7 +390,7 @@ def _share_variables(exprs: Sequence[SymExpr], ranges: Mapping[Var, object]) -> 
 
 def _without_gaps(
     first: SymExpr, extent: SymExpr, ranges: Mapping[Var, tuple[SymExpr, SymExpr]]
-) -> _sets.IntervalSet | None:
+) -> _sets.SymInterval | None:
     """All integers between the ends, where the steps of no variable are longer than what is filled already."""
     variables = [v for v in first.free_vars() if v in ranges]
     found = linear_in(first, variables)
@@ -405,4 +405,4 @@ def _without_gaps(
             return None
         low = low + least * step + min(step * (size - 1), 0)
         filled += abs(step) * (size - 1)
-    return _sets.IntervalSet(low, low + filled - 1)
+    return _sets.SymInterval(low, low + filled - 1)

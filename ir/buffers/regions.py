@@ -14,12 +14,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, Op, Product, Sum, SymExpr, Var, floordiv, maximum, minimum, mul
+from ...dialects.sym.expr import OPS, Const, SymExpr, Var, maximum, minimum
+from ...dialects.sym.int_set import EVERYTHING, Intervals, SymInterval
 from ..affine.values import Materializer, sym_expr_of, widens
 
-Interval = tuple[SymExpr, SymExpr]
+Ends = tuple[SymExpr, SymExpr]
 """The least and the greatest index."""
-_Dims = list[Interval | None]
+_Dims = list[Ends | None]
 """An interval for each dimension; None where it cannot be said, which means all of it."""
 
 
@@ -34,25 +35,64 @@ class _Accesses:
         self.dims[buffer] = dims if known is None else [_join(a, b) for a, b in zip(known, dims, strict=True)]
 
 
-def _join(a: Interval | None, b: Interval | None) -> Interval | None:
+def _join(a: Ends | None, b: Ends | None) -> Ends | None:
     if a is None or b is None:
         return None
     return (a[0] if a[0] == b[0] else minimum(a[0], b[0]), a[1] if a[1] == b[1] else maximum(a[1], b[1]))
 
 
+class _Relaxed(Intervals):
+    """Intervals of expressions over inner loops, whose variables have `bounds`; None: nothing is known of one."""
+
+    def __init__(self, bounds: Mapping[SSAValue, Ends | None]) -> None:
+        super().__init__(Analyzer())
+        self.bounds = dict(bounds)
+        self.expressions: dict[SSAValue, SymExpr] = {}
+        self._moving: dict[SSAValue, bool] = {}
+
+    def ends(self, e: SymExpr) -> Ends | None:
+        """The least and the greatest value of `e` over the inner loops."""
+        low, high = self.of(e)
+        return None if low is None or high is None else (low, high)
+
+    def moves(self, v: Var) -> bool:
+        return v.value is not None and self._is_moving(v.value)
+
+    def _is_moving(self, value: SSAValue) -> bool:
+        """Whether a value is of inner loops: of their variables, or computed from these (a cast, a load)."""
+        if value in self.bounds:
+            return True
+        moving = self._moving.get(value)
+        if moving is None:
+            op = value.op if isinstance(value, OpResult) else None
+            inside = () if op is None else (v for inner in op.walk() for v in inner.operands)
+            moving = self._moving[value] = any(self._is_moving(v) for v in inside)
+        return moving
+
+    def var(self, e: Var) -> SymInterval:
+        value = e.value
+        if value is not None and value in self.bounds:
+            return SymInterval(*(self.bounds[value] or EVERYTHING))
+        if not isinstance(value, OpResult) or not isinstance(value.op, tir.CastOp) or not widens(value.op):
+            return EVERYTHING
+        ends = self.of(sym_expr_of(value.op.value, self.expressions))
+        return SymInterval(
+            *(Const(x.constant, e.dtype) if x is not None and x.constant is not None else x for x in ends)
+        )
+
+
 class _Detector:
     """Walks the body of a block; expressions are read as trees, each value once."""
 
-    def __init__(self, bounds: Mapping[SSAValue, Interval | None] | None = None) -> None:
+    def __init__(self, bounds: Mapping[SSAValue, Ends | None] | None = None) -> None:
         self.reads = _Accesses()
         self.writes = _Accesses()
-        self._bounds: dict[SSAValue, Interval | None] = dict(bounds or {})
+        self._relaxed = _Relaxed(bounds or {})
+        self._bounds = self._relaxed.bounds
+        self.interval = self._relaxed.ends
         self._local: set[SSAValue] = set()
         self._matched: dict[SSAValue, tir.MatchBufferOp] = {}
         self._seen: set[SSAValue] = set()
-        self._memo: dict[SSAValue, SymExpr] = {}
-        self._moving: dict[SSAValue, bool] = {}
-        self._shapes = Analyzer()
 
     def visit_block(self, block: Block) -> None:
         for op in block.ops:
@@ -164,9 +204,9 @@ class _Detector:
         self._add(accesses, buffer, dims)
 
     def _expr(self, value: SSAValue) -> SymExpr:
-        return sym_expr_of(value, self._memo)
+        return sym_expr_of(value, self._relaxed.expressions)
 
-    def _index(self, value: SSAValue) -> Interval | None:
+    def _index(self, value: SSAValue) -> Ends | None:
         if isinstance(value.type, IntegerType):
             return self.interval(self._expr(value))
         op = value.op if isinstance(value, OpResult) else None
@@ -180,102 +220,7 @@ class _Detector:
         reach = step * (op.result.type.get_shape()[0] - 1)
         return base[0] + min(reach, 0), base[1] + max(reach, 0)
 
-    def interval(self, e: SymExpr) -> Interval | None:
-        """The least and the greatest value of `e` over the inner loops."""
-        if not any(self._is_moving(v.value) for v in e.free_vars()):
-            return e, e
-        handler = _INTERVALS.get(type(e))
-        return None if handler is None else handler(self, e)
 
-    def _is_moving(self, value: SSAValue | None) -> bool:
-        """Whether a value is of inner loops: of their variables, or computed from these (a cast, a load)."""
-        if value is None or value in self._bounds:
-            return value is not None
-        found = self._moving.get(value)
-        if found is None:
-            op = value.op if isinstance(value, OpResult) else None
-            inside = () if op is None else (v for inner in op.walk() for v in inner.operands)
-            found = self._moving[value] = any(self._is_moving(v) for v in inside)
-        return found
-
-    def var_interval(self, e: Var) -> Interval | None:
-        value = e.value
-        if value is None or not self._is_moving(value):
-            return e, e
-        if value in self._bounds:
-            return self._bounds[value]
-        if not isinstance(value, OpResult) or not isinstance(value.op, tir.CastOp) or not widens(value.op):
-            return None
-        found = self.interval(self._expr(value.op.value))
-        return None if found is None else (_typed(found[0], e.dtype), _typed(found[1], e.dtype))
-
-    def sum_interval(self, e: Sum) -> Interval | None:
-        low: SymExpr = Const(e.offset, e.dtype)
-        high = low
-        for term, c in e.terms:
-            found = self.interval(term)
-            if found is None:
-                return None
-            least, most = found if c > 0 else (found[1], found[0])
-            low, high = low + least * c, high + most * c
-        return low, high
-
-    def product_interval(self, e: Product) -> Interval | None:
-        """Extents are not negative, so that the product with them keeps the order."""
-        low = high = Const(1, e.dtype)
-        for atom in e.atoms:
-            found = self.interval(atom)
-            if found is None or self._shapes.bounds(found[0]).low < 0:
-                return None
-            low, high = mul(low, found[0]), mul(high, found[1])
-        return low, high
-
-    def _divided(self, e: Op, x: Interval | None) -> Interval | None:
-        """Divisors that stay the same and are positive: constants, and extents, which divide only where they are."""
-        divisor = e.args[-1]
-        if any(self._is_moving(v.value) for v in divisor.free_vars()) or self._shapes.bounds(divisor).low < 0:
-            return None
-        if divisor.constant == 0 or x is None:
-            rest = Const(0, e.dtype), _typed(divisor - 1, e.dtype)
-            return rest if e.kind == "floormod" and divisor.constant != 0 else None
-        return _digits(e, x, divisor)
-
-    def op_interval(self, e: Op) -> Interval | None:
-        found = [self.interval(a) for a in e.args]
-        known = [f for f in found if f is not None]
-        if len(known) == len(found) and all(least == most for least, most in known) and e.kind in OPS:
-            point = OPS[e.kind](*(least for least, _ in known))
-            return point, point
-        if e.kind in ("floordiv", "floormod"):
-            return self._divided(e, found[0])
-        if len(known) < len(found):
-            return None
-        if e.kind in ("min", "max"):
-            pick = minimum if e.kind == "min" else maximum
-            return pick(known[0][0], known[1][0]), pick(known[0][1], known[1][1])
-        return None
-
-
-def _digits(e: Op, x: Interval, divisor: SymExpr) -> Interval:
-    """Of quotients, or remainders, by something positive that stays the same."""
-    quotients = floordiv(x[0], divisor), floordiv(x[1], divisor)
-    if e.kind == "floordiv":
-        return quotients
-    if quotients[0] == quotients[1]:
-        return x[0] - mul(divisor, quotients[0]), x[1] - mul(divisor, quotients[0])
-    return Const(0, e.dtype), _typed(divisor - 1, e.dtype)
-
-
-def _typed(e: SymExpr, dtype: IntegerType) -> SymExpr:
-    return e if e.constant is None else Const(e.constant, dtype)
-
-
-_INTERVALS: dict[type[SymExpr], Callable[..., Interval | None]] = {
-    Var: _Detector.var_interval,
-    Sum: _Detector.sum_interval,
-    Product: _Detector.product_interval,
-    Op: _Detector.op_interval,
-}
 _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
     tir.StoreOp: _Detector.visit_store,
     tir.ForOp: _Detector.visit_for,
@@ -296,7 +241,7 @@ def infer_regions(
     *,
     reads: bool = True,
     writes: bool = True,
-    bounds: Mapping[SSAValue, Interval | None] | None = None,
+    bounds: Mapping[SSAValue, Ends | None] | None = None,
 ) -> None:
     """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which has none of these.
 
@@ -434,12 +379,12 @@ def _region(
     return starts, extents
 
 
-def relaxed(e: SymExpr, bounds: Mapping[SSAValue, Interval | None]) -> Interval | None:
+def relaxed(e: SymExpr, bounds: Mapping[SSAValue, Ends | None]) -> Ends | None:
     """The least and the greatest value of `e` where some variables are of intervals; None where it cannot be said."""
-    return _Detector(bounds).interval(e)
+    return _Relaxed(bounds).ends(e)
 
 
-Accessed = dict[SSAValue, list[Interval | None]]
+Accessed = dict[SSAValue, list[Ends | None]]
 """An interval for each dimension of each buffer; None where it cannot be said, which means all of the dimension."""
 
 

@@ -15,7 +15,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Interval, accessed_by
+from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
 from .. import state as st
 from ..accesses import set_type
@@ -148,7 +148,7 @@ def _meeting(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]
         own = parent
 
 
-def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Interval | None]:
+def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Ends | None]:
     """What a scope says that it reads of a buffer."""
     found = None if isinstance(scope, tir.FuncOp) else next((r for r in scope.reads if r.buffer is buffer), None)
     if found is None:
@@ -176,7 +176,7 @@ class _Stage:
         own: Operation | None,
         place: Operation | None,
         buffer: SSAValue,
-        region: Sequence[Interval | None],
+        region: Sequence[Ends | None],
     ) -> _Stage:
         """The copy of `region` before `place`, at the end of the scope where that is None. `own` is what writes it."""
         direct = own is None or own.parent_op() is scope
@@ -198,7 +198,7 @@ class _Stage:
         return copy_loops(source, target, rows, self.insert, str(name_of(new)), old, self.offsets, self.loops)
 
 
-def rows_of(buffer: SSAValue, region: Sequence[Interval | None]) -> list[Row]:
+def rows_of(buffer: SSAValue, region: Sequence[Ends | None]) -> list[Row]:
     """A region as first index and extent for each dimension, within the buffer; all of one where it is not known."""
     out: list[Row] = []
     for whole, interval in zip(cast(BufferType, buffer.type).dims, region, strict=True):
@@ -216,7 +216,7 @@ def rows_of(buffer: SSAValue, region: Sequence[Interval | None]) -> list[Row]:
     return out
 
 
-def _row(interval: Interval) -> Row:
+def _row(interval: Ends) -> Row:
     return interval[0], interval[1] - interval[0] + 1
 
 

@@ -14,7 +14,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, Op, Sum, SymExpr, Var, floormod, product, terms_of
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Interval, accessed, accessed_by
+from ...ir.buffers.regions import Ends, accessed, accessed_by
 from .. import checks
 from .. import state as st
 from ..handles import Location
@@ -186,7 +186,7 @@ def _has(op: Operation, blocks: Sequence[tir.BlockOp]) -> bool:
     return any(op.is_ancestor(b) for b in blocks)
 
 
-Regions = Sequence[tuple[Sequence[SSAValue], list[Interval | None]]]
+Regions = Sequence[tuple[Sequence[SSAValue], list[Ends | None]]]
 """Where a block's regions begin, and the intervals of a buffer."""
 
 
@@ -213,7 +213,7 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
     iters = set(block.iter_vars)
     whole: set[SSAValue] = set()
     for starts, dims in regions:
-        composed: list[tuple[SymExpr, Interval | None]] = []
+        composed: list[tuple[SymExpr, Ends | None]] = []
         for start, given in zip(starts, dims, strict=True):
             interval = given if given is not None and checks.is_of_loops(given) else None
             e = sym_expr_of(start)
@@ -238,7 +238,7 @@ def _widen(found: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> None
     found[var] = _joined(found[var], domain) if var in found else domain
 
 
-def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Interval | None]]) -> dict[SSAValue, Domain]:
+def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]) -> dict[SSAValue, Domain]:
     """The domains of the iterators of which `indices` are a bijective map; none where they are not.
 
     (v // 15, v % 15) in ([i, i], [0, 14])  ->  v in [i * 15, i * 15 + 14]
@@ -274,7 +274,7 @@ def _is_shifted(e: SymExpr, var: Var) -> bool:
     return var not in (e - var).free_vars()
 
 
-def _vars(interval: Interval) -> list[Var]:
+def _vars(interval: Ends) -> list[Var]:
     return [v for e in interval for v in e.free_vars()]
 
 

@@ -14,7 +14,7 @@ from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import OPS, Const, SymExpr, Var
 from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
-from ...ir.buffers.regions import Accessed, Interval, accessed, accessed_by, infer_regions
+from ...ir.buffers.regions import Accessed, Ends, accessed, accessed_by, infer_regions
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
@@ -126,7 +126,7 @@ def _shared(x: Accessed, y: Accessed) -> list[SSAValue]:
     return [buffer for buffer in x if buffer in y]
 
 
-Intervals = Sequence[Interval | None]
+Intervals = Sequence[Ends | None]
 
 
 def _same_places(a: Intervals, b: Intervals, first: Chain, second: Chain) -> bool:
@@ -145,7 +145,7 @@ def _same_places(a: Intervals, b: Intervals, first: Chain, second: Chain) -> boo
     return True
 
 
-def _is_point(interval: Interval) -> bool:
+def _is_point(interval: Ends) -> bool:
     return (interval[1] - interval[0]).constant == 0
 
 

@@ -15,7 +15,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, floormod, le, logical_or, lt
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Interval, accessed_by
+from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, move_accesses, require_allocated, set_type
@@ -85,7 +85,7 @@ def _common_loop(block: tir.BlockOp, buffer: SSAValue) -> tuple[tir.ForOp, Opera
 
 
 def _check_covered(
-    block: tir.BlockOp, loop: tir.ForOp, own: Operation, buffer: SSAValue, region: Sequence[Interval | None]
+    block: tir.BlockOp, loop: tir.ForOp, own: Operation, buffer: SSAValue, region: Sequence[Ends | None]
 ) -> None:
     """Refuse where an iteration reads more than the block provides, or reads it before."""
     statements = st.children(loop.body.block)
@@ -101,11 +101,11 @@ def _check_covered(
             fail("an iteration reads more of the buffer than it writes", block, loop)
 
 
-def _within(needed: Interval, given: Interval, known: Analyzer) -> bool:
+def _within(needed: Ends, given: Ends, known: Analyzer) -> bool:
     return known.can_prove(le(given[0], needed[0])) and known.can_prove(le(needed[1], given[1]))
 
 
-def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Interval | None]) -> list[_Axis]:
+def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends | None]) -> list[_Axis]:
     """The dimensions that overlap. Refused where there is none."""
     by_var = {st.loop_expr(lp): lp for lp in loops}
     out: list[_Axis] = []
@@ -127,7 +127,7 @@ def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Inter
     return out
 
 
-def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Interval | None]) -> None:
+def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends | None]) -> None:
     """What the block computes for an element must be the same in all iterations."""
     seen = {v for interval in region if interval is not None for v in interval[0].free_vars()}
     used = {v for e in [*checks.bindings_of(block), *checks.predicate_of(block)] for v in e.free_vars()}

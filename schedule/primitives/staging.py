@@ -14,7 +14,7 @@ from ...dialects.sym.expr import Const, Op, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.iter_map import NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Interval, accessed_by
+from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside
@@ -55,7 +55,7 @@ def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, stor
     read, written = (_region(r, block) for r in (block.reads, block.writes) for r in r if r.buffer is buffer)
     new = allocate_like(st.scope_of(block), buffer, storage_scope)
     replace_buffer(block, buffer, new)
-    both: list[Interval | None] = [
+    both: list[Ends | None] = [
         (a[0], a[1]) if a == b else (minimum(a[0], b[0]), maximum(a[1], b[1]))
         for a, b in zip(read, written, strict=True)
     ]
@@ -65,7 +65,7 @@ def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, stor
     return [first, last]
 
 
-def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Interval]:
+def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Ends]:
     """A region of a block in terms of the loops around it."""
     bindings = checks.iter_values(block)
     starts = [sym_expr_of(s).substitute(bindings) for s in region.starts]

@@ -24,7 +24,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, minimum
 from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Interval, relaxed
+from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.substitute import set_type
 from .storage_alignment import align_strides
@@ -97,7 +97,7 @@ class _Surroundings:
     def __init__(self, alloc: tir.AllocBufferOp):
         self.scope = cast(Operation, alloc.parent_op())
         self.outer = Analyzer()
-        self._bounds: dict[SSAValue, Interval | None] = {}
+        self._bounds: dict[SSAValue, Ends | None] = {}
         self._memo: dict[SSAValue, SymExpr] = {}
         above: list[tir.ForOp] = []
         op: Operation | None = self.scope
@@ -107,7 +107,7 @@ class _Surroundings:
         for loop in reversed(above):
             bind_loop(self.outer, loop)
 
-    def region(self, access: _Access) -> list[Interval | None]:
+    def region(self, access: _Access) -> list[Ends | None]:
         """The interval of each index over all loops inside of the scope of the allocation."""
         inner: list[Operation] = []
         op = access.parent_op()
@@ -117,7 +117,7 @@ class _Surroundings:
         for op in reversed(inner):
             self._bind(op)
         extents = access.extents if isinstance(access, tir.MatchBufferOp) else None
-        found: list[Interval | None] = []
+        found: list[Ends | None] = []
         for d, start in enumerate(_starts(access)):
             span = self._outside(self._expr(start))
             found.append(span if span is None or extents is None else (span[0], span[1] + extents[d] - 1))
@@ -135,7 +135,7 @@ class _Surroundings:
     def _expr(self, value: SSAValue) -> SymExpr:
         return sym_expr_of(value, self._memo)
 
-    def _outside(self, e: SymExpr) -> Interval | None:
+    def _outside(self, e: SymExpr) -> Ends | None:
         """The range of an expression in terms of what is known where the allocation stands."""
         span = relaxed(e, self._bounds)
         return None if span is None or any(self._is_inside(v) for end in span for v in end.free_vars()) else span
@@ -151,7 +151,7 @@ class _Surroundings:
         return parent is not None and parent is not self.scope and self.scope.is_ancestor(parent)
 
 
-def _part(spans: list[Interval | None], whole: SymExpr, outer: Analyzer) -> Interval | None:
+def _part(spans: list[Ends | None], whole: SymExpr, outer: Analyzer) -> Ends | None:
     """(first, extent) of what is accessed of a dimension; None for all of it."""
     known = [s for s in spans if s is not None]
     if len(known) < len(spans):

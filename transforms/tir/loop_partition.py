@@ -21,7 +21,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, maximum, minimum, mul
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...ir.buffers.regions import Interval, relaxed
+from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass
 from .options import configured
 from .walk import (
@@ -227,14 +227,14 @@ def _limit(part: Op, loop: tir.ForOp, branch: _Branch) -> tuple[SymExpr | None, 
     return floordiv(most, -factor) + 1, None
 
 
-def _inner_bounds(loop: tir.ForOp, branch: _Branch) -> dict[SSAValue, Interval | None]:
+def _inner_bounds(loop: tir.ForOp, branch: _Branch) -> dict[SSAValue, Ends | None]:
     """The ranges of the loop variables between a loop and a branch in it."""
     inner: list[tir.ForOp] = []
     op = branch.parent_op()
     while op is not None and op is not loop:
         inner += [op] if isinstance(op, tir.ForOp) else []
         op = op.parent_op()
-    bounds: dict[SSAValue, Interval | None] = {}
+    bounds: dict[SSAValue, Ends | None] = {}
     for each in reversed(inner):
         first = bound_expr(each.min)
         spans = relaxed(first, bounds), relaxed(first + bound_expr(each.extent) - 1, bounds)

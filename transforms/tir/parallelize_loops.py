@@ -24,7 +24,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, add
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
-from ...ir.buffers.regions import Interval, accessed
+from ...ir.buffers.regions import Ends, accessed
 from ...ir.passes.transform import Pass
 from ...target import Target
 from .walk import functions, is_scheduled
@@ -150,7 +150,7 @@ def _variable(value: SSAValue) -> Var | None:
     return expr if isinstance(expr, Var) else None
 
 
-def _is_disjoint(accesses: list[list[Interval | None]], var: Var | None) -> bool:
+def _is_disjoint(accesses: list[list[Ends | None]], var: Var | None) -> bool:
     """Whether in some dimension the intervals move on with each iteration by as much as they cover."""
     if var is None:
         return False
@@ -161,7 +161,7 @@ def _is_disjoint(accesses: list[list[Interval | None]], var: Var | None) -> bool
     return False
 
 
-def _moves_on(intervals: list[Interval], var: Var) -> bool:
+def _moves_on(intervals: list[Ends], var: Var) -> bool:
     low = intervals[0][0]
     step = _step(low, var)
     if step is None or step <= 0:

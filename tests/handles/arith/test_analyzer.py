@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tirax.diagnostics import TiraxError
 from tirax.dialects.sym.analyzer import Analyzer as SymAnalyzer
 from tirax.dialects.sym.expr import OPS, Const, Var, logical_and
-from tirax.dialects.sym.int_set import IntervalSet as Span
-from tirax.dialects.sym.int_set import values_of
+from tirax.dialects.sym.int_set import SymInterval, values_of
 from tirax.dialects.sym.linear import clip_bounds, deduced_set, solved
 from tirax.handles.tir.prim_expr import less
 from tirax.ir.affine.iter_map import IterMapLevel, NotAffineError, detect_padded_map, to_expr
@@ -109,7 +108,7 @@ def linear(depth=2):
 @given(linear(), st.integers(-3, 3), st.integers(0, 4))
 def test_a_set_holds_all_values(e, low, width):
     """a from low, b from a to a + n: the ends of the second use the first, and n stays."""
-    domain = {A: Span(Const(low), Const(low + width)), B: Span(A, A + N)}
+    domain = {A: SymInterval(Const(low), Const(low + width)), B: SymInterval(A, A + N)}
     found = values_of(e, domain)
     used = {v for end in (found.low, found.high) if end is not None for v in end.free_vars()}
     assert used <= {N}
@@ -122,7 +121,7 @@ def test_a_set_holds_all_values(e, low, width):
 
 def test_a_set_says_more_than_that_extents_are_not_negative():
     """a is -1: the greater one of a + n and n is n."""
-    found = values_of(OPS["max"](B, N), {A: Span(Const(-1), Const(-1)), B: Span(A, A + N)})
+    found = values_of(OPS["max"](B, N), {A: SymInterval(Const(-1), Const(-1)), B: SymInterval(A, A + N)})
     assert found.high == N
 
 
@@ -131,7 +130,7 @@ def test_a_domain_takes_the_place_of_what_was_said():
     known.bind(A, 0, 8, multiple_of=8)
     known.assume(OPS["lt"](A, N))
     for e in (A, OPS["max"](A, N), OPS["floormod"](A, 8)):
-        found = values_of(e, {A: Span(Const(1), Const(7))}, known)
+        found = values_of(e, {A: SymInterval(Const(1), Const(7))}, known)
         assert all(
             found.low.evaluate({"n": size}) <= e.evaluate({"a": a, "n": size}) <= found.high.evaluate({"n": size})
             for a in range(1, 8)
