@@ -20,19 +20,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import Const, SymExpr, Var, add
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
+from .microkernel import branch_either, branch_if_any, element_type, put, registers, vectors
 from .plan import NestPlan
 from .stages import Iter, constant_slope, results_of, tree
 from .vector_reduction import across
@@ -191,12 +190,12 @@ def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
     where = sym_expr_of(choice.position)
     if (where.substitute({lane.expr: add(lane.expr, 1)}) - where).constant != 1:
         return None
-    widest = max(32, *(bit_width(cast(BufferType, load.buffer.type).dtype) for load in loads))
+    widest = max(32, *(bit_width(element_type(load.buffer)) for load in loads))
     lanes, extent = machine.vector_bits // max(widest, bit_width(choice.value.type)), lane.extent.constant
     if lanes < 2 or (extent is not None and not 2 * lanes <= extent < 1 << 31):
         return None
-    vectors = 2 if extent is None else min(_VECTORS, key=lambda n: (extent % (lanes * n), -n))
-    return ArgReducePlan(choice, lane, lanes, vectors)
+    count = 2 if extent is None else min(_VECTORS, key=lambda n: (extent % (lanes * n), -n))
+    return ArgReducePlan(choice, lane, lanes, count)
 
 
 def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
@@ -208,7 +207,7 @@ def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
     def row(where: Bindings) -> None:
         cloner = loops.cloner(where)
         for store in choice.inits:
-            loops.insert(tir.StoreOp(cloner(store.value), store.buffer, [cloner(i) for i in store.indices]))
+            put(loops, cloner, store)
         loops.nest(outer, where, lambda ks: _Row(loops, plan, ks).emit())
 
     loops.nest(spatial, {}, row)
@@ -222,77 +221,59 @@ class _Row:
     plan: ArgReducePlan
     where: Bindings
 
-    @property
-    def full(self) -> SymExpr:
+    def __post_init__(self) -> None:
+        self.full = self.plan.lane.extent // self.plan.width
         """How many times the vectors fit."""
-        return floordiv(self.plan.lane.extent, Const(self.plan.width, self.plan.lane.dtype))
-
-    @property
-    def done(self) -> SymExpr:
-        """How many elements vectors are made of."""
-        return mul(self.full, Const(self.plan.width, self.plan.lane.dtype))
 
     def emit(self) -> None:
-        loops, lane = self.loops, self.plan.lane
-        if self.full.constant is None:
-            some = tir.LtOp(self._number(0), loops.value(self.full, lane.dtype))
-            loops.branch(loops.op(some), self._vectors)
-        elif self.full.constant:
-            self._vectors()
-        self._one_by_one(self.done, lane.extent)
-
-    def _number(self, value: int) -> SSAValue:
-        return self.loops.value(Const(value, self.plan.lane.dtype), self.plan.lane.dtype)
+        branch_if_any(self.loops, self.full, self._vectors)
+        self._one_by_one(self.full * self.plan.width, self.plan.lane.extent)
 
     def _one_by_one(self, begin: SymExpr, end: SymExpr) -> None:
         dtype = self.plan.lane.dtype
 
         def element(v: SSAValue) -> None:
-            self._one(self.loops.value(add(begin, Var(v, dtype)), dtype))
+            self._one(self.loops.value(begin + Var(v, dtype), dtype))
 
         self.loops.loop(end - begin, element, dtype=dtype, name="k")
 
     def _one(self, k: SSAValue) -> None:
         """What the tir does for one element."""
-        loops = self.loops
-        cloner = loops.cloner({**self.where, self.plan.lane: k})
+        cloner = self.loops.cloner({**self.where, self.plan.lane: k})
         values = [cloner(store.value) for store in self.plan.choice.stores]
         for store, value in zip(self.plan.choice.stores, values, strict=True):
-            loops.insert(tir.StoreOp(value, store.buffer, [cloner(i) for i in store.indices]))
+            put(self.loops, cloner, store, value)
 
     def _vectors(self) -> None:
         """The best of whole vectors, which then is compared with what there was before."""
         plan, loops = self.plan, self.loops
         kind = plan.choice.value.type
-        best, step = self._buffer(kind), self._buffer(i32)
-        seen = self._buffer(i32) if is_float(kind) else None
+        best, step, *seen = (self._buffer(dtype) for dtype in (kind, i32, *([i32] if is_float(kind) else [])))
         zero = loops.op(tir.ConstOp(0, i32))
 
         def begin(c: SSAValue) -> None:
             x = self._element(c)
             loops.insert(tir.StoreOp(x, best, [c]))
             loops.insert(tir.StoreOp(zero, step, [c]))
-            if seen is not None:
-                loops.insert(tir.StoreOp(self._or_nan(zero, x), seen, [c]))
+            for buffer in seen:
+                loops.insert(tir.StoreOp(self._or_nan(zero, x), buffer, [c]))
 
         self._along(begin)
         loops.loop(self.full - 1, lambda v: self._step(v, best, step, seen), dtype=plan.lane.dtype, name="k_tile")
         k = self._best_place(best, step)
-        if seen is None:
+        if not seen:
             self._one(k)
             return
-        normal = Block()
-        with loops.inside(normal):
-            self._one(k)
-        found = across(loops, seen, [], (plan.lanes, plan.vectors), tir.MaxOp)
-        has_nan = loops.op(tir.GtOp(found, loops.op(tir.ConstOp(0, i32))))
-        loops.branch(has_nan, lambda: self._one_by_one(Const(0, plan.lane.dtype), self.done), normal)
+        nans = across(loops, seen[0], [], (plan.lanes, plan.vectors), tir.MaxOp)
+        has_nan = loops.op(tir.GtOp(nans, loops.op(tir.ConstOp(0, i32))))
+        done = self.full * plan.width
+        branch_either(loops, has_nan, lambda: self._one_by_one(Const(0, plan.lane.dtype), done), lambda: self._one(k))
 
-    def _step(self, v: SSAValue, best: SSAValue, step: SSAValue, seen: SSAValue | None) -> None:
+    def _step(self, v: SSAValue, best: SSAValue, step: SSAValue, seen: list[SSAValue]) -> None:
         """Compare the vectors behind those of number `v` with the best."""
         loops, dtype, choice = self.loops, self.plan.lane.dtype, self.plan.choice
-        number = loops.value(add(Var(v, dtype), 1), dtype)
-        first = loops.value(mul(Var(number, dtype), Const(self.plan.width, dtype)), dtype)
+        number = loops.value(Var(v, dtype) + 1, dtype)
+        first = loops.value(Var(number, dtype) * self.plan.width, dtype)
         here = self._as(number, i32)
         keeps = _KEEPS[choice.better][0 if choice.wants_first else 1]
 
@@ -302,8 +283,8 @@ class _Row:
             stays = loops.op(keeps(old, x))
             loops.insert(tir.StoreOp(loops.op(tir.SelectOp(stays, old, x)), best, [c]))
             loops.insert(tir.StoreOp(loops.op(tir.SelectOp(stays, place, here)), step, [c]))
-            if seen is not None:
-                loops.insert(tir.StoreOp(self._or_nan(loops.op(tir.LoadOp(seen, [c])), x), seen, [c]))
+            for buffer in seen:
+                loops.insert(tir.StoreOp(self._or_nan(loops.op(tir.LoadOp(buffer, [c])), x), buffer, [c]))
 
         self._along(compare)
 
@@ -320,7 +301,7 @@ class _Row:
         def place(c: SSAValue) -> None:
             is_top = loops.op(tir.EqOp(loops.op(tir.LoadOp(best, [c])), top))
             number = self._as(loops.op(tir.LoadOp(step, [c])), dtype)
-            at = add(mul(Var(number, dtype), Const(plan.width, dtype)), Var(self._as(c, dtype), dtype))
+            at = Var(number, dtype) * plan.width + Var(self._as(c, dtype), dtype)
             loops.insert(tir.StoreOp(loops.op(tir.SelectOp(is_top, loops.value(at, dtype), none)), places, [c]))
 
         self._along(place)
@@ -337,7 +318,7 @@ class _Row:
         return loops.op(tir.SelectOp(loops.op(tir.NeOp(x, x)), loops.op(tir.ConstOp(1, i32)), before))
 
     def _buffer(self, dtype: Attribute) -> SSAValue:
-        return self.loops.op(tir.AllocBufferOp(BufferType.of([self.plan.width], dtype, scope="local"), padded=True))
+        return registers(self.loops, [self.plan.width], dtype)
 
     def _along(self, body: Callable[[SSAValue], object]) -> None:
-        self.loops.loop(self.plan.width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
+        vectors(self.loops, self.plan.lane, self.plan.width, body)

@@ -35,22 +35,34 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, VectorType, i32
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.builtin import VectorType, i32
+from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, ui8, ui16
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
-from ..loop_builder import Bindings, Cloner, LoopBuilder
+from ..loop_builder import Bindings, LoopBuilder
 from .dot_products_plan import DotPanels, DotProductPlan, plan_dot_products, room
-from .epilogue import Guard, hoist_uniform
+from .epilogue import hoist_uniform
+from .microkernel import (
+    Squares,
+    Strip,
+    branch_at_least,
+    element_type,
+    ramp,
+    registers,
+    row_tiles,
+    scratch,
+    strips,
+    tile_name,
+    under,
+    unrolled,
+    whole_vectors,
+)
 from .panels import FEWEST_ROWS
-from .register_tiles import row_tiles
 from .stages import Iter
-from .transpose import transposed
 
 __all__ = ["emit_dot_products", "plan_dot_products"]
 
@@ -65,19 +77,10 @@ def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
 
 def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings) -> None:
     """Full strips of columns, then what is left."""
-    lane, full = plan.lane, plan.lanes * plan.vectors
-    count = floordiv(lane.extent, Const(full, lane.dtype))
-    done = mul(count, Const(full, lane.dtype))
-    left = lane.extent - done
-    size, masked = (plan.lanes, True) if left.constant is None else (left.constant, False)
-    rest = floordiv(add(left, size - 1), Const(size, lane.dtype)) if size else Const(0, lane.dtype)
-    for number, start, width, may_end in ((count, Const(0, lane.dtype), full, False), (rest, done, size, masked)):
-
-        def strip(v: SSAValue, start: SymExpr = start, width: int = width, may_end: bool = may_end) -> None:
-            first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
-            _Strip(loops, plan, where, loops.value(first, lane.dtype), width, may_end).emit()
-
-        loops.loop(number, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_strip")
+    full, name = plan.lanes * plan.vectors, tile_name(plan.lane, "j", "strip")
+    strips(
+        loops, plan.lane, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=plan.lanes, name=name
+    )
 
 
 def _known_room(it: Iter) -> SymExpr:
@@ -103,47 +106,41 @@ class _Step:
 
 @dataclass
 class _Strip:
-    """A strip of columns: `width` from `first`, `masked` where it may reach over the end.
+    """A strip of columns. Its buffers have whole vectors."""
 
-    Its buffers have whole vectors.
-    """
-
-    loops: LoopBuilder
     plan: DotProductPlan
     where: Bindings
-    first: SSAValue
-    width: int
-    masked: bool
+    strip: Strip
 
     def __post_init__(self) -> None:
-        self.count = -(-self.width // self.plan.lanes)
-        self.padded = self.count * self.plan.lanes
+        self.loops, self.width = self.strip.loops, self.strip.size
+        self.padded = whole_vectors(self.width, self.plan.lanes)
         self.packed = i32 if self.plan.dot.group > 1 else self.plan.dot.sums
 
     def emit(self) -> None:
         """With a panel where there are enough rows; both ways where that is known only when it runs."""
-        plan, count, loops = self.plan, self.plan.all_rows, self.loops
-        turned = plan.is_turned and not self.masked
+        plan, count = self.plan, self.plan.all_rows
+        turned = plan.is_turned and not self.strip.masked
         if count.constant is not None or plan.panels is not None or turned:
             filled = plan.panels is None and (turned or (count.constant or 0) >= FEWEST_ROWS)
             self._by_panel(turned) if filled else self._tiles(None)
-            return
-        few = Block()
-        with loops.inside(few):
-            self._tiles(None)
-        dtype = plan.lane.dtype
-        enough = loops.op(tir.GeOp(loops.value(count, dtype), loops.value(Const(FEWEST_ROWS, dtype), dtype)))
-        loops.branch(enough, self._by_panel, few)
+        else:
+            branch_at_least(self.loops, count, FEWEST_ROWS, self._by_panel, lambda: self._tiles(None))
 
     def _by_panel(self, turned: bool = False) -> None:
         """Fill a panel of all steps, then all tiles."""
-        k, group, lanes = self.plan.k, self.plan.dot.group, self.plan.lanes
-        panel = self.buffer([*map(_known_room, self.plan.taps), self._room(), Const(self.padded)], self.packed)
+        k, group, lanes, taps = self.plan.k, self.plan.dot.group, self.plan.lanes, self.plan.taps
+        panel = scratch(self.loops, [*map(_known_room, taps), self._room(), self.padded], self.packed)
         done: SymExpr = Const(0, k.dtype)
         if turned:
-            blocks, whole = floordiv(k.extent, Const(lanes * group, k.dtype)), self.width // lanes * lanes
-            self.loops.nest(self.plan.taps, {}, lambda taps: self._turn(panel, taps, blocks, whole // lanes))
-            done = mul(blocks, Const(lanes, k.dtype))
+            blocks, whole = k.extent // (lanes * group), self.width // lanes * lanes
+            squares = Squares(self.strip, k, cast(tir.LoadOp, self.plan.columns.owner), lanes, group, i32)
+
+            def fill(taps: Bindings) -> None:
+                squares.fill(panel, list(taps.values()), Const(0, k.dtype), {**self.where, **taps}, blocks)
+
+            self.loops.nest(taps, {}, fill)
+            done = blocks * lanes
             if whole < self.width:
                 self.each_step(lambda step: self.pack(panel, step.place, step, whole), end=done)
         self.each_step(lambda step: self.pack(panel, step.place, step), done)
@@ -151,57 +148,22 @@ class _Strip:
 
     def _room(self) -> SymExpr:
         """So many steps there may be for each tap."""
-        k, group = self.plan.k, Const(self.plan.dot.group, self.plan.k.dtype)
+        k, group = self.plan.k, self.plan.dot.group
         most = _known_room(k)
         if k.extent.constant is not None:
-            return floordiv(add(most, group - 1), group)
-        if most.constant is not None:
-            return add(floordiv(most, group), group - 1)
-        return add(floordiv(most, group), floormod(most, group))
-
-    def _turn(self, panel: SSAValue, taps: Bindings, blocks: SymExpr, across: int) -> None:
-        """Fill so many blocks of steps, and of columns, by squares that are turned around in registers."""
-        loops, plan, lanes = self.loops, self.plan, self.plan.lanes
-        k, lane, load = plan.k, plan.lane, cast(tir.LoadOp, plan.columns.owner)
-
-        def read(block: SSAValue, column: SymExpr) -> SSAValue:
-            """As many steps of a column as a vector has lanes."""
-            first = loops.value(mul(Var(block, k.dtype), Const(lanes * plan.dot.group, k.dtype)), k.dtype)
-            at = loops.value(add(Var(self.first, lane.dtype), column), lane.dtype)
-            cloner = loops.cloner({**self.where, **taps, k: first, lane: at})
-            *outer, last = (cloner(index) for index in load.indices)
-            ramp = loops.op(tir.RampOp(last, loops.op(tir.ConstOp(1, last.type)), lanes * plan.dot.group))
-            value = loops.op(tir.LoadOp(load.buffer, [*outer, ramp]))
-            return loops.op(tir.ReinterpretOp(value, VectorType(i32, [lanes])))
-
-        def square(g: SSAValue, block: SSAValue) -> None:
-            column = mul(Var(g, lane.dtype), Const(lanes, lane.dtype))
-            rows = [read(block, add(column, at)) for at in range(lanes)]
-            begin, one = loops.value(column, lane.dtype), loops.op(tir.ConstOp(1, lane.dtype))
-            for at, value in enumerate(transposed(loops, rows)):
-                step = loops.value(add(mul(Var(block, k.dtype), Const(lanes, k.dtype)), at), k.dtype)
-                place = [*taps.values(), step, loops.op(tir.RampOp(begin, one, lanes))]
-                loops.insert(tir.StoreOp(value, panel, place))
-
-        def strip(g: SSAValue) -> None:
-            loops.loop(blocks, lambda v: square(g, v), dtype=k.dtype, name=f"{name_of(k.var) or 'k'}_tile")
-
-        loops.loop(across, strip, dtype=lane.dtype)
+            return (most + (group - 1)) // group
+        return most // group + (group - 1 if most.constant is not None else most % group)
 
     def _tiles(self, panel: SSAValue | None) -> None:
-        self.loops.nest(self.plan.above, self.where, lambda where: self._rows_of(where, panel))
+        """The tiles of all rows."""
 
-    def _rows_of(self, where: Bindings, panel: SSAValue | None) -> None:
-        """The tiles of all rows at a place of `above`."""
-        row = self.plan.row
+        def rows(where: Bindings) -> None:
+            def tile(rows: int, first: SSAValue | None) -> None:
+                _Tile(self, where, panel, rows, first).emit()
 
-        def tile(rows: int, first: SSAValue | None) -> None:
-            _Tile(self, where, panel, rows, first).emit()
+            row_tiles(self.loops, self.plan.row, self.plan.tile, self.plan.vectors, tile)
 
-        if row is None:
-            tile(1, None)
-        else:
-            row_tiles(self.loops, row, self.plan.tile, self.plan.vectors, tile)
+        self.loops.nest(self.plan.above, self.where, rows)
 
     def each_step(
         self, body: Callable[[_Step], object], done: SymExpr | None = None, end: SymExpr | None = None
@@ -211,18 +173,18 @@ class _Strip:
         self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end))
 
     def _steps(self, taps: Bindings, body: Callable[[_Step], object], begin: SymExpr, end: SymExpr | None) -> None:
-        k, group, loops = self.plan.k, Const(self.plan.dot.group, self.plan.k.dtype), self.loops
-        count, left = floordiv(k.extent, group), floormod(k.extent, group)
+        k, group, loops = self.plan.k, self.plan.dot.group, self.loops
+        count, left = k.extent // group, k.extent % group
 
         def step(at: SymExpr, first: SymExpr, taken: int) -> None:
             body(_Step(taps, loops.value(at, k.dtype), loops.value(first, k.dtype), taken))
 
         def single(v: SSAValue) -> None:
-            step(add(count, Var(v, k.dtype)), add(mul(count, group), Var(v, k.dtype)), 1)
+            step(count + Var(v, k.dtype), count * group + Var(v, k.dtype), 1)
 
         def whole(v: SSAValue) -> None:
-            at = add(begin, Var(v, k.dtype))
-            step(at, mul(at, group), self.plan.dot.group)
+            at = begin + Var(v, k.dtype)
+            step(at, at * group, group)
 
         loops.loop((count if end is None else end) - begin, whole, dtype=k.dtype, name=name_of(k.var))
         if end is not None:
@@ -230,67 +192,64 @@ class _Strip:
         if left.constant is None:
             loops.loop(left, single, dtype=k.dtype, name=name_of(k.var))
         elif left.constant:
-            step(count, mul(count, group), left.constant)
+            step(count, count * group, left.constant)
 
     # B
 
     def pack(self, panel: SSAValue, at: list[SSAValue], step: _Step, begin: int = 0) -> None:
         """A row of the panel: what a step takes of each column from `begin` on; what are no columns is 0."""
-        plan, loops = self.plan, self.loops
+        plan, loops, lane, k = self.plan, self.loops, self.plan.lane, self.plan.k
 
         def from_begin(c: SSAValue) -> SSAValue:
-            return loops.value(add(Var(c, plan.lane.dtype), begin), plan.lane.dtype) if begin else c
+            return loops.value(begin + Var(c, lane.dtype), lane.dtype) if begin else c
 
-        if self.masked or self.width < self.padded:
-            self.vectorized(
-                self.padded - begin,
-                lambda c: loops.insert(tir.StoreOp(self.number(0), panel, [*at, from_begin(c)])),
-            )
+        def clear(c: SSAValue) -> None:
+            loops.insert(tir.StoreOp(self.number(0), panel, [*at, from_begin(c)]))
 
         def column(c: SSAValue) -> None:
             c = from_begin(c)
-            place: Bindings = {**self.where, **step.taps, plan.lane: loops.sum(self.first, c)}
-            ks = [loops.value(add(Var(step.first, plan.k.dtype), n), plan.k.dtype) for n in range(step.taken)]
-            cloners = [loops.cloner({**place, plan.k: k}) for k in ks]
-            guard = self.guard(place)
-            if guard is None:
-                loops.insert(tir.StoreOp(self._together(cloners), panel, [*at, c]))
-                return
-            for cloner in cloners:
-                hoist_uniform(cloner, plan.columns, plan.lane)
-            loops.branch(guard.cond, lambda: loops.insert(tir.StoreOp(self._together(cloners), panel, [*at, c])))
+            place: Bindings = {**self.where, **step.taps, lane: self.strip.at(c)}
+            ks = [loops.value(Var(step.first, k.dtype) + n, k.dtype) for n in range(step.taken)]
+            cloners = [loops.cloner({**place, k: at}) for at in ks]
+            guard = self.strip.guard(place)
+            for cloner in [] if guard is None else cloners:
+                hoist_uniform(cloner, plan.columns, lane)
 
-        self.vectorized(self.width - begin, column)
+            def store() -> None:
+                value = self.together([cloner(plan.columns) for cloner in cloners])
+                loops.insert(tir.StoreOp(value, panel, [*at, c]))
+
+            under(loops, guard, store)
+
+        if self.strip.masked or self.width < self.padded:
+            self.strip.vectors(clear, self.padded - begin)
+        self.strip.vectors(column, self.width - begin)
 
     def columns(self, panel: SSAValue | None, step: _Step) -> list[SSAValue]:
         """The vectors of B at a step."""
+        number = self.padded // self.plan.lanes
         if panel is None and self.plan.panels is not None:
-            return [self._of_panels(self.plan.panels, step, v) for v in range(self.count)]
+            return [self._of_panels(self.plan.panels, step, v) for v in range(number)]
         place = step.place
         if panel is None:
-            panel, place = self.buffer([Const(self.padded)], self.packed, "local"), []
+            panel, place = registers(self.loops, [self.padded], self.packed), []
             self.pack(panel, place, step)
-        return [self.loops.op(tir.LoadOp(panel, [*place, self.ramp(v)])) for v in range(self.count)]
+        return [self.loops.op(tir.LoadOp(panel, [*place, self.vector(v)])) for v in range(number)]
 
     def _of_panels(self, panels: DotPanels, step: _Step, vector: int) -> SSAValue:
         """A vector of panels that are there; of what is not taken the bits are 0."""
-        plan, loops = self.plan, self.loops
-        group, dtype = plan.dot.group, panels.load.indices[-1].type
+        plan, loops, group = self.plan, self.loops, self.plan.dot.group
+        dtype, lanes = panels.load.indices[-1].type, self.plan.lanes * group
         cloner = loops.cloner({**self.where, **step.taps})
         middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
-        first = [loops.op(tir.ConstOp(n, dtype)) for n in (vector * plan.lanes * group, 1)]
-        ramp = loops.op(tir.RampOp(first[0], first[1], plan.lanes * group))
-        number = loops.value(floordiv(sym_expr_of(self.first), panels.width), plan.lane.dtype)
-        value = loops.op(tir.LoadOp(panels.load.buffer, [number, *middle, step.at, ramp]))
+        places = ramp(loops, loops.op(tir.ConstOp(vector * lanes, dtype)), lanes)
+        number = loops.value(sym_expr_of(self.strip.first) // panels.width, plan.lane.dtype)
+        value = loops.op(tir.LoadOp(panels.load.buffer, [number, *middle, step.at, places]))
         value = loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
         if step.taken == group:
             return value
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
-
-    def _together(self, cloners: list[Cloner]) -> SSAValue:
-        """B at several steps of k, each copied by its cloner, as one element of the panel."""
-        return self.together([cloner(self.plan.columns) for cloner in cloners])
 
     def together(self, values: list[SSAValue]) -> SSAValue:
         """Values of neighbouring k as one element; a number in float32 where there is one place."""
@@ -311,17 +270,6 @@ class _Strip:
 
     # what panels and tiles are made of
 
-    def buffer(self, shape: list[SymExpr], dtype: Attribute, scope: str = "global") -> SSAValue:
-        """A buffer, the rows of which may be longer than what is used of them."""
-        return self.loops.op(tir.AllocBufferOp(BufferType.of(shape, dtype, scope=scope), padded=True))
-
-    def guard(self, where: Bindings) -> Guard | None:
-        """The condition for a lane where the strip may reach over the end."""
-        if not self.masked:
-            return None
-        lane = self.plan.lane
-        return Guard(lane, self.loops.op(tir.LtOp(where[lane], self.loops.value(lane.extent, lane.dtype))))
-
     def number(self, value: int) -> SSAValue:
         """A constant of the panels' dtype."""
         return self.loops.op(tir.ConstOp(value, self.packed))
@@ -330,15 +278,10 @@ class _Strip:
         """It in every lane."""
         return self.loops.op(tir.BroadcastOp(self.number(value), self.plan.lanes))
 
-    def vectorized(self, width: int, body: Callable[[SSAValue], object]) -> None:
-        """`body` for each of so many columns, as vectors."""
-        self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
-
-    def ramp(self, vector: int) -> SSAValue:
+    def vector(self, number: int) -> SSAValue:
         """The places of a vector in a row."""
-        dtype, lanes = self.plan.lane.dtype, self.plan.lanes
-        first, stride = (self.loops.op(tir.ConstOp(number, dtype)) for number in (vector * lanes, 1))
-        return self.loops.op(tir.RampOp(first, stride, lanes))
+        lanes = self.plan.lanes
+        return ramp(self.loops, self.loops.op(tir.ConstOp(number * lanes, self.plan.lane.dtype)), lanes)
 
 
 @dataclass
@@ -353,38 +296,45 @@ class _Tile:
 
     def __post_init__(self) -> None:
         self.loops, self.plan = self.strip.loops, self.strip.plan
+        self.row_type = (self.plan.row or self.plan.lane).dtype
 
     def emit(self) -> None:
-        """Sum up and epilogue the rows; with `shifted` there is one more, of what is too much."""
-        dot, strip = self.plan.dot, self.strip
+        """Sum up and finish the rows; with `shifted` there is one more, of what is too much."""
+        dot, strip, loops = self.plan.dot, self.strip, self.loops
         every = self.rows + dot.shifted
-        acc = strip.buffer([Const(every), Const(strip.padded)], dot.sums, "local")
-        self._each_row(every, lambda r: strip.vectorized(strip.padded, lambda c: self._clear(acc, r, c)))
+        acc = registers(loops, [every, strip.padded], dot.sums)
+
+        def clear(r: SSAValue, c: SSAValue) -> None:
+            loops.insert(tir.StoreOp(loops.op(tir.ConstOp(0, dot.sums)), acc, [r, c]))
 
         def step(at: _Step) -> None:
             columns = strip.columns(self.panel, at)
-            self._each_row(self.rows, lambda r: self._add(acc, r, self._row(r, at), columns))
+            unrolled(loops, self.row_type, self.rows, lambda r: self._add(acc, r, self._row(r, at), columns))
             if dot.shifted:
                 self._add(acc, self._place(self.rows), strip.spread(_SHIFT), columns)
 
+        self._elements(every, strip.padded, clear)
         strip.each_step(step)
-        self._each_row(self.rows, lambda r: strip.vectorized(strip.width, lambda c: self._finish(acc, r, c)))
+        self._elements(self.rows, strip.width, lambda r, c: self._finish(acc, r, c))
 
-    def _clear(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
-        self.loops.insert(tir.StoreOp(self.loops.op(tir.ConstOp(0, self.plan.dot.sums)), acc, [r, c]))
+    def _elements(self, rows: int, width: int, body: Callable[[SSAValue, SSAValue], object]) -> None:
+        def columns(r: SSAValue) -> None:
+            self.strip.strip.vectors(lambda c: body(r, c), width)
+
+        unrolled(self.loops, self.row_type, rows, columns)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""
-        plan, loops = self.plan, self.loops
+        plan, loops, k = self.plan, self.loops, self.plan.k
         place: Bindings = {**self._at_row(r), **step.taps}
         if plan.dot.group == 1 or step.taken < plan.dot.group:
-            ks = [loops.value(add(Var(step.first, plan.k.dtype), n), plan.k.dtype) for n in range(step.taken)]
-            value = self.strip.together([loops.cloner({**place, plan.k: k})(plan.rows.result) for k in ks])
+            ks = [loops.value(Var(step.first, k.dtype) + n, k.dtype) for n in range(step.taken)]
+            value = self.strip.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])
         else:
-            cloner = loops.cloner({**place, plan.k: step.first})
+            cloner = loops.cloner({**place, k: step.first})
             *outer, last = (cloner(i) for i in plan.rows.indices)
-            ramp = loops.op(tir.RampOp(last, loops.op(tir.ConstOp(1, last.type)), step.taken))
-            value = loops.op(tir.ReinterpretOp(loops.op(tir.LoadOp(plan.rows.buffer, [*outer, ramp])), i32))
+            neighbours = loops.op(tir.LoadOp(plan.rows.buffer, [*outer, ramp(loops, last, step.taken)]))
+            value = loops.op(tir.ReinterpretOp(neighbours, i32))
         lanes = loops.op(tir.BroadcastOp(value, plan.lanes))
         if not plan.dot.shifted:
             return lanes
@@ -393,7 +343,7 @@ class _Tile:
     def _add(self, acc: SSAValue, r: SSAValue, row: SSAValue, columns: list[SSAValue]) -> None:
         """Add products to the sums of a row."""
         for v, column in enumerate(columns):
-            place = [r, self.strip.ramp(v)]
+            place = [r, self.strip.vector(v)]
             total = self._dot(self.loops.op(tir.LoadOp(acc, place)), row, column)
             self.loops.insert(tir.StoreOp(total, acc, place))
 
@@ -401,33 +351,26 @@ class _Tile:
         dot, loops = self.plan.dot, self.loops
         if dot.intrinsic is None:
             return loops.op(tir.AddOp(old, loops.op(tir.MulOp(row, column))))
-        given = [column, row] if dot.swapped else [row, column]
+        factors = [column, row] if dot.swapped else [row, column]
         if dot.elements != i32:
             elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
-            given = [loops.op(tir.ReinterpretOp(value, elements)) for value in given]
-        return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *given], old.type))
+            factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
+        return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))
 
     def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
-        plan, loops = self.plan, self.loops
+        plan, loops, strip = self.plan, self.loops, self.strip.strip
         value = loops.op(tir.LoadOp(acc, [r, c]))
         if plan.dot.shifted:
             value = loops.op(tir.SubOp(value, loops.op(tir.LoadOp(acc, [self._place(self.rows), c]))))
-        dtype = cast(BufferType, plan.stage.buffer.type).dtype
+        dtype = element_type(plan.stage.buffer)
         if dtype != value.type:
             value = loops.op(tir.CastOp(value, dtype))
-        where: Bindings = {**self._at_row(r), plan.lane: loops.sum(self.strip.first, c)}
-        plan.epilogue.store(loops, where, value, self.strip.guard(where))
+        where: Bindings = {**self._at_row(r), plan.lane: strip.at(c)}
+        plan.epilogue.store(loops, where, value, strip.guard(where))
 
     def _at_row(self, r: SSAValue) -> Bindings:
         row = self.plan.row
         return self.where if row is None or self.first is None else {**self.where, row: self.loops.sum(self.first, r)}
 
-    def _each_row(self, rows: int, body: Callable[[SSAValue], object]) -> None:
-        self.loops.loop(rows, body, dtype=self._row_type, kind=ForKind.UNROLLED)
-
-    @property
-    def _row_type(self) -> IntegerType:
-        return (self.plan.row or self.plan.lane).dtype
-
     def _place(self, row: int) -> SSAValue:
-        return self.loops.op(tir.ConstOp(row, self._row_type))
+        return self.loops.op(tir.ConstOp(row, self.row_type))

@@ -15,8 +15,8 @@ from ...ir.affine.values import sym_expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
 from .epilogue import Epilogue
 from .machine import Machine
+from .microkernel import tile_rows, tile_size
 from .plan import Plan
-from .register_tiles import tile_rows, tile_size
 from .stages import Iter, Stage, constant_slope, tree, update_of
 
 _MOST_STEPS = 1 << 20

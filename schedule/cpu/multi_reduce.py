@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import SymExpr
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
+from .microkernel import element_type, put, registers, vectors, whole_and_rest
 from .plan import NestPlan
 from .stages import Iter, constant_slope, results_of
 
@@ -59,7 +58,7 @@ def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | No
         return None
     if any(isinstance(op, tir.LoadOp) for op in found.begin) or not _stores_come_last(found.block):
         return None
-    bits = [bit_width(cast(BufferType, b.type).dtype) for b in (op.buffer for op in found.stores)]
+    bits = [bit_width(element_type(op.buffer)) for op in found.stores]
     bits += [bit_width(op.result.type) for op in found.rest if isinstance(op, tir.LoadOp)]
     lanes = machine.vector_bits // max(8, *bits)
     lane = _lane(found.iters, [*found.stores, *found.inits], found.rest)
@@ -100,26 +99,14 @@ def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -
 def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.iters if not it.reduce and it is not plan.lane]
-    loops.nest(outer, {}, lambda where: _tiles(loops, plan, where))
 
+    def tiles(where: Bindings) -> None:
+        def tile(first: SymExpr, count: SymExpr) -> None:
+            _Tile(loops, plan, where, loops.value(first, plan.lane.dtype), count).emit()
 
-def _tiles(loops: LoopBuilder, plan: MultiReducePlan, where: Bindings) -> None:
-    """Tiles, at last a narrower one."""
-    lane = plan.lane
-    full = floordiv(lane.extent, Const(plan.width, lane.dtype))
-    done = mul(full, Const(plan.width, lane.dtype))
+        whole_and_rest(loops, plan.lane, plan.width, tile, "j_tile")
 
-    def tile(v: SSAValue) -> None:
-        first = mul(Var(v, lane.dtype), Const(plan.width, lane.dtype))
-        _Tile(loops, plan, where, loops.value(first, lane.dtype), Const(plan.width, lane.dtype)).emit()
-
-    loops.loop(full, tile, dtype=lane.dtype, name="j_tile")
-    rest = lane.extent - done
-    if rest.constant is None:
-        some = loops.op(tir.LtOp(loops.value(Const(0, lane.dtype), lane.dtype), loops.value(rest, lane.dtype)))
-        loops.branch(some, lambda: _Tile(loops, plan, where, loops.value(done, lane.dtype), rest).emit())
-    elif rest.constant:
-        _Tile(loops, plan, where, loops.value(done, lane.dtype), rest).emit()
+    loops.nest(outer, {}, tiles)
 
 
 @dataclass
@@ -135,46 +122,38 @@ class _Tile:
     def emit(self) -> None:
         """Begin, reduce, and store what is read later."""
         plan, loops = self.plan, self.loops
-        parts = [self._part(store) for store in plan.stores]
+        parts = {s.buffer: registers(loops, [plan.width], element_type(s.buffer)) for s in plan.stores}
         begins = {init.buffer: init.value for init in plan.inits}
 
         def begin(c: SSAValue) -> None:
-            for store, part in zip(plan.stores, parts, strict=True):
-                loops.insert(tir.StoreOp(loops.cloner()(begins[store.buffer]), part, [c]))
-
-        def step(ks: Bindings) -> None:
-            self._along(lambda c: self._step(c, ks, parts))
+            for buffer, part in parts.items():
+                loops.insert(tir.StoreOp(loops.cloner()(begins[buffer]), part, [c]))
 
         def end(c: SSAValue) -> None:
             cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c)})
-            for store, part in zip(plan.stores, parts, strict=True):
+            for store in plan.stores:
                 if not self._is_forgotten(store.buffer):
-                    value = loops.op(tir.LoadOp(part, [c]))
-                    loops.insert(tir.StoreOp(value, store.buffer, [cloner(i) for i in store.indices]))
+                    put(loops, cloner, store, loops.op(tir.LoadOp(parts[store.buffer], [c])))
 
-        self._along(begin)
-        loops.nest([it for it in plan.iters if it.reduce], {}, step)
-        self._along(end)
+        def along(body: Callable[[SSAValue], object]) -> None:
+            vectors(loops, plan.lane, self.count, body)
 
-    def _part(self, store: tir.StoreOp) -> SSAValue:
-        dtype = cast(BufferType, store.buffer.type).dtype
-        return self.loops.op(tir.AllocBufferOp(BufferType.of([self.plan.width], dtype, scope="local"), padded=True))
+        reduce = [it for it in plan.iters if it.reduce]
+        along(begin)
+        loops.nest(reduce, {}, lambda ks: along(lambda c: self._step(c, ks, parts)))
+        along(end)
 
-    def _step(self, c: SSAValue, ks: Bindings, parts: list[SSAValue]) -> None:
+    def _step(self, c: SSAValue, ks: Bindings, parts: dict[SSAValue, SSAValue]) -> None:
         plan, loops = self.plan, self.loops
         cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c), **ks})
-        part_of = {store.buffer: part for store, part in zip(plan.stores, parts, strict=True)}
         for load in plan.loads:
-            if load.buffer in part_of:
-                cloner.replace(load.result, loops.op(tir.LoadOp(part_of[load.buffer], [c])))
+            if load.buffer in parts:
+                cloner.replace(load.result, loops.op(tir.LoadOp(parts[load.buffer], [c])))
         values = [cloner(store.value) for store in plan.stores]
-        for value, part in zip(values, parts, strict=True):
+        for value, part in zip(values, parts.values(), strict=True):
             loops.insert(tir.StoreOp(value, part, [c]))
 
     def _is_forgotten(self, buffer: SSAValue) -> bool:
         """Whether nothing but the nest itself reads a buffer."""
         inside = set(self.plan.loads)
         return is_intermediate(buffer) and all(load in inside for load in loads_of(buffer))
-
-    def _along(self, body: Callable[[SSAValue], object]) -> None:
-        self.loops.loop(self.count, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)

@@ -27,22 +27,42 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul, product
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
+from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder, captured
-from .epilogue import Epilogue, Guard, hoist_uniform
+from .epilogue import Epilogue, hoist_uniform
 from .fuse_iters import moves_alike
+from .machine import Machine
+from .microkernel import (
+    WIDEST_SQUARE,
+    Squares,
+    Strip,
+    accumulate,
+    begin,
+    element_bits,
+    element_type,
+    registers,
+    row_tiles,
+    run_pieces,
+    scratch,
+    strips,
+    tile_name,
+    tile_rows,
+    tile_size,
+    under,
+    unrolled,
+    vectors,
+    whole_vectors,
+)
 from .packed import panels_of
 from .plan import Plan
-from .register_tiles import Machine, element_bits, row_tiles, tile_rows, tile_size
 from .stages import Iter, Stage, Update, constant_slope, update_of
-from .transpose import WIDEST, transposed
 
 _LEAST_BYTES = 1 << 16
 _PART_OF_CACHE = 2
@@ -87,7 +107,7 @@ class PanelPlan(Plan):
     def is_turned(self) -> bool:
         """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
         load = self.operand.owner
-        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= WIDEST:
+        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= WIDEST_SQUARE:
             return False
         inner, *others = self.stage.reduce
         if others or inner.parts or constant_slope(load, inner) != 1 or constant_slope(load, self.lane) in (0, 1):
@@ -242,23 +262,9 @@ def emit_panels(loops: LoopBuilder, plan: PanelPlan) -> None:
 def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
     """Full strips, then what is left of the columns."""
     along = plan.lane if plan.group is None else plan.group
-    done: SymExpr = Const(0, along.dtype)
-    full = plan.lanes * plan.vectors if plan.group is None else plan.groups
-    known = along.extent.constant
-    rest = known % full if known is not None else plan.lanes if plan.group is None else 1
-    for size in dict.fromkeys((full, rest)):
-        if size == 0:
-            continue
-        masked = known is None and plan.group is None and done.constant != 0
-        left = along.extent - done
-        count = floordiv(add(left, size - 1) if masked else left, Const(size, along.dtype))
-
-        def strip(v: SSAValue, size: int = size, done: SymExpr = done, masked: bool = masked) -> None:
-            first = add(done, mul(Var(v, along.dtype), Const(size, along.dtype)))
-            _Strip(loops, plan, where, loops.value(first, along.dtype), size, masked).emit()
-
-        loops.loop(count, strip, dtype=along.dtype, name=f"{name_of(along.var) or 'j'}_strip")
-        done = add(done, mul(count, Const(size, along.dtype)))
+    full, tail = (plan.lanes * plan.vectors, plan.lanes) if plan.group is None else (plan.groups, 1)
+    name = tile_name(along, "j", "strip")
+    strips(loops, along, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=tail, name=name)
 
 
 @dataclass(frozen=True)
@@ -271,46 +277,50 @@ class _Part:
 
 @dataclass
 class _Strip:
-    """A strip of columns: `size` lanes, or rows of lanes, from `first`; `masked` where it may reach over the end.
+    """A strip of columns: lanes, or rows of lanes.
 
     `width` are its columns, `padded` those of its buffers, which are whole vectors, `stepped` those that are computed.
     """
 
-    loops: LoopBuilder
     plan: PanelPlan
     where: Bindings
-    first: SSAValue
-    size: int
-    masked: bool
+    strip: Strip
 
     def __post_init__(self) -> None:
-        lane, group = self.plan.lane, self.plan.group
-        each = 1 if group is None else lane.extent.constant or 1
-        self.width = self.size * each
-        self.padded = -(-self.width // self.plan.lanes) * self.plan.lanes
-        self.stepped = stepped(self.width, self.plan.lanes)
-        self.start = self.loops.value(mul(Var(self.first, lane.dtype), Const(each, lane.dtype)), lane.dtype)
+        plan, self.loops = self.plan, self.strip.loops
+        each = 1 if plan.group is None else plan.lane.extent.constant or 1
+        self.width = self.strip.size * each
+        self.padded = whole_vectors(self.width, plan.lanes)
+        self.stepped = stepped(self.width, plan.lanes)
+        start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each, plan.lane.dtype)
+        self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
 
     def emit(self) -> None:
         """Copy the panel, then all tiles of rows; in parts along the outermost k where the panel were too large."""
         plan, loops = self.plan, self.loops
         outermost, *inner = plan.stage.reduce
         steps = self._steps_of_a_part()
-        panel = self._buffer([Const(steps), *(it.extent for it in inner), Const(self.padded)], plan.operand.type)
+        panel = scratch(loops, [steps, *(it.extent for it in inner), self.padded], plan.operand.type)
         if outermost.extent.constant == steps:
             self._use(panel, _Part(Const(0, outermost.dtype), outermost.extent), None)
             return
-        dtype = cast(BufferType, plan.stage.buffer.type).dtype
-        sums = self._buffer([*(it.extent for it in (*plan.above, plan.row)), Const(self.padded)], dtype)
-        self._each_element(self.begun, lambda where, at, c: self._begin(where, at, c, sums))
+        rows = [*plan.above, plan.row]
+        sums = scratch(loops, [*(it.extent for it in rows), self.padded], element_type(plan.stage.buffer))
 
-        def part(v: SSAValue) -> None:
-            begin = mul(Var(v, outermost.dtype), Const(steps, outermost.dtype))
-            self._use(panel, _Part(begin, minimum(outermost.extent - begin, Const(steps, outermost.dtype))), sums)
+        def each(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+            def row(where: Bindings) -> None:
+                self.columns.vectors(lambda c: body(where, [*(where[it] for it in rows), c]), width)
 
-        count = floordiv(add(outermost.extent, steps - 1), Const(steps, outermost.dtype))
-        loops.loop(count, part, dtype=outermost.dtype, name=f"{name_of(outermost.var) or 'k'}_part")
-        self._each_element(self.width, lambda where, at, c: self._finish(where, at, c, sums))
+            loops.nest(rows, self.where, row)
+
+        def part(first: SymExpr, steps: int) -> None:
+            extent = minimum(outermost.extent - first, Const(steps, outermost.dtype))
+            self._use(panel, _Part(first, extent), sums)
+
+        each(self.begun, lambda where, at: self.begin(where, sums, at))
+        count = (outermost.extent + (steps - 1)) // steps
+        run_pieces(loops, outermost, (Const(0, outermost.dtype), count, steps), part, tile_name(outermost, "k", "part"))
+        each(self.width, lambda where, at: self.finish(where, sums, at))
 
     @property
     def begun(self) -> int:
@@ -329,61 +339,33 @@ class _Strip:
             return most
         return known if 2 * known <= 3 * most else -(-known // -(-known // most))
 
-    def _buffer(self, shape: list[SymExpr], dtype: Attribute) -> SSAValue:
-        return self.loops.op(tir.AllocBufferOp(BufferType.of(shape, dtype), padded=True))
-
     def _use(self, panel: SSAValue, part: _Part, sums: SSAValue | None) -> None:
         plan, loops = self.plan, self.loops
         self._fill(panel, part)
 
         def rows(above: Bindings) -> None:
-            tile = _Tile(self, above, panel, part, sums)
-            row_tiles(loops, plan.row, plan.rows, plan.vectors, tile.emit)
+            def tile(rows: int, first: SSAValue | None) -> None:
+                assert first is not None
+                _Tile(self, above, panel, part, sums).emit(rows, first)
+
+            row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
 
         loops.nest(plan.above, self.where, rows)
 
     def _fill(self, panel: SSAValue, part: _Part) -> None:
         """Copy a part: squares of a transposed matrix, then element by element what is left."""
-        turned = 0 if self.masked or not self.plan.is_turned else self.width - self.width % self.plan.lanes
+        plan, size = self.plan, self.plan.lanes
+        turned = 0 if self.strip.masked or not plan.is_turned else self.width - self.width % size
         if not turned:
             self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0))
             return
-        k, size = self.plan.stage.reduce[0], self.plan.lanes
-        count = floordiv(part.extent, Const(size, k.dtype))
-        self._squares(panel, part, count, turned // size)
+        k = plan.stage.reduce[0]
+        count = part.extent // size
+        squares = Squares(self.strip, k, cast(tir.LoadOp, plan.operand.owner), size)
+        squares.fill(panel, [], part.begin, self.where, count)
         if turned < self.width:
             self.each_step(part, lambda ks, at: self._copy(panel, ks, at, turned))
-        done = mul(count, Const(size, k.dtype))
-        self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0), done)
-
-    def _squares(self, panel: SSAValue, part: _Part, count: SymExpr, across: int) -> None:
-        """`count` x `across` squares of the operand, read row by row and stored column by column."""
-        loops, plan, size = self.loops, self.plan, self.plan.lanes
-        k, lane = plan.stage.reduce[0], plan.lane
-        load = cast(tir.LoadOp, plan.operand.owner)
-
-        def ramp(first: SSAValue) -> SSAValue:
-            return loops.op(tir.RampOp(first, loops.op(tir.ConstOp(1, first.type)), size))
-
-        def read(step: SymExpr, column: SymExpr) -> SSAValue:
-            here = {k: loops.value(add(part.begin, step), k.dtype)}
-            here[lane] = loops.value(add(Var(self.first, lane.dtype), column), lane.dtype)
-            cloner = loops.cloner({**self.where, **here})
-            *outer, last = (cloner(index) for index in load.indices)
-            return loops.op(tir.LoadOp(load.buffer, [*outer, ramp(last)]))
-
-        def square(g: SSAValue, v: SSAValue) -> None:
-            column = mul(Var(g, lane.dtype), Const(size, lane.dtype))
-            step = mul(Var(v, k.dtype), Const(size, k.dtype))
-            rows = [read(step, add(column, at)) for at in range(size)]
-            for at, value in enumerate(transposed(loops, rows)):
-                place = [loops.value(add(step, at), k.dtype), ramp(loops.value(column, lane.dtype))]
-                loops.insert(tir.StoreOp(value, panel, place))
-
-        def strip(g: SSAValue) -> None:
-            loops.loop(count, lambda v: square(g, v), dtype=k.dtype, name=f"{name_of(k.var) or 'k'}_tile")
-
-        loops.loop(across, strip, dtype=lane.dtype)
+        self.each_step(part, lambda ks, at: self._copy(panel, ks, at, 0), count * size)
 
     def each_step(
         self, part: _Part, body: Callable[[Bindings, list[SSAValue]], object], done: SymExpr | None = None
@@ -396,8 +378,8 @@ class _Strip:
         done = Const(0, outermost.dtype) if done is None else done
 
         def over(i: SSAValue) -> None:
-            v = self.loops.value(add(done, Var(i, outermost.dtype)), outermost.dtype)
-            here = self.loops.value(add(part.begin, Var(v, outermost.dtype)), outermost.dtype)
+            v = self.loops.value(done + Var(i, outermost.dtype), outermost.dtype)
+            here = self.loops.value(part.begin + Var(v, outermost.dtype), outermost.dtype)
             self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [v, *(ks[it] for it in inner)]))
 
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
@@ -405,96 +387,54 @@ class _Strip:
     def _copy(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
         """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
         plan, loops, lane = self.plan, self.loops, self.plan.lane
-        if self.masked or self.width < self.padded:
-            self.vectors(plan.lanes, lambda c: self._store_zero(panel, at, c))
-        if plan.group is None:
+        if self.strip.masked or self.width < self.padded:
+            vectors(loops, lane, plan.lanes, lambda c: self._store_zero(panel, at, c))
 
-            def column(c: SSAValue) -> None:
-                place = loops.value(add(Var(c, lane.dtype), begin), lane.dtype)
-                self._copy_lane({lane: loops.sum(self.first, place)}, ks, panel, [*at, place])
+        def column(c: SSAValue, begin: SymExpr | int, row: Bindings, of: Strip | None) -> None:
+            place = loops.value(begin + Var(c, lane.dtype), lane.dtype)
+            here = {**self.where, **ks, **row, lane: c if of is None else of.at(place)}
+            cloner, guard = loops.cloner(here), None if of is None else of.guard(here)
+            if guard is not None:
+                hoist_uniform(cloner, plan.operand, lane)
+            under(loops, guard, lambda: loops.insert(tir.StoreOp(cloner(plan.operand), panel, [*at, place])))
 
-            self.vectors(self.width - begin, column)
+        group = plan.group
+        if group is None:
+            vectors(loops, lane, self.width - begin, lambda c: column(c, begin, {}, self.strip))
             return
-        group, each = plan.group, lane.extent.constant or 1
+        each = lane.extent.constant or 1
 
         def row(g: SSAValue) -> None:
-            where = {group: loops.sum(self.first, g)}
-            begin = loops.value(mul(Var(g, lane.dtype), Const(each, lane.dtype)), lane.dtype)
-            self.vectors(each, lambda c: self._copy_lane({**where, lane: c}, ks, panel, [*at, loops.sum(begin, c)]))
+            where = {group: self.strip.at(g)}
+            first = loops.value(Var(g, lane.dtype) * each, lane.dtype)
+            vectors(loops, lane, each, lambda c: column(c, Var(first, lane.dtype), where, None))
 
-        loops.loop(self.size, row, dtype=lane.dtype, kind=ForKind.UNROLLED)
+        unrolled(loops, lane.dtype, self.strip.size, row)
 
     def _store_zero(self, panel: SSAValue, at: list[SSAValue], c: SSAValue) -> None:
         loops, dtype = self.loops, self.plan.lane.dtype
-        place = loops.value(add(Var(c, dtype), self.padded - self.plan.lanes), dtype)
-        zero = loops.op(tir.ConstOp(0, cast(BufferType, panel.type).dtype))
+        place = loops.value(Var(c, dtype) + (self.padded - self.plan.lanes), dtype)
+        zero = loops.op(tir.ConstOp(0, element_type(panel)))
         loops.insert(tir.StoreOp(zero, panel, [*at, place]))
 
-    def _copy_lane(self, column: Bindings, ks: Bindings, panel: SSAValue, at: list[SSAValue]) -> None:
-        loops, plan = self.loops, self.plan
-        cloner = loops.cloner({**self.where, **ks, **column})
-        guard = self.guard(column)
-        if guard is None:
-            loops.insert(tir.StoreOp(cloner(plan.operand), panel, at))
-            return
-        hoist_uniform(cloner, plan.operand, plan.lane)
-        loops.branch(guard.cond, lambda: loops.insert(tir.StoreOp(cloner(plan.operand), panel, at)))
+    def begin(self, where: Bindings, to: SSAValue, at: list[SSAValue]) -> None:
+        """Store what a sum begins with; the column is the last of where it is stored."""
+        here, loops = self._at_column(where, at[-1]), self.loops
+        begin(self.columns, self.plan.stage, self.plan.update, here, lambda v: loops.insert(tir.StoreOp(v, to, at)))
 
-    def _each_element(self, width: int, body: Callable[[Bindings, list[SSAValue], SSAValue], object]) -> None:
-        """Loops over all rows, vectors along so many columns."""
-        iters = (*self.plan.above, self.plan.row)
-
-        def row(where: Bindings) -> None:
-            self.vectors(width, lambda c: body(where, [where[it] for it in iters], c))
-
-        self.loops.nest(iters, self.where, row)
-
-    def _begin(self, where: Bindings, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
-        self.begin(where, c, lambda value: self.loops.insert(tir.StoreOp(value, sums, [*at, c])))
-
-    def _finish(self, where: Bindings, at: list[SSAValue], c: SSAValue, sums: SSAValue) -> None:
-        self.epilogue(where, c, self.loops.op(tir.LoadOp(sums, [*at, c])))
-
-    # what the tiles use
-
-    def vectors(self, width: int, body: Callable[[SSAValue], object]) -> None:
-        """A vectorized loop."""
-        self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
-
-    def guard(self, where: Bindings) -> Guard | None:
-        """The condition for a lane where the strip may reach over the end."""
-        if not self.masked:
-            return None
-        lane = self.plan.lane
-        end = self.loops.value(lane.extent, lane.dtype)
-        return Guard(lane, self.loops.op(tir.LtOp(where[lane], end)))
-
-    def begin(self, where: Bindings, c: SSAValue, store: Callable[[SSAValue], object]) -> None:
-        """Store what a sum begins with: the init value, or what is in the result where there is none."""
-        init, loops = self.plan.stage.init, self.loops
-        here = self._at_column(where, c)
-        cloner = loops.cloner(here)
-        if init is not None:
-            store(cloner(init.value))
-            return
-        guard = self.guard(here)
-        if guard is None:
-            store(cloner(self.plan.update.old.result))
-        else:
-            loops.branch(guard.cond, lambda: store(cloner(self.plan.update.old.result)))
-
-    def epilogue(self, where: Bindings, c: SSAValue, value: SSAValue) -> None:
-        """Epilogue the element at column `c` and store it."""
-        here = self._at_column(where, c)
-        self.plan.epilogue.store(self.loops, here, value, self.guard(here))
+    def finish(self, where: Bindings, of: SSAValue, at: list[SSAValue]) -> None:
+        """Finish a sum and store it."""
+        value = self.loops.op(tir.LoadOp(of, at))
+        here = self._at_column(where, at[-1])
+        self.plan.epilogue.store(self.loops, here, value, self.columns.guard(here))
 
     def _at_column(self, where: Bindings, c: SSAValue) -> Bindings:
-        return {**where, self.plan.column: self.loops.sum(self.start, c)}
+        return {**where, self.columns.it: self.columns.at(c)}
 
 
 @dataclass
 class _Tile:
-    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or epilogue their elements."""
+    """Tiles of rows of a strip: they begin with what is in `sums` and add to it, or finish their elements."""
 
     strip: _Strip
     where: Bindings
@@ -504,57 +444,36 @@ class _Tile:
 
     def emit(self, rows: int, first: SSAValue) -> None:
         """One tile."""
-        strip, loops = self.strip, self.strip.loops
-        dtype = cast(BufferType, strip.plan.stage.buffer.type).dtype
-        acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, strip.padded], dtype, scope="local"), padded=True))
-        begun = strip.begun if self.sums is None else strip.stepped
-        ended = strip.width if self.sums is None else strip.stepped
-        self._elements(rows, first, begun, lambda where, r, c: self._begin(where, acc, r, c))
-        strip.each_step(
-            self.part,
-            lambda ks, at: self._elements(
-                rows, first, strip.stepped, lambda where, r, c: self._step({**where, **ks}, at, acc, r, c)
-            ),
-        )
-        self._elements(rows, first, ended, lambda where, r, c: self._end(where, acc, r, c))
+        strip, plan, loops, sums = self.strip, self.strip.plan, self.strip.loops, self.sums
+        acc = registers(loops, [rows, strip.padded], element_type(plan.stage.buffer))
 
-    def _elements(
-        self, rows: int, first: SSAValue, width: int, body: Callable[[Bindings, SSAValue, SSAValue], object]
-    ) -> None:
-        row = self.strip.plan.row
+        def elements(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
+            def columns(r: SSAValue) -> None:
+                where = {**self.where, plan.row: loops.sum(first, r)}
+                strip.columns.vectors(lambda c: body(where, [r, c]), width)
 
-        def columns(r: SSAValue) -> None:
-            where = {**self.where, row: self.strip.loops.sum(first, r)}
-            self.strip.vectors(width, lambda c: body(where, r, c))
+            unrolled(loops, plan.row.dtype, rows, columns)
 
-        self.strip.loops.loop(rows, columns, dtype=row.dtype, kind=ForKind.UNROLLED)
+        def copied(of: SSAValue, place: list[SSAValue], to: SSAValue, at: list[SSAValue]) -> None:
+            loops.insert(tir.StoreOp(loops.op(tir.LoadOp(of, place)), to, at))
 
-    def _place(self, where: Bindings, c: SSAValue) -> list[SSAValue]:
-        plan = self.strip.plan
-        return [*(where[it] for it in (*plan.above, plan.row)), c]
+        def sum_at(where: Bindings, c: SSAValue) -> list[SSAValue]:
+            return [*(where[it] for it in (*plan.above, plan.row)), c]
 
-    def _begin(self, where: Bindings, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
-        loops = self.strip.loops
+        def step(ks: Bindings, place: list[SSAValue]) -> None:
+            elements(strip.stepped, lambda where, at: self._step({**where, **ks}, place, acc, at))
 
-        def store(value: SSAValue) -> None:
-            loops.insert(tir.StoreOp(value, acc, [r, c]))
-
-        if self.sums is None:
-            self.strip.begin(where, c, store)
+        if sums is None:
+            elements(strip.begun, lambda where, at: strip.begin(where, acc, at))
         else:
-            store(loops.op(tir.LoadOp(self.sums, self._place(where, c))))
-
-    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
-        loops, update = self.strip.loops, self.strip.plan.update
-        cloner = loops.cloner(where)
-        cloner.replace(update.old.result, loops.op(tir.LoadOp(acc, [r, c])))
-        cloner.replace(self.strip.plan.operand, loops.op(tir.LoadOp(self.panel, [*at, c])))
-        loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, [r, c]))
-
-    def _end(self, where: Bindings, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
-        loops = self.strip.loops
-        value = loops.op(tir.LoadOp(acc, [r, c]))
-        if self.sums is None:
-            self.strip.epilogue(where, c, value)
+            elements(strip.stepped, lambda where, at: copied(sums, sum_at(where, at[1]), acc, at))
+        strip.each_step(self.part, step)
+        if sums is None:
+            elements(strip.width, lambda where, at: strip.finish(where, acc, at))
         else:
-            loops.insert(tir.StoreOp(value, self.sums, self._place(where, c)))
+            elements(strip.stepped, lambda where, at: copied(acc, at, sums, sum_at(where, at[1])))
+
+    def _step(self, where: Bindings, place: list[SSAValue], acc: SSAValue, at: list[SSAValue]) -> None:
+        operands = {self.strip.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
+        loops = self.strip.loops
+        accumulate(loops.cloner(where), self.strip.plan.update, (acc, at), loops, operands=operands)

@@ -16,32 +16,40 @@ while the tiles read one panel they ask for the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul, product
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import Const, SymExpr, Var, floordiv
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
-from .epilogue import Epilogue, Guard, hoist_uniform
+from .epilogue import Epilogue
 from .machine import Machine
+from .microkernel import (
+    Strip,
+    accumulate,
+    begin,
+    branch_either,
+    byte_count,
+    element_bits,
+    element_type,
+    registers,
+    row_tiles,
+    strips,
+    tile_name,
+    tile_size,
+    unrolled,
+    whole_vectors,
+)
 from .packed import Panels, panels_of
 from .plan import Plan
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .unswitch_padding import Interior, interior_of, range_of
-
-_WIDEST_GEMV = 8
-_MOST_ROWS = 16
-_FEWEST_SUMS = 12
-"""So many vectors have to be summed side by side that no multiplication waits for another one."""
 
 
 @dataclass
@@ -78,12 +86,6 @@ class RegisterTilePlan(Plan):
         if self.panels is not None and self.panels.width != self.width:
             return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
         return None if self.order in _ORDERS else " or ".join(f'order = "{order}"' for order in _ORDERS)
-
-
-def element_bits(stage: Stage) -> int:
-    """The widest element that the vectors of a stage hold, in memory."""
-    buffers = {load.buffer for load in stage.loads} | {stage.buffer}
-    return max(max(8, bit_width(cast(BufferType, b.type).dtype)) for b in buffers)
 
 
 NEIGHBOURS = frozenset[int | None]((0, 1))
@@ -123,7 +125,7 @@ def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[t
     last, mine = epilogue.last, epilogue.iter_of(lane)
     others = [] if epilogue.consumer is None else [op for op in last.loads if op.buffer is not epilogue.stage.buffer]
     for access in (last.store, *others):
-        size = _byte_count(access.buffer)
+        size = byte_count(access.buffer)
         if constant_slope(access, mine) == 1 and (size is None or 2 * size > machine.caches.l2):
             yield access
 
@@ -150,22 +152,6 @@ def _row_iter(stage: Stage, update: Update, lane: Iter) -> Iter | None:
     return None
 
 
-def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None) -> tuple[int, int]:
-    """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
-    needed = 4 if extent is None else max(1, -(-extent // lanes))
-    if row is None:
-        return min(needed, _WIDEST_GEMV), 1
-    widest = 4 if machine.registers >= 32 else 2
-    vectors = needed if needed <= widest else next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
-    return vectors, tile_rows(machine, vectors, row)
-
-
-def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
-    """How many rows of so many vectors fit the registers."""
-    rows = min(_MOST_ROWS, (machine.registers - 1 - vectors) // vectors)
-    return max(1, min(rows, row.extent.constant or rows))
-
-
 def emit_register_tiles(loops: LoopBuilder, plan: RegisterTilePlan) -> None:
     """The loops of a plan."""
     outer = [it for it in plan.stage.spatial if it is not plan.lane and it is not plan.row]
@@ -173,19 +159,19 @@ def emit_register_tiles(loops: LoopBuilder, plan: RegisterTilePlan) -> None:
 
 
 def _columns_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
-    loops.nest(outer, {}, lambda where: _columns(loops, plan, lambda strip: strip.rows(where)))
+    loops.nest(outer, {}, lambda where: _columns(loops, plan, lambda strip: _rows(plan, strip, where)))
 
 
 def _columns_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
-    _columns(loops, plan, lambda strip: loops.nest(outer, {}, strip.rows))
+    _columns(loops, plan, lambda strip: loops.nest(outer, {}, lambda where: _rows(plan, strip, where)))
 
 
 def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     def tiles(where: Bindings) -> None:
         def tile(rows: int, first: SSAValue | None) -> None:
-            _columns(loops, plan, lambda strip: strip.tile(where, rows, first))
+            _columns(loops, plan, lambda strip: _Tile(plan, strip, where, rows, first).emit())
 
-        _rows(loops, plan, tile)
+        row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
 
     loops.nest(outer, {}, tiles)
 
@@ -203,7 +189,7 @@ def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels:
     loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
     if panels is None and (row is None or len(loads) != 1 or _moves(stage, loads[0], lane, row)):
         return "columns, rows"
-    size = _byte_count(loads[0].buffer)
+    size = byte_count(loads[0].buffer)
     if size is None or 2 * size > machine.caches.l2:
         return _PANEL_BY_PANEL
     return "columns, rows" if panels is None else "rows, columns"
@@ -215,41 +201,19 @@ def _moves(stage: Stage, load: tir.LoadOp, lane: Iter, row: Iter) -> bool:
     return any(constant_slope(load, it) != 0 for it in others)
 
 
-def _byte_count(buffer: SSAValue) -> int | None:
-    """The size of a buffer, where it is known."""
-    t = cast(BufferType, buffer.type)
-    elements = product(t.dims).constant
-    return None if elements is None else elements * max(8, bit_width(t.dtype)) // 8
+def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[Strip], object]) -> None:
+    """Full strips, then what is left of the lanes: a narrower one, or vectors with a mask where that is not known."""
+    lane = plan.lane
+    strips(loops, lane, [(plan.width, None)], body, tail=plan.lanes, name=tile_name(lane, "j"))
 
 
-def _rows(loops: LoopBuilder, plan: RegisterTilePlan, tile: Callable[[int, SSAValue | None], object]) -> None:
-    """Tiles of all rows: `tile` is given the rows of each, and its first row."""
-    if plan.row is None:
-        tile(1, None)
-    else:
-        row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
+def _rows(plan: RegisterTilePlan, strip: Strip, where: Bindings) -> None:
+    """Tiles of all rows of a strip."""
 
+    def tile(rows: int, first: SSAValue | None) -> None:
+        _Tile(plan, strip, where, rows, first).emit()
 
-def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[_Strip], object]) -> None:
-    """Full tiles, then what is left of the lanes: one narrower tile, or vectors with a mask where that is not known."""
-    lane, width = plan.lane, plan.width
-    full = floordiv(lane.extent, Const(width, lane.dtype))
-
-    def strips(count: SymExpr, start: SymExpr, width: int, masked: bool = False) -> None:
-        def strip(v: SSAValue) -> None:
-            first = add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype)))
-            body(_Strip(loops, plan, loops.value(first, lane.dtype), width, masked))
-
-        loops.loop(count, strip, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_tile")
-
-    strips(full, Const(0, lane.dtype), width)
-    done = mul(full, Const(width, lane.dtype))
-    rest = lane.extent - done
-    if rest.constant is None:
-        count = floordiv(add(rest, plan.lanes - 1), Const(plan.lanes, lane.dtype))
-        strips(count, done, plan.lanes, masked=True)
-    elif rest.constant:
-        strips(Const(1, lane.dtype), done, rest.constant)
+    row_tiles(strip.loops, plan.row, plan.rows, plan.vectors, tile)
 
 
 def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
@@ -259,178 +223,102 @@ def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
 
 
 @dataclass
-class _Strip:
-    """A strip of columns: from `first`, `width` wide; `masked` where it may reach over the end."""
+class _Tile:
+    """So many rows of a strip from `first_row` on, which is None where there is one; the others are at `outer`."""
 
-    loops: LoopBuilder
     plan: RegisterTilePlan
-    first: SSAValue
-    width: int
-    masked: bool
+    strip: Strip
+    outer: Bindings
+    rows: int
+    first_row: SSAValue | None
 
-    def rows(self, where: Bindings) -> None:
-        """Tiles of all rows."""
-        _rows(self.loops, self.plan, lambda rows, first: self.tile(where, rows, first))
+    def __post_init__(self) -> None:
+        self.loops = self.strip.loops
 
-    def tile(self, outer: Bindings, rows: int, first_row: SSAValue | None) -> None:
+    def emit(self) -> None:
         """One tile; where it may be in the middle of an image, or at its border, one for each."""
-        inside = self._inside(outer, rows, first_row)
+        inside = self._inside()
         if inside is None:
-            self._tile(outer, rows, first_row, None)
-            return
-        border = Block()
-        with self.loops.inside(border):
-            self._tile(outer, rows, first_row, None)
-        self.loops.branch(inside, lambda: self._tile(outer, rows, first_row, self.plan.interior), border)
+            self._tile(None)
+        else:
+            branch_either(self.loops, inside, lambda: self._tile(self.plan.interior), lambda: self._tile(None))
 
-    def _inside(self, outer: Bindings, rows: int, first_row: SSAValue | None) -> SSAValue | None:
+    def _inside(self) -> SSAValue | None:
         """Whether nothing that a tile reads is padding; None where that is not asked for, or cannot be known."""
-        plan = self.plan
-        if plan.interior is None or self.masked:
+        plan, strip = self.plan, self.strip
+        if plan.interior is None or strip.masked:
             return None
-        ranges = {it: range_of(value) for it, value in outer.items()}
+        ranges = {it: range_of(value) for it, value in self.outer.items()}
         ranges |= {it: (Const(0, it.dtype), it.extent - 1) for it in plan.stage.reduce}
-        ranges[plan.lane] = range_of(self.first, self.width)
-        if plan.row is not None and first_row is not None:
-            ranges[plan.row] = range_of(first_row, rows)
+        ranges[plan.lane] = range_of(strip.first, strip.size)
+        if plan.row is not None and self.first_row is not None:
+            ranges[plan.row] = range_of(self.first_row, self.rows)
         return plan.interior.holds(self.loops, ranges)
 
-    def _tile(self, outer: Bindings, rows: int, first_row: SSAValue | None, interior: Interior | None) -> None:
-        """Accumulate and epilogue one tile."""
-        loops, plan = self.loops, self.plan
-        padded = -(-self.width // plan.lanes) * plan.lanes
-        dtype = cast(BufferType, plan.stage.buffer.type).dtype
-        acc = loops.op(tir.AllocBufferOp(BufferType.of([rows, padded], dtype, scope="local"), padded=True))
-        if first_row is not None and not self.masked:
-            self._ask_for_results(outer, rows, first_row)
-        elements = partial(self._elements, outer, rows, first_row)
-        elements(lambda where, at: self._start(where, at, acc))
+    def _tile(self, interior: Interior | None) -> None:
+        """Accumulate and finish the elements."""
+        loops, plan, strip = self.loops, self.plan, self.strip
+        padded = whole_vectors(strip.size, plan.lanes)
+        acc = registers(loops, [self.rows, padded], element_type(plan.stage.buffer))
+        if self.first_row is not None and not strip.masked:
+            self._ask_for_results(self.first_row)
+
+        def start(where: Bindings, at: list[SSAValue]) -> None:
+            begin(strip, plan.stage, plan.update, where, lambda value: loops.insert(tir.StoreOp(value, acc, at)))
 
         def step(ks: Bindings) -> None:
-            if plan.panels is not None and plan.order == _PANEL_BY_PANEL and first_row is not None:
-                plan.panels.ask_for_next(loops, {**outer, **ks}, self.first, _turn(outer, first_row, rows))
-            elements(lambda where, at: self._step({**where, **ks}, at, acc, interior))
+            if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.first_row is not None:
+                turn = _turn(self.outer, self.first_row, self.rows)
+                plan.panels.ask_for_next(loops, {**self.outer, **ks}, strip.first, turn)
+            self._elements(lambda where, at: self._step({**where, **ks}, at, acc, interior))
 
+        def end(where: Bindings, at: list[SSAValue]) -> None:
+            guard = strip.guard(where)
+            plan.epilogue.store(loops, where, loops.op(tir.LoadOp(acc, at)), guard)
+
+        self._elements(start)
         loops.nest(plan.stage.reduce, {}, step)
-        elements(lambda where, at: self._end(where, at, acc))
+        self._elements(end)
 
-    def _ask_for_results(self, outer: Bindings, rows: int, first_row: SSAValue) -> None:
+    def _ask_for_results(self, first_row: SSAValue) -> None:
         """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
         loops, plan = self.loops, self.plan
         row, lane = cast(Iter, plan.row), plan.lane
 
         def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
-            column = loops.value(add(sym_expr_of(self.first), mul(Var(at, lane.dtype), size)), lane.dtype)
-            cloner = plan.epilogue.cloner(loops, {**outer, row: loops.sum(first_row, r), lane: column})
+            column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size, lane.dtype)
+            cloner = plan.epilogue.cloner(loops, {**self.outer, row: loops.sum(first_row, r), lane: column})
             indices = [cloner(index) for index in access.indices]
             ask_for(loops.insert, access.buffer, indices, write=isinstance(access, tir.StoreOp))
 
         for access in plan.far:
-            size = max(1, LINE_BITS // bit_width(cast(BufferType, access.buffer.type).dtype))
-            count = -(-self.width // size)
+            size = max(1, LINE_BITS // bit_width(element_type(access.buffer)))
+            count = -(-self.strip.size // size)
 
             def lines(
                 r: SSAValue, access: tir.LoadOp | tir.StoreOp = access, size: int = size, count: int = count
             ) -> None:
                 loops.loop(count, lambda at: line(access, size, r, at), dtype=lane.dtype)
 
-            loops.loop(rows, lines, dtype=row.dtype)
+            loops.loop(self.rows, lines, dtype=row.dtype)
 
-    def _elements(
-        self,
-        outer: Bindings,
-        rows: int,
-        first_row: SSAValue | None,
-        body: Callable[[Bindings, tuple[SSAValue, SSAValue]], None],
-    ) -> None:
+    def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
         """Unrolled rows of vectors: `body` is given where the element is in the result, and in the accumulators."""
-        loops, lane = self.loops, self.plan.lane
-        row_type = self.plan.row.dtype if self.plan.row is not None else lane.dtype
+        row = self.plan.row
 
-        def columns(r: SSAValue) -> None:
-            def element(c: SSAValue) -> None:
-                where = {**outer, lane: loops.sum(self.first, c)}
-                if self.plan.row is not None and first_row is not None:
-                    where[self.plan.row] = loops.sum(first_row, r)
-                body(where, (r, c))
+        def element(r: SSAValue, c: SSAValue) -> None:
+            where = {**self.outer, self.plan.lane: self.strip.at(c)}
+            if row is not None and self.first_row is not None:
+                where[row] = self.loops.sum(self.first_row, r)
+            body(where, [r, c])
 
-            loops.loop(self.width, element, dtype=lane.dtype, kind=ForKind.VECTORIZED)
+        dtype = (row or self.plan.lane).dtype
+        unrolled(self.loops, dtype, self.rows, lambda r: self.strip.vectors(lambda c: element(r, c)))
 
-        loops.loop(rows, columns, dtype=row_type, kind=ForKind.UNROLLED)
-
-    def _guard(self, where: Bindings) -> Guard | None:
-        if not self.masked:
-            return None
-        lane = self.plan.lane
-        end = self.loops.value(lane.extent, lane.dtype)
-        return Guard(lane, self.loops.op(tir.LtOp(where[lane], end)))
-
-    def _start(self, where: Bindings, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
-        """The accumulators begin with the init value, or with what is in the result where there is none."""
-        init = self.plan.stage.init
+    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, interior: Interior | None) -> None:
         cloner = self.loops.cloner(where)
-        value = self.plan.update.old.result if init is None else init.value
-        guard = self._guard(where) if init is None else None
-        if guard is None:
-            self.loops.insert(tir.StoreOp(cloner(value), acc, at))
-        else:
-            self.loops.branch(guard.cond, lambda: self.loops.insert(tir.StoreOp(cloner(value), acc, at)))
-
-    def _step(self, where: Bindings, at: tuple[SSAValue, SSAValue], acc: SSAValue, interior: Interior | None) -> None:
-        update, loops = self.plan.update, self.loops
-        cloner = loops.cloner(where)
-        old = tir.LoadOp(acc, at)
-        cloner.replace(update.old.result, old.result)
         if self.plan.panels is not None:
-            self.plan.panels.put(loops, cloner, self.first, at[1])
+            self.plan.panels.put(self.loops, cloner, self.strip.first, at[1])
         if interior is not None:
             interior.take(cloner)
-        guard = self._guard(where)
-        if guard is not None:
-            hoist_uniform(cloner, update.term, self.plan.lane)
-
-        def build() -> None:
-            loops.insert(old)
-            loops.insert(tir.StoreOp(cloner(update.combiner.result), acc, at))
-
-        if guard is None:
-            build()
-        else:
-            loops.branch(guard.cond, build)
-
-    def _end(self, where: Bindings, at: tuple[SSAValue, SSAValue], acc: SSAValue) -> None:
-        guard = self._guard(where)
-        value = self.loops.op(tir.LoadOp(acc, at))
-        self.plan.epilogue.store(self.loops, where, value, guard)
-
-
-def row_tiles(loops: LoopBuilder, row: Iter, full: int, vectors: int, tile: Callable[[int, SSAValue], object]) -> None:
-    """Loops over tiles of up to `full` rows of vectors: `tile` is given the rows of a tile and its first row."""
-    done: SymExpr = Const(0, row.dtype)
-    for rows, count in _row_sizes(row, full, -(-_FEWEST_SUMS // vectors)):
-        number = floordiv(row.extent - done, Const(rows, row.dtype)) if count is None else Const(count, row.dtype)
-
-        def body(v: SSAValue, rows: int = rows, done: SymExpr = done) -> None:
-            first = add(done, mul(Var(v, row.dtype), Const(rows, row.dtype)))
-            tile(rows, loops.value(first, row.dtype))
-
-        loops.loop(number, body, dtype=row.dtype, name=f"{name_of(row.var) or 'i'}_tile")
-        done = add(done, mul(number, Const(rows, row.dtype)))
-
-
-def _row_sizes(row: Iter, full: int, fewest: int) -> Sequence[tuple[int, int | None]]:
-    """(rows of a tile, how many tiles).
-
-    Tiles of one size where at least `fewest` and more than half of what fits divide the rows (less code, as fast); else
-    even ones, 197 rows in 12s and 11s; of an unknown number full ones, then smaller ones.
-    """
-    extent = row.extent.constant
-    if extent is None:
-        return [(full, None)] + [(size, None) for size in (4, 1) if size < full]
-    even = next((size for size in range(full, max(full // 2, fewest - 1), -1) if extent % size == 0), None)
-    if even is not None:
-        return [(even, extent // even)]
-    tiles = -(-extent // full)
-    larger = -(-extent // tiles)
-    many = extent - tiles * (larger - 1)
-    return [(larger, many), (larger - 1, tiles - many)] if many < tiles else [(larger, tiles)]
+        accumulate(cloner, self.plan.update, (acc, at), self.loops, self.strip.guard(where))

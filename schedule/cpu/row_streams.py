@@ -17,20 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, minimum, mul
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import SymExpr, Var, minimum
+from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
+from .machine import Machine
+from .microkernel import element_type, pieces, tile_name, vectors
 from .plan import Plan
 from .prefetch import LINE_BITS, ask_for
-from .register_tiles import Machine, plan_register_tiles
+from .register_tiles import plan_register_tiles
 from .stages import Iter, Stage, Update, constant_slope
 
 _STREAMS = 8
@@ -82,31 +83,26 @@ def emit_row_streams(loops: LoopBuilder, plan: RowStreamPlan) -> None:
 
 def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
     """One row of results."""
-    dtype = cast(BufferType, plan.stage.buffer.type).dtype
-    sums = loops.op(tir.AllocBufferOp(BufferType.of([plan.lane.extent], dtype)))
+    sums = loops.op(tir.AllocBufferOp(BufferType.of([plan.lane.extent], element_type(plan.stage.buffer))))
     init, lane, inner = plan.stage.init, plan.lane, plan.inner
     assert init is not None
 
     def along(body: Callable[[SSAValue], object]) -> None:
-        loops.loop(lane.extent, body, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
+        vectors(loops, lane, lane.extent, body, name_of(lane.var))
 
     def begin(j: SSAValue) -> None:
         loops.insert(tir.StoreOp(loops.cloner({**where, lane: j})(init.value), sums, [j]))
 
     def steps(ks: Bindings) -> None:
-        count = floordiv(inner.extent, Const(plan.streams, inner.dtype))
-        done = mul(count, Const(plan.streams, inner.dtype))
-
-        def some(v: SSAValue) -> None:
-            first = mul(Var(v, inner.dtype), Const(plan.streams, inner.dtype))
-            places = [loops.value(add(first, step), inner.dtype) for step in range(plan.streams)]
+        def some(first: SymExpr, count: int) -> None:
+            places = [loops.value(first + step, inner.dtype) for step in range(count)]
             _lines(loops, plan, {**where, **ks}, sums, places)
 
         def one(v: SSAValue) -> None:
-            place = loops.value(add(done, Var(v, inner.dtype)), inner.dtype)
+            place = loops.value(done + Var(v, inner.dtype), inner.dtype)
             along(lambda j: _add(loops, plan, {**where, **ks, lane: j}, sums, [place]))
 
-        loops.loop(count, some, dtype=inner.dtype, name=f"{name_of(inner.var) or 'k'}_tile")
+        done = pieces(loops, inner, [(plan.streams, None)], some, tile_name(inner, "k"))
         loops.loop(inner.extent - done, one, dtype=inner.dtype, name=name_of(inner.var))
 
     along(begin)
@@ -117,25 +113,20 @@ def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
 def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
     """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
     lane = plan.lane
-    width = LINE_BITS // max(bit_width(cast(BufferType, load.buffer.type).dtype) for load in plan.far)
-    count = floordiv(lane.extent, Const(width, lane.dtype))
+    width = LINE_BITS // max(bit_width(element_type(load.buffer)) for load in plan.far)
 
-    def part(first: SSAValue | None, size: SymExpr | int) -> None:
-        def element(c: SSAValue) -> None:
-            _add(loops, plan, {**where, lane: c if first is None else loops.sum(first, c)}, sums, places)
+    def part(begin: SymExpr, size: SymExpr | int) -> None:
+        first = loops.value(begin, lane.dtype)
+        vectors(loops, lane, size, lambda c: _add(loops, plan, {**where, lane: loops.sum(first, c)}, sums, places))
 
-        loops.loop(size, element, dtype=lane.dtype, kind=ForKind.VECTORIZED)
-
-    def line(v: SSAValue) -> None:
-        first = mul(Var(v, lane.dtype), Const(width, lane.dtype))
-        ahead = minimum(add(first, 8 * plan.prefetch_bytes * width // LINE_BITS), lane.extent - 1)
+    def line(begin: SymExpr, size: int) -> None:
+        following = minimum(begin + 8 * plan.prefetch_bytes * width // LINE_BITS, lane.extent - 1)
         for place in places:
-            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(ahead, lane.dtype)})
-        part(loops.value(first, lane.dtype), width)
+            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(following, lane.dtype)})
+        part(begin, size)
 
-    loops.loop(count, line, dtype=lane.dtype, name=f"{name_of(lane.var) or 'j'}_line")
-    done = mul(count, Const(width, lane.dtype))
-    part(loops.value(done, lane.dtype), lane.extent - done)
+    done = pieces(loops, lane, [(width, None)], line, tile_name(lane, "j", "line"))
+    part(done, lane.extent - done)
 
 
 def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
@@ -161,4 +152,4 @@ def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValu
 def _is_far(load: tir.LoadOp, it: Iter) -> bool:
     """Whether a step of an iterator is one of a page of memory or more."""
     step = constant_slope(load, it)
-    return step is not None and abs(step) * bit_width(cast(BufferType, load.buffer.type).dtype) >= 8 * _PAGE_BYTES
+    return step is not None and abs(step) * bit_width(element_type(load.buffer)) >= 8 * _PAGE_BYTES

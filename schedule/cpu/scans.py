@@ -27,10 +27,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, mul
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import SymExpr
+from ...dialects.tir import ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .machine import Machine
+from .microkernel import Strip, element_type, put, ramp, registers, under, vectors, whole_and_rest, whole_vectors
 from .plan import NestPlan
 from .stages import Iter, address, constant_slope, is_expression, tree
 
@@ -90,7 +91,7 @@ def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
 
 
 def _bits(op: tir.LoadOp | tir.StoreOp) -> int:
-    return bit_width(cast(BufferType, op.buffer.type).dtype)
+    return bit_width(element_type(op.buffer))
 
 
 def _statements(block: Block) -> list[Operation]:
@@ -149,7 +150,7 @@ def _with_body(
     assert isinstance(combiner, tir.BinaryExpr)
     old = next((v.owner for v in (combiner.lhs, combiner.rhs) if _is_load_of(v, total)), None)
     term = combiner.rhs if isinstance(old, tir.LoadOp) and combiner.lhs is old.result else combiner.lhs
-    read = [op for op in tree(term) if isinstance(op, tir.LoadOp)]
+    read = _loads(term)
     if not isinstance(old, tir.LoadOp) or stored.buffer is not total or not _is_whole(total, [old, stored, update]):
         return None
     if any(op.buffer in (total, store.buffer) for op in read) or any(op.regions for op in tree(term)):
@@ -189,14 +190,11 @@ def emit_scan(loops: LoopBuilder, plan: ScanPlan) -> None:
 
 def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) -> None:
     """Rows of so many totals, at last of as many as are left."""
-    scan, lane, width, lanes = plan.scan, column, plan.width, plan.lanes
-    full = floordiv(lane.extent, Const(width, lane.dtype))
-    done = mul(full, Const(width, lane.dtype))
+    scan, lane = plan.scan, column
 
     def block(first: SymExpr, count: SymExpr) -> None:
         start = loops.value(first, lane.dtype)
-        padded = -(-width // lanes) * lanes
-        totals = loops.op(tir.AllocBufferOp(BufferType.of([padded], scan.dtype, scope="local"), padded=True))
+        totals = registers(loops, [whole_vectors(plan.width, plan.lanes)], scan.dtype)
 
         def begin(c: SSAValue) -> None:
             loops.insert(tir.StoreOp(loops.cloner(where)(scan.start), totals, [c]))
@@ -209,28 +207,14 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
                 new = cloner(scan.combiner.result)
                 loops.insert(tir.StoreOp(new, totals, [c]))
                 cloner.replace(scan.stored.result, old if scan.exclusive else new)
-                indices = [cloner(i) for i in scan.store.indices]
-                loops.insert(tir.StoreOp(cloner(scan.store.value), scan.store.buffer, indices))
+                put(loops, cloner, scan.store)
 
-            _vector(loops, lane, count, element)
+            vectors(loops, lane, count, element)
 
-        _vector(loops, lane, count, begin)
+        vectors(loops, lane, count, begin)
         loops.loop(scan.along.extent, step, dtype=scan.along.dtype, name="k")
 
-    def strip(v: SSAValue) -> None:
-        block(mul(Var(v, lane.dtype), Const(width, lane.dtype)), Const(width, lane.dtype))
-
-    loops.loop(full, strip, dtype=lane.dtype, name="j_tile")
-    rest = lane.extent - done
-    if rest.constant is None:
-        some = loops.op(tir.LtOp(loops.value(Const(0, lane.dtype), lane.dtype), loops.value(rest, lane.dtype)))
-        loops.branch(some, lambda: block(done, rest))
-    elif rest.constant:
-        block(done, rest)
-
-
-def _vector(loops: LoopBuilder, lane: Iter, count: SymExpr | int, body: Callable[[SSAValue], object]) -> None:
-    loops.loop(count, body, dtype=lane.dtype, kind=ForKind.VECTORIZED)
+    whole_and_rest(loops, lane, plan.width, block, "j_tile")
 
 
 @dataclass
@@ -244,53 +228,43 @@ class _Row:
 
     def emit(self) -> None:
         """Whole vectors, then one of which only the first lanes run."""
-        loops, along = self.loops, self.scan.along
-        self.total = loops.op(tir.AllocBufferOp(BufferType.of([1], self.scan.dtype, scope="local"), padded=True))
+        loops, along, lanes = self.loops, self.scan.along, self.lanes
+        self.total = registers(loops, [1], self.scan.dtype)
         self._set_total(loops.cloner(self.where)(self.scan.start))
-        full = floordiv(along.extent, Const(self.lanes, along.dtype))
 
-        def step(v: SSAValue) -> None:
-            self._step(mul(Var(v, along.dtype), Const(self.lanes, along.dtype)), masked=False)
+        def step(begin: SymExpr, count: SymExpr) -> None:
+            masked = count.constant != lanes
+            self._step(Strip(loops, along, loops.value(begin, along.dtype), lanes, masked))
 
-        loops.loop(full, step, dtype=along.dtype, name="k_tile")
-        done = mul(full, Const(self.lanes, along.dtype))
-        rest = along.extent - done
-        if rest.constant is None:
-            some = loops.op(tir.LtOp(loops.value(Const(0, along.dtype), along.dtype), loops.value(rest, along.dtype)))
-            loops.branch(some, lambda: self._step(done, masked=True))
-        elif rest.constant:
-            self._step(done, masked=True)
+        whole_and_rest(loops, along, lanes, step, "k_tile")
 
     def _set_total(self, value: SSAValue) -> None:
         self.loops.insert(tir.StoreOp(value, self.total, [self.loops.op(tir.ConstOp(0, i64))]))
 
-    def _step(self, begin: SymExpr, *, masked: bool) -> None:
-        """The vector at `begin`."""
+    def _step(self, strip: Strip) -> None:
+        """One vector."""
         loops, scan, dtype = self.loops, self.scan, self.scan.dtype
         combine = type(scan.combiner)
-        first = loops.value(begin, scan.along.dtype)
-        terms, sums = (
-            loops.op(tir.AllocBufferOp(BufferType.of([self.lanes], dtype, scope="local"), padded=True)) for _ in "ts"
-        )
+        terms, sums = (registers(loops, [self.lanes], dtype) for _ in "ts")
         one = loops.op(tir.ConstOp(_IDENTITY[combine], dtype))
-        if masked:
-            _vector(loops, scan.along, self.lanes, lambda c: loops.insert(tir.StoreOp(one, terms, [c])))
-        self._elements(first, masked, lambda k, c: self._load(k, terms, c))
-        zero, step = loops.op(tir.ConstOp(0, i64)), loops.op(tir.ConstOp(1, i64))
-        ramp = loops.op(tir.RampOp(zero, step, self.lanes))
-        found = loops.op(tir.LoadOp(terms, [ramp]))
+        if strip.masked:
+            strip.vectors(lambda c: loops.insert(tir.StoreOp(one, terms, [c])))
+        self._elements(strip, lambda k, c: self._load(k, terms, c))
+        zero = loops.op(tir.ConstOp(0, i64))
+        every = ramp(loops, zero, self.lanes)
+        prefixes = loops.op(tir.LoadOp(terms, [every]))
         nothing = loops.op(tir.BroadcastOp(one, self.lanes))
         by = 1
         while by < self.lanes:
-            found = loops.op(combine(found, self._of_blocks(found, nothing, by)))
+            prefixes = loops.op(combine(prefixes, self._of_blocks(prefixes, nothing, by)))
             by *= 2
         total = loops.op(tir.LoadOp(self.total, [zero]))
-        last = loops.op(tir.ShuffleOp([found], [self.lanes - 1]))
-        before = self._moved(found, nothing) if scan.exclusive else found
+        last = loops.op(tir.ShuffleOp([prefixes], [self.lanes - 1]))
+        before = self._moved(prefixes, nothing) if scan.exclusive else prefixes
         result = loops.op(combine(loops.op(tir.BroadcastOp(total, self.lanes)), before))
-        loops.insert(tir.StoreOp(result, sums, [ramp]))
+        loops.insert(tir.StoreOp(result, sums, [every]))
         self._set_total(loops.op(combine(total, last)))
-        self._elements(first, masked, lambda k, c: self._store(k, sums, c))
+        self._elements(strip, lambda k, c: self._store(k, sums, c))
 
     def _of_blocks(self, value: SSAValue, nothing: SSAValue, size: int) -> SSAValue:
         """The last lane of each even block of so many lanes, in all lanes of the block behind it."""
@@ -302,18 +276,12 @@ class _Row:
         """A vector moved up by one lane."""
         return self.loops.op(tir.ShuffleOp([value, nothing], [self.lanes, *range(self.lanes - 1)]))
 
-    def _elements(self, first: SSAValue, masked: bool, body: Callable[[SSAValue, SSAValue], object]) -> None:
-        loops, along = self.loops, self.scan.along
-
+    def _elements(self, strip: Strip, body: Callable[[SSAValue, SSAValue], object]) -> None:
         def element(c: SSAValue) -> None:
-            k = loops.sum(first, c)
-            if not masked:
-                body(k, c)
-                return
-            end = loops.value(along.extent, along.dtype)
-            loops.branch(loops.op(tir.LtOp(k, end)), lambda: body(k, c))
+            k = strip.at(c)
+            under(self.loops, strip.guard({strip.it: k}), lambda: body(k, c))
 
-        _vector(loops, along, self.lanes, element)
+        strip.vectors(element)
 
     def _load(self, k: SSAValue, terms: SSAValue, c: SSAValue) -> None:
         value = self.loops.cloner({**self.where, self.scan.along: k})(self.scan.term)
@@ -322,6 +290,4 @@ class _Row:
     def _store(self, k: SSAValue, sums: SSAValue, c: SSAValue) -> None:
         cloner = self.loops.cloner({**self.where, self.scan.along: k})
         cloner.replace(self.scan.stored.result, self.loops.op(tir.LoadOp(sums, [c])))
-        store = self.scan.store
-        value = cloner(store.value)
-        self.loops.insert(tir.StoreOp(value, store.buffer, [cloner(i) for i in store.indices]))
+        put(self.loops, cloner, self.scan.store)

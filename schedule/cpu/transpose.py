@@ -12,7 +12,6 @@ Each line of memory is read and written as a whole, and once. What is left of bo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -20,17 +19,14 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
-from ...dialects.tir import ForKind
+from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
+from .machine import Machine
+from .microkernel import WIDEST_SQUARE, put, ramp, tile_name, transposed, vectors
 from .plan import Plan
-from .register_tiles import Machine
 from .stages import Iter, Stage, constant_slope
-
-WIDEST = 16
-"""The largest squares: more rows than that are no more in registers."""
 
 
 @dataclass
@@ -50,7 +46,7 @@ def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
         return None
-    size = min(WIDEST, machine.vector_bits // max(8, bit_width(load.result.type)))
+    size = min(WIDEST_SQUARE, machine.vector_bits // max(8, bit_width(load.result.type)))
     stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
     if stored is None or loaded is None or stored is loaded or bit_width(load.result.type) < 8 or size < 2:
         return None
@@ -78,27 +74,23 @@ def emit_transpose(loops: LoopBuilder, plan: TransposePlan) -> None:
 def _squares(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
     """Full squares, then the rows that are left, then the columns that are left of the rows of squares."""
     size, stored, loaded = plan.size, plan.stored, plan.loaded
-    rows, columns = (floordiv(it.extent, Const(size, it.dtype)) for it in (loaded, stored))
+    rows, columns = (it.extent // size for it in (loaded, stored))
 
     def square(i: SSAValue, j: SSAValue) -> None:
         here = {loaded: _scaled(loops, i, size, loaded), stored: _scaled(loops, j, size, stored)}
         _square(loops, plan, {**where, **here})
 
     def row(i: SSAValue) -> None:
-        loops.loop(columns, lambda j: square(i, j), dtype=stored.dtype, name=_tile_name(stored))
+        loops.loop(columns, lambda j: square(i, j), dtype=stored.dtype, name=tile_name(stored, "i"))
 
-    loops.loop(rows, row, dtype=loaded.dtype, name=_tile_name(loaded))
-    done = (mul(rows, Const(size, loaded.dtype)), mul(columns, Const(size, stored.dtype)))
+    loops.loop(rows, row, dtype=loaded.dtype, name=tile_name(loaded, "i"))
+    done = rows * size, columns * size
     _rest(loops, plan, where, (done[0], loaded.extent), (Const(0, stored.dtype), stored.extent))
     _rest(loops, plan, where, (Const(0, loaded.dtype), done[0]), (done[1], stored.extent))
 
 
-def _tile_name(it: Iter) -> str:
-    return f"{name_of(it.var) or 'i'}_tile"
-
-
 def _scaled(loops: LoopBuilder, value: SSAValue, size: int, it: Iter) -> SSAValue:
-    return loops.value(mul(Var(value, it.dtype), Const(size, it.dtype)), it.dtype)
+    return loops.value(Var(value, it.dtype) * size, it.dtype)
 
 
 def _rest(
@@ -109,22 +101,17 @@ def _rest(
     columns: tuple[SymExpr, SymExpr],
 ) -> None:
     """Element by element, from the first to before the second of each pair."""
-    stage, loaded, stored = plan.stage, plan.loaded, plan.stored
+    loaded, stored = plan.loaded, plan.stored
 
     def element(i: SSAValue, j: SSAValue) -> None:
         here = {
-            loaded: loops.value(add(rows[0], Var(i, loaded.dtype)), loaded.dtype),
-            stored: loops.value(add(columns[0], Var(j, stored.dtype)), stored.dtype),
+            loaded: loops.value(rows[0] + Var(i, loaded.dtype), loaded.dtype),
+            stored: loops.value(columns[0] + Var(j, stored.dtype), stored.dtype),
         }
-        cloner = loops.cloner({**where, **here})
-        value = cloner(plan.load.result)
-        loops.insert(tir.StoreOp(value, stage.buffer, [cloner(index) for index in stage.store.indices]))
+        put(loops, loops.cloner({**where, **here}), plan.stage.store)
 
     def row(i: SSAValue) -> None:
-        count = columns[1] - columns[0]
-        loops.loop(
-            count, lambda j: element(i, j), dtype=stored.dtype, kind=ForKind.VECTORIZED, name=name_of(stored.var)
-        )
+        vectors(loops, stored, columns[1] - columns[0], lambda j: element(i, j), name_of(stored.var))
 
     if (columns[1] - columns[0]).constant != 0:
         loops.loop(rows[1] - rows[0], row, dtype=loaded.dtype, name=name_of(loaded.var))
@@ -135,31 +122,12 @@ def _square(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
 
     def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
         """Where a vector begins that is `step` further in the direction across."""
-        here = loops.value(add(Var(where[across], across.dtype), step), across.dtype)
+        here = loops.value(Var(where[across], across.dtype) + step, across.dtype)
         cloner = loops.cloner({**where, across: here})
         *outer, last = (cloner(index) for index in access.indices)
-        one = loops.op(tir.ConstOp(1, last.type))
-        return [*outer, loops.op(tir.RampOp(last, one, plan.size))]
+        return [*outer, ramp(loops, last, plan.size)]
 
     rows = [loops.op(tir.LoadOp(plan.load.buffer, place(plan.load, plan.stored, step))) for step in range(plan.size)]
     store = plan.stage.store
     for step, value in enumerate(transposed(loops, rows)):
         loops.insert(tir.StoreOp(value, store.buffer, place(store, plan.loaded, step)))
-
-
-def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
-    """The columns of a square of as many vectors as each has lanes, a power of two.
-
-    In each round two vectors exchange what is above the diagonal of squares half as large for what is below.
-    """
-    size, found = len(rows), list(rows)
-    half = size // 2
-    while half:
-        upper = [lane + size - half if lane & half else lane for lane in range(size)]
-        lower = [lane + size if lane & half else lane + half for lane in range(size)]
-        for at in range(size):
-            if not at & half:
-                a, b = found[at], found[at + half]
-                found[at], found[at + half] = (loops.op(tir.ShuffleOp([a, b], lanes)) for lanes in (upper, lower))
-        half //= 2
-    return found

@@ -15,19 +15,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import cast
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import is_float, is_unsigned, lanes_of
-from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, mul
-from ...dialects.tir import BufferType, ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
+from .machine import Machine
+from .microkernel import (
+    Strip,
+    accumulate,
+    element_bits,
+    element_type,
+    ramp,
+    registers,
+    strips,
+    unrolled,
+    vectors,
+)
 from .plan import Plan
-from .register_tiles import Machine, element_bits
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _ROWS = 4
@@ -106,137 +114,83 @@ def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None
 
 
 def _tiles(
-    loops: LoopBuilder,
-    plan: VectorReductionPlan,
-    left: list[tuple[Iter, int]],
-    where: Bindings,
-    tile: list[tuple[Iter, int, SSAValue]],
+    loops: LoopBuilder, plan: VectorReductionPlan, left: list[tuple[Iter, int]], where: Bindings, tile: list[Strip]
 ) -> None:
     """Full tiles along each iterator, then one element at a time (or what is left, where that is known)."""
     if not left:
         _Tile(loops, plan, where, tile).emit()
         return
     (it, size), *rest = left
-    done: SymExpr = Const(0, it.dtype)
-    known = it.extent.constant
-    for step in (size, 1 if known is None else known % size):
-        if step == 0 or (known is None and step == size == 1 and done.constant != 0):
-            continue
-        count = floordiv(it.extent - done, Const(step, it.dtype))
-
-        def strip(v: SSAValue, step: int = step, done: SymExpr = done) -> None:
-            first = loops.value(add(done, mul(Var(v, it.dtype), Const(step, it.dtype))), it.dtype)
-            _tiles(loops, plan, rest, where, [*tile, (it, step, first)])
-
-        loops.loop(count, strip, dtype=it.dtype)
-        done = add(done, mul(count, Const(step, it.dtype)))
+    strips(loops, it, [(size, None)], lambda strip: _tiles(loops, plan, rest, where, [*tile, strip]), tail=1)
 
 
 @dataclass
 class _Tile:
-    """One tile: the iterators that lie in it, with sizes and first values; the others are at `where`."""
+    """One tile: strips of the iterators that lie in it; the others are at `where`."""
 
     loops: LoopBuilder
     plan: VectorReductionPlan
     where: Bindings
-    tile: list[tuple[Iter, int, SSAValue]]
+    tile: list[Strip]
 
     def emit(self) -> None:
         plan, loops = self.plan, self.loops
-        sizes = [size for _, size, _ in self.tile]
-        acc_type = BufferType.of([*sizes, plan.width], self._dtype(), scope="local")
-        acc = loops.op(tir.AllocBufferOp(acc_type, padded=True))
+        acc = registers(loops, [*(strip.size for strip in self.tile), plan.width], element_type(plan.stage.buffer))
         self._elements(lambda where, at: self._fill(at, acc))
         others = [it for it in plan.stage.reduce if it is not plan.lane]
         loops.nest(others, {}, lambda ks: self._along(acc, ks))
         self._elements(lambda where, at: self._end(where, at, acc))
 
-    def _dtype(self) -> Attribute:
-        return cast(BufferType, self.plan.stage.buffer.type).dtype
-
     def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
         """Each element of the tile, unrolled: where it is in the result, and in the accumulators."""
 
-        def nest(left: list[tuple[Iter, int, SSAValue]], where: Bindings, at: list[SSAValue]) -> None:
+        def nest(left: list[Strip], where: Bindings, at: list[SSAValue]) -> None:
             if not left:
                 body(where, at)
                 return
-            (it, size, first), *rest = left
-            self.loops.loop(
-                size,
-                lambda v: nest(rest, {**where, it: self.loops.sum(first, v)}, [*at, v]),
-                dtype=it.dtype,
-                kind=ForKind.UNROLLED,
-            )
+            strip, *rest = left
+            it = strip.it
+            unrolled(self.loops, it.dtype, strip.size, lambda v: nest(rest, {**where, it: strip.at(v)}, [*at, v]))
 
         nest(self.tile, dict(self.where), [])
-
-    def _lanes(self, width: int, body: Callable[[SSAValue], None]) -> None:
-        self.loops.loop(width, body, dtype=self.plan.lane.dtype, kind=ForKind.VECTORIZED)
 
     def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
         """Each lane begins with what changes nothing: 0 for sums; for maxima the init value, combined again."""
         loops, plan = self.loops, self.plan
-        init = plan.stage.init
+        init, nothing = plan.stage.init, _NOTHING.get(type(plan.update.combiner))
         assert init is not None
 
         def lane(c: SSAValue) -> None:
-            nothing = _NOTHING.get(type(plan.update.combiner))
-            if nothing is not None:
-                value = loops.op(tir.ConstOp(nothing, self._dtype()))
-            else:
-                value = loops.cloner()(init.value)
+            known = None if nothing is None else tir.ConstOp(nothing, element_type(plan.stage.buffer))
+            value = loops.cloner()(init.value) if known is None else loops.op(known)
             loops.insert(tir.StoreOp(value, acc, [*at, c]))
 
-        self._lanes(plan.width, lane)
+        vectors(loops, plan.lane, plan.width, lane)
 
     def _along(self, acc: SSAValue, ks: Bindings) -> None:
         """The reduction along the vectors: full widths, then what is left."""
-        plan, loops, lane = self.plan, self.loops, self.plan.lane
-        full = floordiv(lane.extent, Const(plan.width, lane.dtype))
+        plan = self.plan
 
-        def step(width: int, start: SymExpr, masked: bool) -> Callable[[SSAValue], None]:
-            def body(v: SSAValue) -> None:
-                first = loops.value(add(start, mul(Var(v, lane.dtype), Const(width, lane.dtype))), lane.dtype)
-                self._elements(lambda where, at: self._step({**where, **ks}, at, acc, first, width, masked))
+        def step(strip: Strip) -> None:
+            self._elements(lambda where, at: self._step({**where, **ks}, at, acc, strip))
 
-            return body
+        sizes = [(plan.width, None)]
+        strips(self.loops, plan.lane, sizes, step, tail=plan.lanes, name="k_tile", tail_name="k_rest")
 
-        loops.loop(full, step(plan.width, Const(0, lane.dtype), False), dtype=lane.dtype, name="k_tile")
-        done = mul(full, Const(plan.width, lane.dtype))
-        rest = lane.extent - done
-        if rest.constant is None:
-            count = floordiv(add(rest, plan.lanes - 1), Const(plan.lanes, lane.dtype))
-            loops.loop(count, step(plan.lanes, done, True), dtype=lane.dtype, name="k_rest")
-        elif rest.constant:
-            step(rest.constant, done, False)(loops.value(Const(0, lane.dtype), lane.dtype))
-
-    def _step(
-        self, where: Bindings, at: list[SSAValue], acc: SSAValue, first: SSAValue, width: int, masked: bool
-    ) -> None:
-        plan, loops = self.plan, self.loops
+    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, strip: Strip) -> None:
+        plan = self.plan
 
         def element(c: SSAValue) -> None:
-            k = loops.sum(first, c)
-            cloner = loops.cloner({**where, plan.lane: k})
-            old = tir.LoadOp(acc, [*at, c])
-            cloner.replace(plan.update.old.result, old.result)
+            here = {**where, plan.lane: strip.at(c)}
+            cloner = self.loops.cloner(here)
+            if strip.masked:
+                hoist_uniform(cloner, plan.update.term, plan.lane)
+            accumulate(cloner, plan.update, (acc, [*at, c]), self.loops, strip.guard(here))
 
-            def build() -> None:
-                loops.insert(old)
-                loops.insert(tir.StoreOp(cloner(plan.update.combiner.result), acc, [*at, c]))
-
-            if not masked:
-                build()
-                return
-            hoist_uniform(cloner, plan.update.term, plan.lane)
-            end = loops.value(plan.lane.extent, plan.lane.dtype)
-            loops.branch(loops.op(tir.LtOp(k, end)), build)
-
-        self._lanes(width, element)
+        strip.vectors(element)
 
     def _end(self, where: Bindings, at: list[SSAValue], acc: SSAValue) -> None:
-        """Combine the vectors, then the lanes, then the init value; epilogue and store."""
+        """Combine the vectors, then the lanes, then the init value; finish and store."""
         plan, loops = self.plan, self.loops
         combine = type(plan.update.combiner)
         total = across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True)
@@ -262,15 +216,13 @@ def across(
     total: SSAValue | None = None
     for vector in range(vectors):
         base = loops.op(tir.ConstOp(vector * lanes, i64))
-        index = base
-        if lanes > 1:
-            index = loops.op(tir.RampOp(base, loops.op(tir.ConstOp(1, i64)), lanes))
+        index = ramp(loops, base, lanes) if lanes > 1 else base
         part = loops.op(tir.LoadOp(acc, [*at, index]))
         total = part if total is None else loops.op(combine(total, part))
     assert total is not None
     if lanes == 1:
         return total
-    dtype = cast(BufferType, acc.type).dtype
+    dtype = element_type(acc)
     if by_halves and is_float(dtype) and combine in (tir.MaxOp, tir.MinOp):
         return _halved(loops, total, combine)
     return _horizontal(loops, total, dtype, combine)

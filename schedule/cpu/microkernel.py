@@ -1,0 +1,377 @@
+"""The skeleton of microkernels: what the rules share that keep a tile of the result in registers.
+
+    strips:            for j in J / 64: body(64 columns from 64 j); what is left: fewer, or vectors with a mask
+    registers:         acc[rows, 64]
+    begin:             acc[r, c] = init, or what is in the result
+    accumulate:        acc[r, c] = acc[r, c] + A[i + r, k] * B[k, j + c]
+    Epilogue.store:    C[i + r, j + c] = epilogue(acc[r, c])
+
+A rule brings its plan, where its operands are loaded from, and its inner step; rows are `unrolled`, columns `vectors`.
+docs/extending/default_schedule says how to write one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, as_expr, product
+from ...dialects.tir import BufferType, ForKind
+from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
+from .epilogue import Guard, hoist_uniform
+from .machine import Machine
+from .stages import Stage, Update
+
+_WIDEST_GEMV = 8
+_MOST_ROWS = 16
+_FEWEST_SUMS = 12
+"""So many vectors have to be summed side by side that no multiplication waits for another one."""
+
+# loops
+
+
+def vectors(
+    loops: LoopBuilder, it: Iter, count: SymExpr | int, body: Callable[[SSAValue], object], name: str | None = None
+) -> None:
+    """`body` for each of so many neighbours along an iterator, as vectors."""
+    loops.loop(count, body, dtype=it.dtype, kind=ForKind.VECTORIZED, name=name)
+
+
+def unrolled(loops: LoopBuilder, dtype: IntegerType, count: int, body: Callable[[SSAValue], object]) -> None:
+    """`body` for each of so many rows, one after the other in the code."""
+    loops.loop(count, body, dtype=dtype, kind=ForKind.UNROLLED)
+
+
+def branch_if_any(loops: LoopBuilder, count: SymExpr, body: Callable[[], object]) -> None:
+    """`body` where a count is above 0; what is known is not asked for."""
+    if count.constant is None:
+        zero = loops.value(Const(0, count.dtype), count.dtype)
+        loops.branch(loops.op(tir.LtOp(zero, loops.value(count, count.dtype))), body)
+    elif count.constant:
+        body()
+
+
+def branch_either(loops: LoopBuilder, cond: SSAValue, body: Callable[[], object], other: Callable[[], object]) -> None:
+    """`body` where a condition holds, else `other`."""
+    block = Block()
+    with loops.inside(block):
+        other()
+    loops.branch(cond, body, block)
+
+
+def branch_at_least(
+    loops: LoopBuilder, size: SymExpr, least: int, many: Callable[[], object], few: Callable[[], object]
+) -> None:
+    """`many` where a size that is not known before it runs is at least so much, else `few`."""
+    count, bound = (loops.value(expr, size.dtype) for expr in (size, Const(least, size.dtype)))
+    branch_either(loops, loops.op(tir.GeOp(count, bound)), many, few)
+
+
+def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -> None:
+    """`body`, for the lanes that run."""
+    if guard is None:
+        body()
+    else:
+        loops.branch(guard.cond, body)
+
+
+def pieces(
+    loops: LoopBuilder,
+    it: Iter,
+    sizes: Iterable[tuple[int, int | None]],
+    body: Callable[[SymExpr, int], object],
+    name: str | None = None,
+) -> SymExpr:
+    """Cut the values of an iterator, from 0, into pieces of the first size, then of the next; how many are done.
+
+    Of each size there are as many as is said, or as fit; `body` is given where a piece begins, and its size.
+    """
+    done: SymExpr = Const(0, it.dtype)
+    for size, number in sizes:
+        count = (it.extent - done) // size if number is None else Const(number, it.dtype)
+        done = run_pieces(loops, it, (done, count, size), body, name)
+    return done
+
+
+def run_pieces(
+    loops: LoopBuilder,
+    it: Iter,
+    run: tuple[SymExpr, SymExpr, int],
+    body: Callable[[SymExpr, int], object],
+    name: str | None,
+) -> SymExpr:
+    """So many pieces of one size from somewhere on; where the next begins."""
+    begin, count, size = run
+    loops.loop(count, lambda v: body(begin + Var(v, it.dtype) * size, size), dtype=it.dtype, name=name)
+    return begin + count * size
+
+
+def whole_and_rest(
+    loops: LoopBuilder, it: Iter, size: int, body: Callable[[SymExpr, SymExpr], object], name: str
+) -> None:
+    """Pieces of a size, then what is left as one: `body` is given where a piece begins, and how much there is."""
+    done = pieces(loops, it, [(size, None)], lambda begin, _: body(begin, Const(size, it.dtype)), name)
+    branch_if_any(loops, it.extent - done, lambda: body(done, it.extent - done))
+
+
+# strips
+
+
+@dataclass(frozen=True)
+class Strip:
+    """`size` neighbours along an iterator from `first` on; of those of a `masked` one only what is there runs."""
+
+    loops: LoopBuilder
+    it: Iter
+    first: SSAValue
+    size: int
+    masked: bool = False
+
+    def at(self, c: SSAValue) -> SSAValue:
+        """The iterator's value in a lane."""
+        return self.loops.sum(self.first, c)
+
+    def vectors(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
+        """`body` for each lane, or for so many."""
+        vectors(self.loops, self.it, self.size if count is None else count, body)
+
+    def guard(self, where: Bindings) -> Guard | None:
+        """The condition for a lane that may be beyond the end, None where none is."""
+        if not self.masked:
+            return None
+        end = self.loops.value(self.it.extent, self.it.dtype)
+        return Guard(self.it, self.loops.op(tir.LtOp(where[self.it], end)))
+
+
+def strips(
+    loops: LoopBuilder,
+    it: Iter,
+    sizes: Iterable[tuple[int, int | None]],
+    body: Callable[[Strip], object],
+    *,
+    tail: int = 0,
+    name: str | None = None,
+    tail_name: str | None = None,
+) -> None:
+    """Strips of the first size, of the next (`pieces`), then of what is left.
+
+    That is one strip where it is known how much; else strips of `tail`, with masks where that is not 1.
+    """
+
+    def strip(begin: SymExpr, size: int, masked: bool = False) -> None:
+        body(Strip(loops, it, loops.value(begin, it.dtype), size, masked))
+
+    done = pieces(loops, it, sizes, strip, name)
+    left = it.extent - done
+    size = tail if left.constant is None else left.constant
+    if tail and size:
+        masked, count = left.constant is None and tail > 1, (left + (size - 1)) // size
+        run_pieces(loops, it, (done, count, size), lambda begin, n: strip(begin, n, masked), tail_name or name)
+
+
+def tile_name(it: Iter, otherwise: str, kind: str = "tile") -> str:
+    """What a loop over the tiles, strips, … of an iterator is called."""
+    return f"{name_of(it.var) or otherwise}_{kind}"
+
+
+# tiles
+
+
+def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None) -> tuple[int, int]:
+    """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
+    needed = 4 if extent is None else max(1, -(-extent // lanes))
+    if row is None:
+        return min(needed, _WIDEST_GEMV), 1
+    widest = 4 if machine.registers >= 32 else 2
+    vectors = needed if needed <= widest else next((v for v in range(widest, 1, -1) if needed % v == 0), widest)
+    return vectors, tile_rows(machine, vectors, row)
+
+
+def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
+    """How many rows of so many vectors fit the registers."""
+    rows = min(_MOST_ROWS, (machine.registers - 1 - vectors) // vectors)
+    return max(1, min(rows, row.extent.constant or rows))
+
+
+def row_tiles(
+    loops: LoopBuilder, row: Iter | None, full: int, vectors: int, tile: Callable[[int, SSAValue | None], object]
+) -> None:
+    """Loops over tiles of up to `full` rows of vectors: `tile` is given the rows of a tile and its first row."""
+    if row is None:
+        tile(1, None)
+        return
+    sizes = _row_sizes(row, full, -(-_FEWEST_SUMS // vectors))
+    strips(loops, row, sizes, lambda rows: tile(rows.size, rows.first), name=tile_name(row, "i"))
+
+
+def _row_sizes(row: Iter, full: int, fewest: int) -> Sequence[tuple[int, int | None]]:
+    """(rows of a tile, how many tiles).
+
+    Tiles of one size where at least `fewest` and more than half of what fits divide the rows (less code, as fast); else
+    even ones, 197 rows in 12s and 11s; of an unknown number full ones, then smaller ones.
+    """
+    extent = row.extent.constant
+    if extent is None:
+        return [(full, None)] + [(size, None) for size in (4, 1) if size < full]
+    even = next((size for size in range(full, max(full // 2, fewest - 1), -1) if extent % size == 0), None)
+    if even is not None:
+        return [(even, extent // even)]
+    tiles = -(-extent // full)
+    larger = -(-extent // tiles)
+    many = extent - tiles * (larger - 1)
+    return [(larger, many), (larger - 1, tiles - many)] if many < tiles else [(larger, tiles)]
+
+
+# buffers and vectors
+
+
+def element_type(buffer: SSAValue) -> Attribute:
+    """The type of what a buffer holds."""
+    return cast(BufferType, buffer.type).dtype
+
+
+def element_bits(stage: Stage) -> int:
+    """The widest element that the vectors of a stage hold, in memory."""
+    buffers = {load.buffer for load in stage.loads} | {stage.buffer}
+    return max(max(8, bit_width(element_type(b))) for b in buffers)
+
+
+def byte_count(buffer: SSAValue) -> int | None:
+    """The size of a buffer, where it is known."""
+    elements = product(cast(BufferType, buffer.type).dims).constant
+    return None if elements is None else elements * max(8, bit_width(element_type(buffer))) // 8
+
+
+def whole_vectors(width: int, lanes: int) -> int:
+    """So many elements, rounded up to whole vectors."""
+    return -(-width // lanes) * lanes
+
+
+def registers(loops: LoopBuilder, shape: Sequence[SymExpr | int], dtype: Attribute) -> SSAValue:
+    """What is kept in registers: a buffer of the loops' own, the rows of which are as long as is said."""
+    return scratch(loops, shape, dtype, "local")
+
+
+def scratch(loops: LoopBuilder, shape: Sequence[SymExpr | int], dtype: Attribute, scope: str = "global") -> SSAValue:
+    """A buffer the rows of which may be longer than what is used of them."""
+    dims = [as_expr(dim) for dim in shape]
+    return loops.op(tir.AllocBufferOp(BufferType.of(dims, dtype, scope=scope), padded=True))
+
+
+def ramp(loops: LoopBuilder, first: SSAValue, lanes: int) -> SSAValue:
+    """The places of a vector that begins at one."""
+    return loops.op(tir.RampOp(first, loops.op(tir.ConstOp(1, first.type)), lanes))
+
+
+def put(loops: LoopBuilder, cloner: Cloner, store: tir.StoreOp, value: SSAValue | None = None) -> None:
+    """What a store does, of copies; or store another value there."""
+    value = cloner(store.value) if value is None else value
+    loops.insert(tir.StoreOp(value, store.buffer, [cloner(index) for index in store.indices]))
+
+
+# sums
+
+
+def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, store: Callable[[SSAValue], object]) -> None:
+    """Store what a sum begins with: the init value, or what is in the result where there is none."""
+    cloner = strip.loops.cloner(where)
+    value = update.old.result if stage.init is None else stage.init.value
+    guard = strip.guard(where) if stage.init is None else None
+    under(strip.loops, guard, lambda: store(cloner(value)))
+
+
+def accumulate(
+    cloner: Cloner,
+    update: Update,
+    to: tuple[SSAValue, Sequence[SSAValue]],
+    loops: LoopBuilder,
+    guard: Guard | None = None,
+    operands: Mapping[SSAValue, tir.LoadOp] | None = None,
+) -> None:
+    """Combine an accumulator, (its buffer, its place), with the term that `cloner` copies; `operands` are loaded."""
+    loads = {update.old.result: tir.LoadOp(*to), **(operands or {})}
+    for value, load in loads.items():
+        cloner.replace(value, load.result)
+    if guard is not None:
+        hoist_uniform(cloner, update.term, guard.lane)
+
+    def build() -> None:
+        for load in loads.values():
+            loops.insert(load)
+        loops.insert(tir.StoreOp(cloner(update.combiner.result), *to))
+
+    under(loops, guard, build)
+
+
+# squares
+
+WIDEST_SQUARE = 16
+"""The largest squares: more rows than that are no more in registers."""
+
+
+def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a square of as many vectors as each has lanes, a power of two.
+
+    In each round two vectors exchange what is above the diagonal of squares half as large for what is below.
+    """
+    size, columns = len(rows), list(rows)
+    half = size // 2
+    while half:
+        upper = [lane + size - half if lane & half else lane for lane in range(size)]
+        lower = [lane + size if lane & half else lane + half for lane in range(size)]
+        for at in range(size):
+            if not at & half:
+                a, b = columns[at], columns[at + half]
+                columns[at], columns[at + half] = (loops.op(tir.ShuffleOp([a, b], lanes)) for lanes in (upper, lower))
+        half //= 2
+    return columns
+
+
+@dataclass(frozen=True)
+class Squares:
+    """A matrix that `load` reads along `k` becomes a panel along the lanes of a strip: `size` columns at a time.
+
+    An element of the panel is of `packed`, and holds `group` neighbours of k.
+    """
+
+    strip: Strip
+    k: Iter
+    load: tir.LoadOp
+    size: int
+    group: int = 1
+    packed: Attribute | None = None
+
+    def fill(self, panel: SSAValue, place: Sequence[SSAValue], begin: SymExpr, where: Bindings, count: SymExpr) -> None:
+        """Turn around `count` squares from k = `begin` on for all whole vectors of columns; `place` is in the panel."""
+        loops, lane, k, size = self.strip.loops, self.strip.it, self.k, self.size
+
+        def square(g: SSAValue, v: SSAValue) -> None:
+            column, step = Var(g, lane.dtype) * size, Var(v, k.dtype) * size
+            rows = [self._read({**where}, begin + step * self.group, column + at) for at in range(size)]
+            for at, value in enumerate(transposed(loops, rows)):
+                here = [*place, loops.value(step + at, k.dtype), ramp(loops, loops.value(column, lane.dtype), size)]
+                loops.insert(tir.StoreOp(value, panel, here))
+
+        def columns(g: SSAValue) -> None:
+            loops.loop(count, lambda v: square(g, v), dtype=k.dtype, name=tile_name(k, "k"))
+
+        loops.loop(self.strip.size // size, columns, dtype=lane.dtype)
+
+    def _read(self, where: Bindings, step: SymExpr, column: SymExpr) -> SSAValue:
+        """As many steps of a column as a vector has lanes."""
+        loops, lane, k = self.strip.loops, self.strip.it, self.k
+        where[k] = loops.value(step, k.dtype)
+        where[lane] = loops.value(Var(self.strip.first, lane.dtype) + column, lane.dtype)
+        cloner = loops.cloner(where)
+        *outer, last = (cloner(index) for index in self.load.indices)
+        value = loops.op(tir.LoadOp(self.load.buffer, [*outer, ramp(loops, last, self.size * self.group)]))
+        if self.packed is None:
+            return value
+        return loops.op(tir.ReinterpretOp(value, VectorType(self.packed, [self.size])))
