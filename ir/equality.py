@@ -23,7 +23,7 @@ from ..dialects.sym.expr import SymExpr, Var
 from .affine.values import sym_expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
-_LEAF_OPS: frozenset[type[Operation]] = frozenset({*relax.LEAVES, relax.TupleOp})
+_LEAF_OPS: frozenset[type[Operation]] = frozenset(relax.INLINE_OPS)
 _IGNORED_PROPERTIES = frozenset({"handle_names", "block_name", "sym_visibility"})
 
 Entry = tuple[Hashable, "Operation | None"]

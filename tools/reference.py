@@ -26,6 +26,8 @@ MODULES = (
     "ir.verification.verify",
     "ir.equality",
     "ir.affine.values",
+    "ir.names",
+    "ir.rewriting.edit",
     "ir.rewriting.substitute",
     "ir.functions.lookup",
     "ir.buffers.regions",

@@ -49,6 +49,7 @@ from .data import TensorData, TensorDataAttr
 from .external import ExternalModsAttr
 from .operator import DTYPE, OPERATORS, Attr, Kind, Operator, from_attr, operator, to_attr
 from .structure import (
+    INLINE_OPS,
     LEAVES,
     STRUCTURE_OPS,
     BindOp,
@@ -70,6 +71,7 @@ from .structure import (
     TupleGetItemOp,
     TupleOp,
     YieldOp,
+    is_inline,
 )
 from .types import (
     OBJECT,
@@ -110,7 +112,9 @@ Relax = _RelaxDialect("relax", _attributes=TYPES)
 
 __all__ = [
     "DTYPE",
+    "INLINE_OPS",
     "LEAVES",
+    "is_inline",
     "OBJECT",
     "OPERATORS",
     "STRUCT_INFO",

@@ -651,6 +651,15 @@ LEAVES: tuple[type[Operation], ...] = (
     ExternFuncOp,
 )
 """Ops that stand for an operand in TVMScript where they have no name."""
+INLINE_OPS: tuple[type[Operation], ...] = (*LEAVES, TupleOp)
+"""Leaves and tuples: without a name they are no bindings, but part of the bindings that use them."""
+_INLINE = frozenset(INLINE_OPS)
+
+
+def is_inline(op: Operation) -> bool:
+    """Whether an op is part of the bindings that use it: a leaf or tuple without a name."""
+    return type(op) in _INLINE and op.results[0].name_hint is None
+
 
 STRUCTURE_OPS: list[type[Operation]] = [
     FuncOp,

@@ -14,7 +14,7 @@ from ...ir.functions.lookup import callee_names
 from ...ir.functions.purity import first_impure_call, is_impure_call
 from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from ..module import IRModule
-from .expr import Call, Expr, GlobalVar, Var, is_inline
+from .expr import Call, Expr, GlobalVar, Var
 from .function import Binding, DataflowBlock, Function, binding_of
 from .functor import post_order_visit
 from .struct_info_analysis import (
@@ -38,7 +38,7 @@ def _bindings(root: Operation) -> Iterator[Binding]:
     for op in root.walk():
         if isinstance(op, relax.DataflowOp):
             yield from (b for b in DataflowBlock(op).bindings if b.var.ssa.owner is op)
-        elif op is not root and len(op.results) == 1 and not is_inline(op):
+        elif op is not root and len(op.results) == 1 and not relax.is_inline(op):
             yield binding_of(op)
 
 
@@ -241,7 +241,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
             known.update(outer for inner, outer in pairs if inner in known)
         elif known.issuperset(_outer_operands(op)) and symbols.issuperset(_outer_symbols(op)) and not _may_act(op):
             known.update(op.results)
-            variables += [] if is_inline(op) else [Var.on(r) for r in op.results]
+            variables += [] if relax.is_inline(op) else [Var.on(r) for r in op.results]
             symbols.update(symbolic_vars.defined_in(op) if isinstance(op, relax.MatchCastOp) else ())
     return variables
 

@@ -20,11 +20,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import PyValue
 from ...ir.equality import structural_equal, structural_hash
 from ...ir.names import NameSupply, identifier
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from ...ir.verification.verify import check_dominance
 from ..module import IRModule
 from .calls import to_expr
-from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of, is_inline
+from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
 from .function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
 from .struct_info import ShapeStructInfo, tuple_type, type_of
 
@@ -353,7 +353,7 @@ class Builder:
         if isinstance(given, Function | SeqExpr):
             return given
         value = given.ssa
-        if isinstance(value, OpResult) and value.op.parent is None and not is_inline(value.op):
+        if isinstance(value, OpResult) and value.op.parent is None and not relax.is_inline(value.op):
             self._place_operands(value.op)
         return given
 
@@ -398,7 +398,7 @@ class Builder:
         value = self._resolve(expr.ssa)
         if not isinstance(value, OpResult):
             return value
-        if is_inline(value.op):
+        if relax.is_inline(value.op):
             return self._insert_inline(value.op)
         return self._bind(expr, lambda: self._fresh("")) if value.op.parent is None else value
 
@@ -465,13 +465,13 @@ class Builder:
 
     def _detached(self, value: SSAValue) -> Operation | None:
         value = self._resolve(value)
-        if not isinstance(value, OpResult) or value.op.parent is not None or is_inline(value.op):
+        if not isinstance(value, OpResult) or value.op.parent is not None or relax.is_inline(value.op):
             return None
         return value.op
 
     def _operand(self, value: SSAValue) -> SSAValue:
         value = self._resolve(value)
-        return self._insert_inline(value.op) if isinstance(value, OpResult) and is_inline(value.op) else value
+        return self._insert_inline(value.op) if isinstance(value, OpResult) and relax.is_inline(value.op) else value
 
 
 class _Output(Var):

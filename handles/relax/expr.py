@@ -611,14 +611,6 @@ _VIEWS: dict[type[Operation], type[Expr]] = {
     relax.TupleGetItemOp: TupleGetItem,
     relax.FunctionRefOp: GlobalVar,
 }
-INLINE_OPS: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp)
-"""Ops that are operands where they have no name, and bindings where they have one."""
-_INLINE = frozenset(INLINE_OPS)
-
-
-def is_inline(op: Operation) -> bool:
-    """Whether an op stands for an operand: a leaf or tuple without a name."""
-    return type(op) in _INLINE and op.results[0].name_hint is None
 
 
 def expr_of(value: SSAValue) -> Expr:
@@ -626,7 +618,7 @@ def expr_of(value: SSAValue) -> Expr:
     if type(value) is not OpResult:  # isinstance takes long for xDSL's classes, and this is asked very often
         return Var.on(value)
     op = value.op
-    if op.parent is None or is_inline(op):
+    if op.parent is None or relax.is_inline(op):
         return bound_expr(op)
     around = op.parent_op()
     if not isinstance(around, relax.DataflowOp):
@@ -700,7 +692,6 @@ def _check_shape(shape: tuple[int, ...], wanted: TensorStructInfo) -> None:
 
 __all__ = [
     "CALLS_BY_NAME",
-    "INLINE_OPS",
     "Attrs",
     "Call",
     "Constant",
@@ -723,5 +714,4 @@ __all__ = [
     "canonical",
     "const",
     "expr_of",
-    "is_inline",
 ]

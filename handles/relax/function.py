@@ -14,7 +14,7 @@ from ...dialects.names import name_of
 from ...dialects.relax.operator import PyValue, from_attr, to_attr
 from ...dialects.relax.structure import PRIVATE
 from ..tir.prim_expr import PrimExpr
-from .expr import Expr, StaleHandleError, Var, bound_expr, canonical, expr_of, is_inline
+from .expr import Expr, StaleHandleError, Var, bound_expr, canonical, expr_of
 from .struct_info import FuncStructInfo, StructInfo, type_of
 
 FuncOps = relax.FuncOp | relax.ClosureOp | tir.FuncOp
@@ -278,7 +278,7 @@ class SeqExpr(Expr):
         for op in self.block.ops:
             is_dataflow = isinstance(op, relax.DataflowOp)
             if is_dataflow or op is self.block.last_op:
-                if any(not is_inline(o) for o in run):
+                if any(not relax.is_inline(o) for o in run):
                     found.append(BindingBlock(run))
                 run = []
             if is_dataflow:
@@ -308,7 +308,7 @@ class BindingBlock:
     @property
     def bindings(self) -> list[Binding]:
         """The bindings in order."""
-        return list(self._given) or [binding_of(op) for op in self._ops if not is_inline(op)]
+        return list(self._given) or [binding_of(op) for op in self._ops if not relax.is_inline(op)]
 
 
 class DataflowBlock(BindingBlock):

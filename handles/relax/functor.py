@@ -15,7 +15,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from ..module import IRModule
 from .builder import infer_again
 from .expr import (

@@ -1,16 +1,17 @@
-"""Replacing symbolic variables and removing ops: what several passes do to IR."""
+"""Replacing symbolic variables: what several passes do to IR."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects import relax, tir
+from ...dialects import tir
 from ...dialects.relax.types import PrimType, ShapeType, TensorType, substitute_type, tuple_type
 from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import SymExpr, Var
+from .edit import set_type
 
 
 class SymbolSubstitution:
@@ -65,56 +66,7 @@ class SymbolSubstitution:
             set_type(value, new)
 
 
-def set_type(value: SSAValue, new: Attribute) -> None:
-    """Change the type of a value in place; its users must agree with the new type."""
-    value._type = new  # pyright: ignore[reportPrivateUsage]
-
-
 def substitute_symbols(root: Operation, mapping: Mapping[Var, SymExpr]) -> None:
     """Replace symbolic variables everywhere in `root`, in place."""
     if mapping:
         SymbolSubstitution(mapping).operation(root)
-
-
-_UNUSED_IS_DEAD: tuple[type[Operation], ...] = (
-    *relax.LEAVES,
-    relax.Operator,
-    relax.TupleOp,
-    relax.TupleGetItemOp,
-    relax.BindOp,
-    relax.ClosureOp,
-    relax.CallTIROp,
-    relax.CallTIRInplaceOp,
-    relax.CallDPSPackedOp,
-    relax.CallPurePackedOp,
-    relax.CallInplacePackedOp,
-)
-
-
-def is_removable(op: Operation) -> bool:
-    """Whether a relax binding may go where nothing uses its results: it is pure."""
-    if isinstance(op, relax.Operator):
-        return op.PURE
-    if isinstance(op, relax.CallValueOp):
-        return isinstance(op.func.type, relax.CallableType) and op.func.type.pure
-    return isinstance(op, _UNUSED_IS_DEAD)
-
-
-def erase(op: Operation) -> None:
-    """Detach and erase an operation, and let go of what it says: constants may hold many megabytes.
-
-    IR is cycles, which nothing collects while a module is compiled.
-    """
-    op.detach()
-    op.erase()
-    op.properties.clear()
-
-
-def erase_unused(ops: Iterable[Operation]) -> bool:
-    """Erase those of `ops` (in order of definition) that are removable and unused, uses among themselves included."""
-    changed = False
-    for op in reversed(list(ops)):
-        if is_removable(op) and not any(r.first_use for r in op.results):
-            erase(op)
-            changed = True
-    return changed

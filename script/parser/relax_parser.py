@@ -182,7 +182,7 @@ class RelaxParser(StructInfoEvaluator):
     def _name_the_rest(self, block: Block) -> None:
         """Name the results of nested calls, as normal form has them: `lv…` in dataflow blocks, `gv…` outside."""
         counters = {"lv": 0, "gv": 0}
-        inline = (*relax.LEAVES, relax.TupleOp)
+        inline = relax.INLINE_OPS
         for op in block.walk():
             if not op.results or isinstance(op, inline) or not op.name.startswith("relax."):
                 continue
@@ -435,7 +435,7 @@ class RelaxParser(StructInfoEvaluator):
         """A binding's annotation: it may say less than is known, or more where nothing speaks against it."""
         given = value.type
         if is_base_of(wanted, given):
-            if not isinstance(value.owner, (*relax.LEAVES, relax.TupleOp, relax.DataflowOp)):
+            if not isinstance(value.owner, (*relax.INLINE_OPS, relax.DataflowOp)):
                 value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
         if not _may_be(wanted, given):

@@ -22,7 +22,7 @@ from .names import NameScope
 from .struct_info import struct_info
 from .symbolic import symbolic
 
-INLINE = (*relax.LEAVES, relax.TupleOp)
+INLINE = relax.INLINE_OPS
 """Ops that print where they are used, unless they have a name."""
 _HIDES_STRUCT_INFO = (relax.CallTIROp, relax.CallDPSPackedOp)
 

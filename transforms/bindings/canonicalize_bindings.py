@@ -15,6 +15,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars, is_base_of
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,7 @@ def _simplify(op: Operation) -> None:
     if isinstance(op, relax.MatchCastOp) and free_symbolic_vars([op.result.type]) != free_symbolic_vars([new.type]):
         return
     op.results[0].replace_all_uses_with(new)
-    op.detach()
-    op.erase()
+    erase(op)
 
 
 def _name_outputs(op: relax.DataflowOp) -> None:

@@ -12,10 +12,9 @@ from xdsl.ir import Block, Operation, Region
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...handles.relax.expr import is_inline
 from ...ir.functions.lookup import FunctionOp, binding_blocks, functions, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import is_removable
+from ...ir.rewriting.edit import erase, is_removable
 from .canonicalize_bindings import canonicalize_function
 from .to_non_dataflow import flatten_dataflow
 
@@ -43,7 +42,7 @@ class ConvertToDataflow(Pass):
             canonicalize_function(func)
             for block in list(binding_blocks(func)):
                 for run in list(_runs(block, table)):
-                    if sum(not is_inline(o) for o in run) >= self.min_size:
+                    if sum(not relax.is_inline(o) for o in run) >= self.min_size:
                         _gather(run)
 
 
@@ -67,7 +66,7 @@ def _runs(block: Block, table: Mapping[str, FunctionOp]) -> Iterator[Sequence[Op
 
 
 def _without_trailing_leaves(run: list[Operation]) -> list[Operation]:
-    while run and is_inline(run[-1]):
+    while run and relax.is_inline(run[-1]):
         run.pop()
     return run
 
@@ -103,5 +102,4 @@ def _output_bound_value(block: relax.DataflowOp, index: int) -> None:
     bind = output.values_[index].owner
     if isinstance(bind, relax.BindOp) and bind.result.has_one_use() and bind.value.type == bind.result.type:
         output.operands[index] = bind.value
-        bind.detach()
-        bind.erase()
+        erase(bind)

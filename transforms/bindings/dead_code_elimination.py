@@ -13,7 +13,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import binding_blocks, callee_names, functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import erase_unused
+from ...ir.rewriting.edit import erase, erase_unused
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class DeadCodeElimination(Pass):
             stack.extend(n for op in table[name].walk() for n in callee_names(op))
         for name, func in table.items():
             if name not in reached:
-                func.detach()
-                func.erase()
+                erase(func)
 
 
 def remove_dead_bindings(func: Operation) -> None:
@@ -69,15 +68,13 @@ def _shrink_outputs(op: relax.DataflowOp) -> None:
     erase_unused(op.body.block.ops)
     # A match_cast binds symbolic variables: it stays, and the block with it.
     if not op.outputs and op.body.block.first_op is op.output_op:
-        op.detach()
-        op.erase()
+        erase(op)
 
 
 def _with_outputs(op: relax.DataflowOp, keep: list[bool]) -> relax.DataflowOp:
     output = op.output_op
     kept = [v for v, k in zip(output.values_, keep, strict=True) if k]
-    output.detach()
-    output.erase()
+    erase(output)
     block = op.body.block
     block.add_op(relax.OutputOp(kept))
     op.body.detach_block(block)
@@ -89,6 +86,5 @@ def _with_outputs(op: relax.DataflowOp, keep: list[bool]) -> relax.DataflowOp:
     for old, result in zip(old_results, new.outputs, strict=True):
         set_name(result, name_of(old))
         old.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
+    erase(op)
     return new

@@ -14,9 +14,7 @@ from ...dialects.names import name_of
 from ...dialects.relax.calls import overwritten
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import erase_unused, is_removable
-
-_LEAVES = (*relax.LEAVES, relax.TupleOp)
+from ...ir.rewriting.edit import erase_unused, is_removable
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class _Scope:
                 erase_unused([op])
 
     def _skipped(self, op: Operation) -> bool:
-        if isinstance(op, _LEAVES) and name_of(op.results[0]) is None:
+        if isinstance(op, relax.INLINE_OPS) and name_of(op.results[0]) is None:
             return True
         if any(isinstance(o, relax.memory.Allocation) for o in (op, *(v.owner for v in op.operands))):
             return True  # each is a new one, and what is in its memory changes
@@ -72,7 +70,7 @@ class _Scope:
         """A value by itself; a leaf without a name by its content."""
         found = self.leaves.get(value)
         if found is None:
-            leaf = isinstance(value, OpResult) and isinstance(value.op, _LEAVES) and name_of(value) is None
+            leaf = isinstance(value, OpResult) and isinstance(value.op, relax.INLINE_OPS) and name_of(value) is None
             found = self.leaves[value] = self.key(value.op) if leaf and isinstance(value, OpResult) else value
         return found
 

@@ -17,7 +17,7 @@ from ...dialects.relax.types import free_symbolic_vars
 from ...interpreter.run import InterpreterError, make_interpreter
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import erase_unused
+from ...ir.rewriting.edit import erase, erase_unused
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,7 @@ def _replace(op: Operation, value: Any) -> None:
     name = name_of(old) if _is_output(old) else None
     old.replace_all_uses_with(new.results[0])
     set_name(new.results[0], name)
-    op.detach()
-    op.erase()
+    erase(op)
 
 
 def _is_output(value: SSAValue) -> bool:

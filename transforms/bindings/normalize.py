@@ -14,9 +14,7 @@ from ...dialects.relax.types import is_base_of, tuple_type
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import set_type
-
-_UNNAMED = (*relax.LEAVES, relax.TupleOp)
+from ...ir.rewriting.edit import set_type
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def name_bindings(func: relax.FuncOp) -> None:
     for block in binding_blocks(func):
         inside = isinstance(block.parent_op(), relax.DataflowOp)
         for op in block.ops:
-            if isinstance(op, _UNNAMED):
+            if isinstance(op, relax.INLINE_OPS):
                 continue
             for result in op.results:
                 if name_of(result) is None:

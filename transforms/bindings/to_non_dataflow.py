@@ -12,6 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ def _dissolve(op: relax.DataflowOp) -> None:
     assert parent is not None
     output = op.output_op
     values = list(output.values_)
-    output.detach()
-    output.erase()
+    erase(output)
     for binding in list(op.body.block.ops):
         binding.detach()
         parent.insert_op_before(binding, op)

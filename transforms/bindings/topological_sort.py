@@ -13,7 +13,6 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...diagnostics import unknown_name
 from ...dialects import relax
 from ...dialects.relax.calls import overwritten
-from ...handles.relax.expr import is_inline
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
 from ..functions.symbols import mentioned_in
@@ -70,7 +69,7 @@ class _Graph:
         graph = _Graph(block)
         casts: dict[object, Operation] = {}
         for op in block.body.block.ops:
-            if is_inline(op) or isinstance(op, relax.OutputOp):
+            if relax.is_inline(op) or isinstance(op, relax.OutputOp):
                 continue
             used = [v.op for v in _values(op) if isinstance(v, OpResult) and v.op in graph.sources]
             used += [casts[v] for v in mentioned_in([op, *_inline(op)]) if v in casts]
@@ -118,7 +117,7 @@ def _inline(op: Operation) -> list[Operation]:
     found: dict[Operation, None] = {}
     for inner in op.walk():
         for v in inner.operands:
-            if isinstance(v, OpResult) and is_inline(v.op) and v.op.parent is op.parent:
+            if isinstance(v, OpResult) and relax.is_inline(v.op) and v.op.parent is op.parent:
                 found |= dict.fromkeys([*_inline(v.op), v.op])
     return list(found)
 

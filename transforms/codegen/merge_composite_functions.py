@@ -15,6 +15,7 @@ from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ..fusion.graph import BindingGraph
 from ..fusion.outline import is_primitive
 from .fuse_ops_by_pattern import CODEGEN, COMPOSITE, codegen_of
@@ -43,8 +44,7 @@ class MergeCompositeFunctions(Pass):
         called = {n for f in op.body.block.ops for inner in f.walk() for n in callee_names(inner)}
         for name, func in composite.items():
             if func.private and name not in called:
-                func.detach()
-                func.erase()
+                erase(func)
 
 
 def _composite(func: relax.FuncOp) -> str | None:
@@ -166,8 +166,7 @@ def _inline_dataflow(dataflow: relax.DataflowOp) -> None:
         if op is not output:
             block.insert_op_before(op, dataflow)
     output.erase()
-    dataflow.detach()
-    dataflow.erase()
+    erase(dataflow)
 
 
 def _call_local(call: relax.CallOp, callee: relax.FuncOp) -> None:
@@ -181,5 +180,4 @@ def _call_local(call: relax.CallOp, callee: relax.FuncOp) -> None:
     block = cast(Block, call.parent)
     block.insert_ops_before([local, made], call)
     call.result.replace_all_uses_with(made.result)
-    call.detach()
-    call.erase()
+    erase(call)

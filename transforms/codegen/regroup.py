@@ -12,7 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.equality import fingerprint
 from ...ir.names import NameSupply, function_names
-from ..fusion.graph import BindingGraph, is_inline, operands_of
+from ..fusion.graph import BindingGraph, operands_of
 from ..fusion.outline import build_function, dependency_order, inputs_of, outputs_of
 
 Finish = Callable[[relax.FuncOp, Sequence[Operation]], tuple[relax.FuncOp, str]]
@@ -145,7 +145,7 @@ def _bind_constants(func: relax.FuncOp, args: Sequence[Any]) -> set[int]:
     """Put constants that are arguments into the function; the positions of the parameters that this removes."""
     block = func.body.block
     found = {i: a.op for i, a in enumerate(args) if isinstance(a, OpResult) and isinstance(a.op, relax.ConstantOp)}
-    bound = {i: op for i, op in found.items() if is_inline(op)}
+    bound = {i: op for i, op in found.items() if relax.is_inline(op)}
     for i, op in bound.items():
         for use in list(block.args[i].uses):
             copy = op.clone()
@@ -180,7 +180,7 @@ class _Writer:
 
     def place_inline(self, value: SSAValue) -> None:
         """The op of a leaf or tuple without a name."""
-        if isinstance(value, OpResult) and value.op.parent is None and is_inline(value.op):
+        if isinstance(value, OpResult) and value.op.parent is None and relax.is_inline(value.op):
             self.place(value.op)
 
     def finish(self) -> None:
@@ -188,7 +188,7 @@ class _Writer:
         for value in self._end.operands:
             self.place_inline(value)
         for op in reversed(self._old):
-            if op.parent is None and is_inline(op) and op.results[0].first_use is None:
+            if op.parent is None and relax.is_inline(op) and op.results[0].first_use is None:
                 op.erase()
 
 

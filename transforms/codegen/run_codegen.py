@@ -27,6 +27,7 @@ from ...handles.relax.expr import Constant, expr_of
 from ...handles.relax.function import Function
 from ...ir.functions.lookup import callee_names, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ...ir.verification.verify import location_of
 from ...runtime.executable import Executable
 from ...runtime.registry import PackedFunction, get_global_func, list_global_func_names
@@ -190,8 +191,7 @@ def _call_compiled(call: relax.CallOp) -> None:
     set_name(new.result, name_of(call.result))
     cast(Block, call.parent).insert_op_before(new, call)
     call.result.replace_all_uses_with(new.result)
-    call.detach()
-    call.erase()
+    erase(call)
 
 
 def _attach(module: ModuleOp, compiled: dict[str, PackedFunction], constants: dict[str, Attribute]) -> None:

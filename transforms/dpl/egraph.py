@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, Use
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...handles.relax.expr import Expr, bound_expr
-from ...ir.rewriting.substitute import is_removable
+from ...ir.rewriting.edit import is_removable
 
 
 class EGraph:
@@ -94,7 +94,7 @@ class EGraph:
         found = known.get(value)
         if found is not None:
             return found
-        if isinstance(value, OpResult) and isinstance(value.op, (*relax.LEAVES, relax.TupleOp)):
+        if isinstance(value, OpResult) and isinstance(value.op, relax.INLINE_OPS):
             return self._add_copy(value.op, known)
         return self._input(value)
 

@@ -21,10 +21,10 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var, bound_expr, is_inline
+from ...handles.relax.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var, bound_expr
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass, no_gc
-from ...ir.rewriting.substitute import is_removable
+from ...ir.rewriting.edit import is_removable
 from . import patterns as p
 from .cost import CostFunction, EstimatedCost
 from .egraph import EGraph
@@ -131,7 +131,7 @@ def _runs(block: relax.DataflowOp) -> Iterator[list[Operation]]:
             if run:
                 yield run
             run = []
-        elif not is_inline(op):
+        elif not relax.is_inline(op):
             run.append(op)
 
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import relax
-from ...handles.relax.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of, is_inline
+from ...handles.relax.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of
 from ...handles.relax.function import DataflowBlock
 from . import patterns as p
 from .matcher import Matcher, Matches, Subject, roots_of, same_value
@@ -43,7 +43,7 @@ class BlockIndex:
 
     def __post_init__(self) -> None:
         ops = self.block.body.block.ops
-        self.bindings = [op for op in ops if not isinstance(op, relax.OutputOp) and not is_inline(op)]
+        self.bindings = [op for op in ops if not isinstance(op, relax.OutputOp) and not relax.is_inline(op)]
         self.position = {op: i for i, op in enumerate(self.bindings)}
 
     @cached_property
@@ -78,7 +78,7 @@ class BlockIndex:
 def operand_values(op: Operation) -> Iterator[SSAValue]:
     """The variables that a binding uses, also inside of tuples and other expressions without a name."""
     for value in op.operands:
-        if isinstance(value, OpResult) and is_inline(value.op):
+        if isinstance(value, OpResult) and relax.is_inline(value.op):
             yield from operand_values(value.op)
         else:
             yield canonical(value)
@@ -88,7 +88,7 @@ def consumers(value: SSAValue) -> dict[Operation, None]:
     """The bindings that use a variable, directly or in a tuple without a name; the end of a block, too."""
     found: dict[Operation, None] = {}
     for use in value.uses:
-        if use.operation.results and is_inline(use.operation):
+        if use.operation.results and relax.is_inline(use.operation):
             found.update(consumers(use.operation.results[0]))
         else:
             found.setdefault(use.operation)

@@ -34,7 +34,6 @@ from ...handles.relax.expr import (
     Var,
     canonical,
     expr_of,
-    is_inline,
 )
 from ...handles.relax.function import Function
 from . import patterns as p
@@ -151,7 +150,9 @@ def same_value(a: SSAValue, b: SSAValue) -> bool:
     x, y = a.owner, b.owner
     if not isinstance(x, Operation) or not isinstance(y, Operation) or type(x) is not type(y):
         return False
-    return is_inline(x) and is_inline(y) and x.properties == y.properties and not x.operands and not y.operands
+    return (
+        relax.is_inline(x) and relax.is_inline(y) and x.properties == y.properties and not x.operands and not y.operands
+    )
 
 
 # The rules: how each kind of pattern matches an expression whose variables were looked through.

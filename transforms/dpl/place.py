@@ -12,9 +12,8 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of, least_common_ancestor
 from ...handles.relax.builder import infer_again
-from ...handles.relax.expr import INLINE_OPS, is_inline
 from ...ir.names import NameSupply, identifier, variable_names
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 
 
 def names_of(func: Operation) -> NameSupply:
@@ -35,7 +34,7 @@ class Placer:
         `reused` are bound values that the rewriter was given as expressions: TVM binds a copy of each that is used
         again, and removes it later; its name is not used here either.
         """
-        if not isinstance(value, OpResult) or (value.op.parent is not None and not is_inline(value.op)):
+        if not isinstance(value, OpResult) or (value.op.parent is not None and not relax.is_inline(value.op)):
             return value
         if value.op.parent is not None:
             return self._copy_inline(value.op, anchor)
@@ -56,13 +55,13 @@ class Placer:
             if operand in reused:
                 reused.discard(operand)
                 self._fresh(anchor)
-            elif isinstance(operand, OpResult) and operand.op.parent is None and not is_inline(operand.op):
+            elif isinstance(operand, OpResult) and operand.op.parent is None and not relax.is_inline(operand.op):
                 stack.append((operand.op, 0))
 
     def _insert(self, op: Operation, anchor: Operation, named: bool) -> None:
         block = cast(Block, anchor.parent)
         for i, operand in enumerate(op.operands):
-            if isinstance(operand, OpResult) and is_inline(operand.op):
+            if isinstance(operand, OpResult) and relax.is_inline(operand.op):
                 op.operands[i] = self._copy_inline(operand.op, anchor)
         block.insert_op_before(op, anchor)
         self.placed.add(op)
@@ -83,7 +82,7 @@ class Placer:
         for i, operand in enumerate(op.operands):
             if not isinstance(operand, OpResult):
                 continue
-            if is_inline(operand.op):
+            if relax.is_inline(operand.op):
                 op.operands[i] = self._copy_inline(operand.op, anchor)
             elif operand.op.parent is None:
                 self._place_operands(operand.op, anchor, set())
@@ -109,7 +108,7 @@ class Placer:
         for use in uses:
             use.operation.operands[use.index] = self._for_user(new, use.operation, name)
         if was_placed and not isinstance(cast(OpResult, new).op, relax.LEAVES):
-            inline = isinstance(cast(OpResult, new).op, INLINE_OPS)
+            inline = isinstance(cast(OpResult, new).op, relax.INLINE_OPS)
             set_name(new, name if name is not None or inline else self._fresh(old))
         if new.type != result.type:
             infer_users(spread)

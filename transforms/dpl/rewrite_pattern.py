@@ -10,9 +10,9 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from ...dialects import relax
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Expr, Var, bound_expr, canonical, is_inline
+from ...handles.relax.expr import Expr, Var, bound_expr, canonical
 from ...ir.names import NameSupply
-from ...ir.rewriting.substitute import is_removable
+from ...ir.rewriting.edit import is_removable
 from . import patterns as p
 from .matcher import Matcher
 from .place import Placer, names_of
@@ -32,7 +32,7 @@ class DPLRewritePattern(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         """Rewrite `op`, if a rule matches it and changes it."""
-        if op.parent is None or not op.results or isinstance(op, relax.DataflowOp) or is_inline(op):
+        if op.parent is None or not op.results or isinstance(op, relax.DataflowOp) or relax.is_inline(op):
             return
         for rule in self._rules:
             named = rule.roots is None or op.name in rule.roots

@@ -9,11 +9,10 @@ from typing import Any
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import INLINE_OPS, Call, Expr, TupleGetItem, Var, bound_expr, canonical, is_inline
+from ...handles.relax.expr import Call, Expr, TupleGetItem, Var, bound_expr, canonical
 from ...ir.functions.lookup import binding_blocks
-from ...ir.rewriting.substitute import is_removable
+from ...ir.rewriting.edit import is_removable
 from .matcher import Matches, Roots
 from .place import Placer
 
@@ -91,7 +90,7 @@ def _runs(block: Block) -> Iterator[list[Operation]]:
         if _splits(op, pure):
             yield run
             run = []
-        elif not is_inline(op) or _is_result(op):
+        elif not relax.is_inline(op) or _is_result(op):
             run.append(op)
     yield run
 
@@ -111,6 +110,5 @@ def _in_pure_function(block: Block) -> bool:
 
 def _is_result(op: Operation) -> bool:
     """Whether a tuple without a name is what a function or branch ends with: it counts as its last binding."""
-    result = op.results[0]
-    use = result.get_user_of_unique_use()
-    return isinstance(op, INLINE_OPS) and name_of(result) is None and isinstance(use, relax.ReturnOp | relax.YieldOp)
+    use = op.results[0].get_user_of_unique_use()
+    return relax.is_inline(op) and isinstance(use, relax.ReturnOp | relax.YieldOp)

@@ -12,16 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.passes.transform import Pass
-from .private import (
-    PrivateFunction,
-    caller_of,
-    clean_up,
-    erase,
-    insert_before,
-    private_functions,
-    replace_call,
-    take_over,
-)
+from ...ir.rewriting.edit import erase, insert_before, take_over
+from .private import PrivateFunction, caller_of, clean_up, private_functions, replace_call
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.functions.symbolic_vars import definable_vars
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from .private import caller_of, erase, insert_before, take_over
+from ...ir.rewriting.edit import erase, insert_before, take_over
+from .private import caller_of
 from .symbols import mentioned_in
 
 

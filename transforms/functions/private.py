@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.functions.lookup import callee_names, functions
+from ...ir.rewriting.edit import insert_before
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.dead_code_elimination import remove_dead_bindings
 
@@ -75,27 +75,7 @@ def bind_variables(declared: Iterable[Attribute], given: Iterable[Attribute]) ->
 def replace_call(call: relax.CallOp, args: Sequence[SSAValue], result: Attribute) -> relax.CallOp:
     """A call of the same function with other arguments, or another result type, before `call`, which stays."""
     new = relax.CallOp(call.callee_name, args, result)
-    new.location = call.location
-    insert_before(call, new)
-    return new
-
-
-def insert_before(anchor: Operation, *ops: Operation) -> None:
-    """Put bindings before another one."""
-    assert anchor.parent is not None
-    anchor.parent.insert_ops_before(ops, anchor)
-
-
-def take_over(old: SSAValue, new: SSAValue) -> None:
-    """Let `new` stand wherever `old` does, under its name."""
-    set_name(new, name_of(old))
-    old.replace_all_uses_with(new)
-
-
-def erase(op: Operation) -> None:
-    """Remove an op that nothing uses."""
-    op.detach()
-    op.erase()
+    return insert_before(call, new)
 
 
 def clean_up(changed: Iterable[relax.FuncOp]) -> None:

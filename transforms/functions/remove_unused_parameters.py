@@ -14,17 +14,8 @@ from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
 from ...ir.functions.symbolic_vars import definable_vars
 from ...ir.passes.transform import Pass
-from .private import (
-    PrivateFunction,
-    bind_variables,
-    caller_of,
-    clean_up,
-    erase,
-    insert_before,
-    private_functions,
-    replace_call,
-    take_over,
-)  # fmt: skip
+from ...ir.rewriting.edit import erase, insert_before, take_over
+from .private import PrivateFunction, bind_variables, caller_of, clean_up, private_functions, replace_call
 from .symbols import mentioned_variables
 
 

@@ -18,7 +18,7 @@ from ...handles.relax.expr import Var
 from ...handles.relax.struct_info import type_of
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from ...ir.verification.verify import location_of
 
 

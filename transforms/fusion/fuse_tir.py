@@ -16,7 +16,7 @@ from ...dialects.sym.expr import SymExpr
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import erase_unused
+from ...ir.rewriting.edit import erase, erase_unused
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import DeadCodeElimination, remove_dead_bindings
 from .inline import FusedFunction, NotFusable, fuse_function
@@ -74,8 +74,7 @@ def _fuse_functions(module: ModuleOp) -> dict[str, FusedFunction]:
             continue
         fused[name].func.location = func.location
         module.body.block.insert_op_before(fused[name].func, func)
-        func.detach()
-        func.erase()
+        erase(func)
     return fused
 
 
@@ -117,8 +116,7 @@ def _replace_call(call: relax.CallOp, fused: FusedFunction) -> None:
     set_name(new.results[0], name_of(call.result))
     call.result.replace_all_uses_with(new.results[0])
     shapes = [a.owner for a in call.call_args if isinstance(a.owner, relax.ShapeOp | relax.PrimValueOp)]
-    call.detach()
-    call.erase()
+    erase(call)
     erase_unused(dict.fromkeys(shapes))
 
 

@@ -14,13 +14,6 @@ from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import Var
 from .pattern import OpPattern, declared_pattern
 
-INLINE_OPS: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp)
-
-
-def is_inline(op: Operation) -> bool:
-    """Whether an op is part of the bindings that use it: a leaf or tuple without a name."""
-    return isinstance(op, INLINE_OPS) and op.results[0].name_hint is None
-
 
 def operands_of(op: Operation) -> Iterator[SSAValue]:
     """The operands of an op, and those that the ops in its regions take from outside of it."""
@@ -57,7 +50,7 @@ class BindingGraph:
 
     def __init__(self, block: Block):
         self._block = block
-        self.ops = [op for op in block.ops if not is_inline(op) and not isinstance(op, relax.OutputOp)]
+        self.ops = [op for op in block.ops if not relax.is_inline(op) and not isinstance(op, relax.OutputOp)]
         self.index: dict[Operation, int] = {op: i for i, op in enumerate(self.ops)}
         self.producers: list[list[int]] = [self._producers(op) for op in self.ops]
         self._bind_symbols()

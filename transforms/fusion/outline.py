@@ -15,7 +15,7 @@ from ...dialects.relax import PrimType, ShapeType, TensorType, free_symbolic_var
 from ...dialects.sym.expr import Var
 from ...ir.equality import fingerprint
 from ...ir.names import NameSupply, fresh_suffix, function_names, make_unique
-from .graph import BindingGraph, is_inline, operands_of, symbols_of
+from .graph import BindingGraph, operands_of, symbols_of
 
 PRIMITIVE = "Primitive"
 """The attribute of functions that are to become one tensor function."""
@@ -195,7 +195,7 @@ class _Writer:
 
     def place_inline(self, value: SSAValue) -> None:
         """The op of an inline operand of the old block; nothing for other values."""
-        if isinstance(value, OpResult) and value.op in self._old and is_inline(value.op):
+        if isinstance(value, OpResult) and value.op in self._old and relax.is_inline(value.op):
             self.place(value.op)
 
     def finish(self) -> None:
@@ -203,7 +203,7 @@ class _Writer:
         assert self._output is not None
         for operand in self._output.operands:
             self.place_inline(operand)
-        for op in reversed([op for op in self._old if op.parent is None and is_inline(op)]):
+        for op in reversed([op for op in self._old if op.parent is None and relax.is_inline(op)]):
             op.erase()
 
 
@@ -275,7 +275,7 @@ def inputs_of(ops: Sequence[Operation], outputs: Sequence[SSAValue]) -> _Inputs:
 
 def _stays_inline(value: SSAValue) -> bool:
     """Whether an operand is copied into the function: an inline leaf, but for constant tensors and symbolic values."""
-    if not isinstance(value, OpResult) or not is_inline(value.op):
+    if not isinstance(value, OpResult) or not relax.is_inline(value.op):
         return False
     if isinstance(value.op, relax.ConstantOp | relax.TupleOp):
         return False

@@ -20,6 +20,7 @@ from ...ir.equality import structural_equal
 from ...ir.functions.lookup import callee_names, functions, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.normalize import name_bindings
 from ..functions.symbols import mentioned_in
@@ -224,8 +225,7 @@ class _Split:
             module.body.block.insert_op_before(epilogue, self.func)
         for call in calls:
             self._replace(call, name, epilogue)
-        self.func.detach()
-        self.func.erase()
+        erase(self.func)
 
     def _replace(self, call: relax.CallTIROp, name: str, epilogue: tir.FuncOp | None) -> None:
         assert call.parent is not None
@@ -243,8 +243,7 @@ class _Split:
         new.location = call.location
         set_name(new.results[0], name_of(call.result))
         call.result.replace_all_uses_with(new.results[0])
-        call.detach()
-        call.erase()
+        erase(call)
 
     def _result(self, call: relax.CallTIROp) -> relax.TensorType:
         """The type of what the library gives, in the caller's symbolic variables."""

@@ -22,6 +22,7 @@ from ...handles.tir.prim_expr import PrimExpr
 from ...ir.functions.lookup import FunctionOp, functions, ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase, insert_before
 from ...te.create import build_func
 from ...te.tensor import compute, placeholder
 from ..bindings.normalize import name_bindings
@@ -114,17 +115,16 @@ class _Alteration:
         types = [_type(t, c.mapping) for t, c in zip(outputs, results, strict=True)]
         wanted = tuple_type(types) if isinstance(call.result_type, TupleType) else types[0]
         new = relax.CallTIROp(self._implementation(name), args, wanted, call.tir_vars)
-        value = _put(call, new)
+        value = insert_before(call, new).results[0]
         if isinstance(call.result_type, TupleType):
-            fields = [_put(call, relax.TupleGetItemOp(value, i)) for i in range(len(outputs))]
+            fields = [insert_before(call, relax.TupleGetItemOp(value, i)).results[0] for i in range(len(outputs))]
             rows = zip(fields, outputs, results, strict=True)
-            value = _put(call, relax.TupleOp([self._restored(call, *row) for row in rows]))
+            value = insert_before(call, relax.TupleOp([self._restored(call, *row) for row in rows])).results[0]
         else:
             value = self._restored(call, value, outputs[0], results[0])
         set_name(value, name_of(call.result))
         call.result.replace_all_uses_with(value)
-        call.detach()
-        call.erase()
+        erase(call)
 
     def _changes(self, name: str, count: int) -> list[_Change]:
         found = self.changes.get(name)
@@ -178,7 +178,7 @@ class _Alteration:
         found = _transform(anchor, value, inverse.map, change.outer_separators, change.separators)
         if found.type == wanted:
             return found
-        return _put(anchor, relax.CallTIROp(self._remove_pad(t), [found], wanted))
+        return insert_before(anchor, relax.CallTIROp(self._remove_pad(t), [found], wanted)).results[0]
 
     def _remove_pad(self, t: TensorType) -> str:
         """A function that copies the beginning of a tensor in each dimension, for all extents."""
@@ -223,12 +223,4 @@ def _transform(
         axis_separators=list(separators),
         input_axis_separators=list(outer),
     )
-    return _put(anchor, op)
-
-
-def _put(anchor: Operation, op: Operation) -> SSAValue:
-    block = anchor.parent_block()
-    assert block is not None
-    op.location = anchor.location
-    block.insert_op_before(op, anchor)
-    return op.results[0]
+    return insert_before(anchor, op).results[0]

@@ -14,6 +14,7 @@ from ...dialects import relax, tir
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from .attributes import LAYOUT_FREE, num_input, with_attrs
 
 
@@ -68,5 +69,4 @@ def _remove_uncalled(module: ModuleOp, candidates: dict[str, tir.FuncOp]) -> Non
     called = {n for op in module.walk() for n in callee_names(op)}
     for name, func in candidates.items():
         if func.private and name not in called:
-            func.detach()
-            func.erase()
+            erase(func)

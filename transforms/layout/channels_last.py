@@ -13,6 +13,7 @@ from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from .convert_layout import convert_function
 from .rules import MORE_RULES, Desired
 
@@ -53,8 +54,7 @@ class ChannelsLast(Pass):
         if _moves(new) - _moves(func) > count // self.least:
             return False
         cast(Block, func.parent).insert_op_before(new, func)
-        func.detach()
-        func.erase()
+        erase(func)
         return True
 
 

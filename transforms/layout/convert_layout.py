@@ -20,6 +20,7 @@ from ...dialects.sym.data_layout import DataLayout
 from ...handles.relax.expr import bound_expr
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase, insert_before
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
@@ -138,8 +139,7 @@ class _Converter:
             else:
                 self._restore(op)
         for op in reversed(self.replaced):
-            op.detach()
-            op.erase()
+            erase(op)
 
     # Bindings
 
@@ -272,11 +272,7 @@ class _Converter:
 
     @staticmethod
     def _put(anchor: Operation, new: Operation) -> SSAValue:
-        block = anchor.parent_block()
-        assert block is not None
-        new.location = anchor.location
-        block.insert_op_before(new, anchor)
-        return new.results[0]
+        return insert_before(anchor, new).results[0]
 
     # Layouts
 

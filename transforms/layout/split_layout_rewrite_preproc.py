@@ -16,6 +16,7 @@ from ...dialects.relax.types import TensorType, tuple_type
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase, insert_before
 from ..bindings.normalize import name_bindings
 from .attributes import LAYOUT_FREE, layout_free, with_attrs
 
@@ -49,8 +50,7 @@ class SplitLayoutRewritePreproc(Pass):
         for name, split in splits.items():
             split.insert()
             if split.original.private and name not in called:
-                split.original.detach()
-                split.original.erase()
+                erase(split.original)
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ def _copy(func: tir.FuncOp, name: str, buffers: Sequence[SSAValue], *, keep_mark
     body = new.body.block
     allocations = [list(body.ops)[p] for p in places]
     for op in [o for o in body.ops if o.regions and _is_marked(o) != keep_marked]:
-        _erase(op)
+        erase(op)
     for allocation, buffer in zip(allocations, buffers, strict=True):
         param = body.insert_arg(buffer.type, len(body.args))
         set_name(param, name_of(buffer))
         allocation.results[0].replace_all_uses_with(param)
-        _erase(allocation)
+        erase(allocation)
     for block in [o for o in new.walk() if isinstance(o, tir.BlockOp) and o.annotations is not None]:
         _unmark(block)
     _erase_unused(body)
@@ -151,12 +151,7 @@ def _erase_unused(body: Block) -> None:
     """Drop what only statements needed that went: buffers, numbers."""
     for op in reversed(list(body.ops)):
         if op.results and not op.regions and not any(r.first_use for r in op.results):
-            _erase(op)
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()
+            erase(op)
 
 
 def _drop_params(func: tir.FuncOp, places: Sequence[int]) -> None:
@@ -184,20 +179,16 @@ def _replace(call: relax.CallTIROp, split: _Split) -> None:
     packed = relax.CallTIROp(
         split.prepack.sym_name.data, weights, tuple_type(split.types) if several else split.types[0]
     )
-    value = _put(call, packed)
-    fields = [_put(call, relax.TupleGetItemOp(value, i)) for i in range(len(split.types))] if several else [value]
+    value = insert_before(call, packed).results[0]
+    fields = (
+        [insert_before(call, relax.TupleGetItemOp(value, i)).results[0] for i in range(len(split.types))]
+        if several
+        else [value]
+    )
     args = list(call.args)
     for place, field in zip(split.weights, fields, strict=True):
         args[place] = field
     new = relax.CallTIROp(split.compute.sym_name.data, args, call.result_type)
-    set_name(_put(call, new), name_of(call.result))
+    set_name(insert_before(call, new).results[0], name_of(call.result))
     call.result.replace_all_uses_with(new.result)
-    _erase(call)
-
-
-def _put(anchor: Operation, op: Operation) -> SSAValue:
-    block = anchor.parent_block()
-    assert block is not None
-    op.location = anchor.location
-    block.insert_op_before(op, anchor)
-    return op.results[0]
+    erase(call)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.names import set_name
@@ -18,6 +17,7 @@ from ...dialects.sym.index_map import Inverse
 from ...handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym, if_then_else
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import infer_regions
+from ...ir.rewriting.edit import erase, insert_before, inserter
 from ...te.create import add_scalar_params, undetermined_vars
 from ...te.emit import TECall, call_te
 from ...te.tensor import Tensor, compute
@@ -93,21 +93,13 @@ def _map_stores(func: tir.FuncOp, mapping: IndexMapping, dims: Sequence[Any]) ->
     output._type = buffer.with_shape(dims)  # pyright: ignore[reportPrivateUsage]
     for op in [o for o in func.walk() if isinstance(o, tir.StoreOp)]:
         block = cast(tir.BlockOp, op.parent_op())
-        build = Materializer(partial(_insert_before, op))
+        build = Materializer(inserter(op))
         new = tir.StoreOp(op.value, output, [build(e) for e in mapping.apply([sym_expr_of(i) for i in op.indices])])
-        _insert_before(op, new)
-        op.detach()
-        op.erase()
+        insert_before(op, new)
+        erase(op)
         for region in (*block.reads, *block.writes):
-            region.detach()
-            region.erase()
+            erase(region)
         infer_regions(block)
-
-
-def _insert_before(op: Operation, new: Operation) -> None:
-    parent = op.parent_block()
-    assert parent is not None
-    parent.insert_op_before(new, op)
 
 
 def _separate(func: tir.FuncOp, separators: Sequence[int] | None, position: int) -> None:

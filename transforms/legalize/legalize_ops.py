@@ -25,7 +25,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
 from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import erase
+from ...ir.rewriting.edit import erase_with_leaves, insert_before
 from ...ir.verification.verify import location_of
 from ...te.emit import TECall, call_te
 from ..bindings.normalize import refine_users
@@ -120,7 +120,7 @@ class LegalizeBuilder:
                 self.emit(value.op)
         if op.parent is None:
             op = _pure(op) if getattr(self.anchor, "PURE", True) else op
-            self.legalizer.insert_before(self.anchor, op)
+            insert_before(self.anchor, op)
             self.emitted.append(op)
         return op.results[0]
 
@@ -167,14 +167,6 @@ class _Legalizer:
     def _register(self, op: Operation) -> None:
         if isinstance(op, tir.FuncOp) and op.private:
             self.by_structure.setdefault(fingerprint(op), op.sym_name.data)
-
-    def insert_before(self, anchor: Operation, op: Operation) -> None:
-        """Insert `op`; it takes the anchor's place in the source."""
-        block = anchor.parent_block()
-        if block is None:
-            raise TypeError(f"{anchor.name} stands in no block")
-        op.location = anchor.location
-        block.insert_op_before(op, anchor)
 
     def add_function(self, func: tir.FuncOp) -> str:
         """The name of `func` in the module, or that of a private function of the same structure."""
@@ -243,7 +235,7 @@ class _Legalizer:
 
     def _emit(self, op: Operator, emit: Emit) -> None:
         for check in extent_check(op):
-            self.insert_before(op, check)
+            insert_before(op, check)
         key = _memo_key(op)
         known = self.memo.get(key)
         if known is None:
@@ -254,12 +246,12 @@ class _Legalizer:
             if kept is not None:
                 self.memo[key] = _Memo(callee, kept, call)
             for setup in call.setup:
-                self.insert_before(op, setup)
+                insert_before(op, setup)
         else:
             call, callee = known.call, known.callee
             args = [op.operands[i] for i in known.kept]
         new = relax.CallTIROp(callee, args, op.result_type, call.tir_vars or None)
-        self.insert_before(op, new)
+        insert_before(op, new)
         set_name(new.result, name_of(op.results[0]))
         self._replace(op, new.result)
 
@@ -267,13 +259,7 @@ class _Legalizer:
     def _replace(op: Operator, value: SSAValue) -> None:
         """Put `value` in place of the operator, and drop the constants and shapes that nothing else uses."""
         op.results[0].replace_all_uses_with(value)
-        operands = dict.fromkeys(op.operands)
-        op.detach()
-        op.erase()
-        for v in operands:
-            owner = v.owner
-            if isinstance(owner, relax.LEAVES) and not v.uses and name_of(v) is None:
-                erase(owner)
+        erase_with_leaves(op)
 
 
 def _pure(op: Operation) -> Operation:

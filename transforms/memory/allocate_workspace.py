@@ -17,7 +17,7 @@ from ...dialects.relax.operator import from_attr
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from ...ir.verification.verify import location_of
 from .emit import Emitter
 

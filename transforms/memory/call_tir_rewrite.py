@@ -15,6 +15,7 @@ from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .emit import Emitter
 
@@ -81,5 +82,4 @@ def _bind(call: Any, outputs: Sequence[SSAValue], emit: Emitter) -> None:
     emit.put(bound)
     set_name(bound.result, name_of(call.result))
     call.result.replace_all_uses_with(bound.result)
-    call.detach()
-    call.erase()
+    erase(call)

@@ -16,6 +16,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 
 _NAME = "compute_symbolic_expr"
 
@@ -83,5 +84,4 @@ def _replace(op: relax.PrimValueOp, made: _Functions) -> None:
     op.parent.insert_ops_before(new, op)
     set_name(call.result, name_of(op.result))
     op.result.replace_all_uses_with(call.result)
-    op.detach()
-    op.erase()
+    erase(op)

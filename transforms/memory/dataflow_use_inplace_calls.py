@@ -17,6 +17,7 @@ from ...ir.equality import fingerprint
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ..legalize import LegalizeOps
 from .aliases import Aliases
 
@@ -100,8 +101,7 @@ class _Functions:
         op.parent.insert_op_before(new, op)
         set_name(new.result, name_of(op.results[0]))
         op.results[0].replace_all_uses_with(new.result)
-        op.detach()
-        op.erase()
+        erase(op)
 
     def _make(self, op: relax.Operator, index: int) -> _InPlace | None:
         found = _legalized(op)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...dialects.sym.expr import ExprLike
 from ...ir.names import NameSupply
+from ...ir.rewriting.edit import insert_before
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -24,10 +25,7 @@ class Emitter:
 
     def put(self, op: OpT) -> OpT:
         """Put an op before the anchor."""
-        op.location = self.anchor.location
-        assert self.anchor.parent is not None
-        self.anchor.parent.insert_op_before(op, self.anchor)
-        return op
+        return insert_before(self.anchor, op)
 
     def named(self, cls: type[relax.Operator], base: str, *args: SSAValue | None) -> SSAValue:
         """The result of a new operator, its name `base` or one made of it."""
@@ -54,15 +52,3 @@ class Emitter:
     def string(self, text: str) -> SSAValue:
         """A string without a name."""
         return self.put(relax.StringOp(text)).result
-
-
-def erase_binding(op: Operation) -> None:
-    """Erase an op that nothing uses, and the leaves without a name that only it used."""
-    operands: Any = dict.fromkeys(op.operands)
-    op.detach()
-    op.erase()
-    for value in operands:
-        leaf = value.owner
-        if isinstance(leaf, relax.LEAVES) and value.first_use is None and name_of(value) is None:
-            leaf.detach()
-            leaf.erase()

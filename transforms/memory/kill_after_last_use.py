@@ -12,7 +12,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax import memory
-from ...handles.relax.expr import is_inline
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
@@ -72,7 +71,7 @@ def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> 
     found: Operation | None = None
     for use in value.uses:
         op = block.find_ancestor_op_in_block(use.operation)
-        if op is not None and isinstance(op, relax.TupleOp) and is_inline(op):
+        if op is not None and isinstance(op, relax.TupleOp) and relax.is_inline(op):
             op = _last_use(op.result, block, position)
         if op is None or isinstance(op, memory.Kill):
             return None
@@ -86,7 +85,7 @@ def _killer(value: SSAValue) -> Callable[[SSAValue], Operation] | None:
     op = value.owner
     if isinstance(op, memory.AllocStorage):
         return memory.KillStorage.make
-    if isinstance(op, (Block, *relax.LEAVES)) or is_inline(op):
+    if isinstance(op, (Block, *relax.LEAVES)) or relax.is_inline(op):
         return None
     return _KILLERS.get(type(value.type))
 

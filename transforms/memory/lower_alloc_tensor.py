@@ -13,7 +13,8 @@ from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTenso
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from .emit import Emitter, erase_binding
+from ...ir.rewriting.edit import erase_with_leaves
+from .emit import Emitter
 
 _BYTE = dtype_of("uint8")
 
@@ -46,4 +47,4 @@ def _lower(op: AllocTensor, emit: Emitter) -> None:
     new = emit.put(MemoryAllocTensor.make(storage, emit.integer(0), shape, dtype))
     set_name(new.results[0], name_of(op.results[0]))
     op.results[0].replace_all_uses_with(new.results[0])
-    erase_binding(op)
+    erase_with_leaves(op)

@@ -18,8 +18,9 @@ from ...dialects.relax import memory
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase_with_leaves
 from ...ir.verification.verify import location_of
-from .emit import Emitter, erase_binding
+from .emit import Emitter
 
 _BYTE = dtype_of("uint8")
 _PACKED = {
@@ -64,7 +65,7 @@ def _check_place(op: Operation) -> None:
 def _replace(op: Operation, new: Operation) -> None:
     set_name(new.results[0], name_of(op.results[0]))
     op.results[0].replace_all_uses_with(new.results[0])
-    erase_binding(op)
+    erase_with_leaves(op)
 
 
 def _storage(op: relax.Operator, emit: Emitter) -> Operation:

@@ -14,6 +14,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ...ir.verification.verify import location_of
 
 FORCE_PURE = "relax.force_pure"
@@ -66,5 +67,4 @@ def _unwrap(call: Any) -> None:
     call.parent.insert_op_before(new, call)
     set_name(new.results[0], name_of(call.result))
     call.result.replace_all_uses_with(new.results[0])
-    call.detach()
-    call.erase()
+    erase(call)

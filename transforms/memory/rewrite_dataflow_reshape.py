@@ -13,6 +13,7 @@ from ...dialects.sym.expr import product
 from ...ir.buffers.reshape_pattern import is_reshape
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 
 _IN_PLACE = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp)
 
@@ -51,8 +52,7 @@ def _rewrite(call: relax.CallTIROp) -> None:
         call.parent.insert_op_before(new, call)
     set_name(reshape.results[0], name_of(call.result))
     call.result.replace_all_uses_with(reshape.results[0])
-    call.detach()
-    call.erase()
+    erase(call)
 
 
 def _same_elements(given: object, wanted: relax.TensorType) -> bool:

@@ -14,7 +14,8 @@ from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTenso
 from ...ir.functions.lookup import functions, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from .emit import Emitter, erase_binding
+from ...ir.rewriting.edit import erase_with_leaves
+from .emit import Emitter
 from .storage_pool import StoragePlan, StoragePool
 from .tokens import Token, TokenTable, attributes_of
 
@@ -96,4 +97,4 @@ def _place(token: Token, storage: SSAValue, emit: Emitter) -> None:
     result = emit.put(new).results[0]
     set_name(result, name_of(token.op.results[0]))
     token.op.results[0].replace_all_uses_with(result)
-    erase_binding(token.op)
+    erase_with_leaves(token.op)

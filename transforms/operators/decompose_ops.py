@@ -16,7 +16,7 @@ from ...dialects.relax.types import ShapeType, free_symbolic_vars
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import fresh_suffix
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from ..bindings.normalize import refine_struct_info
 from .rules import Emit, Rule, apply_rules, place
 

@@ -16,6 +16,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .rules import emitter, place, producer
@@ -51,8 +52,7 @@ def _fold(item: relax.TupleGetItemOp) -> bool:
         return False
     set_name(value, name_of(item.result))
     item.result.replace_all_uses_with(value)
-    item.detach()
-    item.erase()
+    erase(item)
     return True
 
 

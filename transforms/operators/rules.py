@@ -19,6 +19,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator, PyValue
 from ...dialects.relax.types import TensorType, is_base_of
 from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.rewriting.edit import erase, insert_before
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 
@@ -60,8 +61,7 @@ def _apply(rule: Rule, op: Operator) -> bool:
     if value.owner in made or name_of(value) is None:
         set_name(value, name_of(result))
     result.replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    erase(op)
     return True
 
 
@@ -85,9 +85,7 @@ def emitter(anchor: Operation, made: set[Operation] | None = None) -> Emit:
 
 def place(anchor: Operation, new: Operation) -> SSAValue:
     """The value of an op that is put before `anchor`."""
-    assert anchor.parent is not None
-    anchor.parent.insert_op_before(new, anchor)
-    return new.results[0]
+    return insert_before(anchor, new).results[0]
 
 
 def producer(value: SSAValue, name: str) -> Operator | None:

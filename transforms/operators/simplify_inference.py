@@ -14,6 +14,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .fold_batchnorm_to_conv2d import by_channel, factor_of, has_constants, scaled_convolution, shift_of
@@ -62,8 +63,7 @@ def _simplify(norm: Operator) -> None:
         if name_of(value) is None:
             set_name(value, name_of(item.result))
         item.result.replace_all_uses_with(value)
-        item.detach()
-        item.erase()
+        erase(item)
 
 
 def _normalized(norm: Operator) -> SSAValue:

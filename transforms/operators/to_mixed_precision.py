@@ -26,9 +26,8 @@ from ...handles.relax.builder import infer_again
 from ...ir.functions.lookup import binding_blocks, ops_of_type, relax_functions
 from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from ..bindings.normalize import name_bindings
-from ..fusion.graph import is_inline
 from .mixed_precision_policy import Policy, policy_of
 
 _LOW = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
@@ -287,7 +286,7 @@ class _Rewriter:
             self._retype(op)
         else:
             self._set_operands(op, [self._restored(v, op) for v in op.operands])
-        if not is_inline(op):
+        if not relax.is_inline(op):
             self._convert_result(op, dataflow)
 
     def _lower(self, op: Operation) -> None:
@@ -308,7 +307,7 @@ class _Rewriter:
         if set(_floats(value.type)) == {self._low}:
             return True
         op = value.owner
-        if not isinstance(op, relax.ConstantOp) or not is_inline(op) or dtypes_of(value.type) != f32:
+        if not isinstance(op, relax.ConstantOp) or not relax.is_inline(op) or dtypes_of(value.type) != f32:
             return False
         return not bool(np.any(np.abs(op.value.numpy()) > _LOW[dtype_name(self._low)]))
 
@@ -350,7 +349,7 @@ class _Rewriter:
     def _originals(self, value: SSAValue) -> Dtypes:
         """The dtypes of a value in the program as it was."""
         op = value.owner
-        if isinstance(op, relax.TupleOp) and is_inline(op):
+        if isinstance(op, relax.TupleOp) and relax.is_inline(op):
             return tuple(self._originals(v) for v in op.fields_)
         return self.original.get(value, dtypes_of(value.type))
 
@@ -389,7 +388,7 @@ class _Rewriter:
         return relax.TupleOp([self._cast(f, w, anchor) for f, w in zip(fields, wanted, strict=True)])
 
     def _fields(self, value: SSAValue, anchor: Operation) -> Iterator[SSAValue]:
-        if isinstance(value, OpResult) and isinstance(value.op, relax.TupleOp) and is_inline(value.op):
+        if isinstance(value, OpResult) and isinstance(value.op, relax.TupleOp) and relax.is_inline(value.op):
             yield from value.op.fields_
             return
         for i in range(len(cast(TupleType, value.type).types)):
@@ -401,7 +400,7 @@ class _Rewriter:
 
 def _inline_leaves(value: SSAValue) -> Iterator[SSAValue]:
     op = value.owner
-    if isinstance(op, relax.TupleOp) and is_inline(op):
+    if isinstance(op, relax.TupleOp) and relax.is_inline(op):
         for v in op.fields_:
             yield from _inline_leaves(v)
     else:

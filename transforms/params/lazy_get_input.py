@@ -14,8 +14,9 @@ from ...dialects.relax.types import OBJECT, PrimType
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import insert_before
 from .lazy import LazyLoader
-from .weights import add_param, insert_before, num_input, remove_params, set_num_input
+from .weights import add_param, num_input, remove_params, set_num_input
 
 GETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], OBJECT)
 """`fget_param(index, name)` gives a parameter."""
@@ -54,7 +55,7 @@ def _load_lazily(func: relax.FuncOp, inputs: int) -> None:
         cast = relax.MatchCastOp(call.result, weight.type)
         set_name(call.result, names.fresh(f"{name}_untyped"))
         set_name(cast.result, names.fresh(name))
-        return insert_before(before, number, label, call, cast)
+        return insert_before(before, number, label, call, cast).results[0]
 
     LazyLoader(func, weights, load).run()
     remove_params(block, weights)

@@ -14,6 +14,7 @@ from ...dialects.relax.types import OBJECT, PrimType, tuple_type
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .lazy import hand_over, inline_fields
 from .weights import add_param, num_input, set_num_input
@@ -59,5 +60,4 @@ def _give_lazily(func: relax.FuncOp) -> None:
     if outputs != [returned]:
         whole = returned.owner
         assert isinstance(whole, relax.TupleOp)
-        whole.detach()
-        whole.erase()
+        erase(whole)

@@ -18,12 +18,12 @@ from ...handles.relax.expr import Var
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import erase_unused
+from ...ir.rewriting.edit import erase_unused, insert_before
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .lazy import LazyLoader, hand_over
-from .weights import add_param, insert_before, remove_params
+from .weights import add_param, remove_params
 
 _SUFFIX = "transform_params"
 
@@ -130,7 +130,7 @@ class _LazyTransform:
         set_name(call.result, self.names.fresh("lv"))
         set_name(cast.result, self.names.fresh(name_of(weight) or "param"))
         self.killable.append(cast.result)
-        return insert_before(before, number, call, cast)
+        return insert_before(before, number, call, cast).results[0]
 
     def _store_outputs(self, store: str) -> None:
         def give(index: int, value: SSAValue) -> Sequence[Operation]:

@@ -16,7 +16,8 @@ from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.functions.symbolic_vars import definable_vars
-from ...ir.rewriting.substitute import SymbolSubstitution, is_removable
+from ...ir.rewriting.edit import is_removable
+from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.verification.verify import location_of
 from ..functions.private import bind_variables
 from ..functions.symbols import mentioned_in

@@ -12,6 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import from_attr
 from ...ir.names import NameSupply, variable_names
+from ...ir.rewriting.edit import insert_before
 from ...ir.verification.verify import location_of
 
 NUM_INPUT = "num_input"
@@ -55,13 +56,6 @@ def remove_params(block: Block, params: Sequence[SSAValue]) -> None:
         block.erase_arg(param)  # pyright: ignore[reportArgumentType]
 
 
-def insert_before(anchor: Operation, *ops: Operation) -> SSAValue:
-    """Put bindings before another one; the value of the last."""
-    assert anchor.parent is not None
-    anchor.parent.insert_ops_before(ops, anchor)
-    return ops[-1].results[0]
-
-
 def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[[int], Operation]) -> None:
     """Let every use of the parameters be of a binding of its own, `load(position)`, before the user."""
     where = {p: i for i, p in enumerate(params)}
@@ -69,6 +63,6 @@ def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[
     for op in list(func.body.block.walk()):
         for i, operand in enumerate(op.operands):
             if operand in where:
-                value = insert_before(op, load(where[operand]))
+                value = insert_before(op, load(where[operand])).results[0]
                 set_name(value, names.fresh(name_of(operand) or "param"))
                 op.operands[i] = value

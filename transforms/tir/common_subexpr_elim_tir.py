@@ -18,7 +18,8 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of, set_name
 from ...ir.passes.transform import Pass
-from .walk import functions, inserter, integer_type, remove_dead
+from ...ir.rewriting.edit import inserter
+from .walk import functions, integer_type, remove_dead
 
 _ELIGIBLE = (tir.AddOp, tir.SubOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.DivOp, tir.TruncModOp)

@@ -26,9 +26,9 @@ from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import inserter, set_type
 from .storage_alignment import align_strides
-from .walk import bind_loop, bound_expr, functions, inserter, remove_dead
+from .walk import bind_loop, bound_expr, functions, remove_dead
 
 _Access = tir.LoadOp | tir.StoreOp | tir.MatchBufferOp | tir.RegionOp
 

@@ -10,9 +10,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import inserter, set_type
 from .storage_legalize import like
-from .walk import erase_with_tree, inserter, remove_dead
+from .walk import erase_with_tree, remove_dead
 
 _COMPUTED = (*tir.BINARY.values(), tir.SelectOp, tir.CallIntrinOp)
 _FOLLOWS = (tir.LetOp, tir.BroadcastOp, tir.ShuffleOp)

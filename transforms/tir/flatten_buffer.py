@@ -23,8 +23,9 @@ from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.tir_calls import note_call_sizes
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inserter
 from ...ir.verification.verify import location_of
-from .walk import erase_with_tree, functions, inserter, integer_type, remove_dead
+from .walk import erase_with_tree, functions, integer_type, remove_dead
 
 
 def is_flat(t: BufferType) -> bool:

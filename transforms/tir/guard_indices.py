@@ -9,18 +9,18 @@ gather or scatter) is right or wrong at each call. Such an access could touch an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, OpResult, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inserter
 from .walk import functions
 
 
@@ -71,13 +71,8 @@ def _guarded(indices: list[SSAValue], buffer: SSAValue, known: dict[SSAValue, bo
     return {i: dims[i] for i, v in scalars if _is_data(v, known)}
 
 
-def _inserter(anchor: Operation) -> Callable[[Operation], None]:
-    block = cast(Block, anchor.parent)
-    return lambda op: block.insert_op_before(op, anchor)
-
-
 def _clamp(op: tir.LoadOp, known: dict[SSAValue, bool]) -> None:
-    insert = _inserter(op)
+    insert = inserter(op)
     build = Materializer(insert)
     for i, extent in _guarded(list(op.indices), op.buffer, known).items():
         index = op.indices[i]
@@ -93,7 +88,7 @@ def _skip_outside(op: tir.StoreOp, known: dict[SSAValue, bool]) -> None:
     guarded = _guarded(list(op.indices), op.buffer, known)
     if not guarded:
         return
-    insert = _inserter(op)
+    insert = inserter(op)
     build = Materializer(insert)
     condition: SSAValue | None = None
     for i, extent in guarded.items():

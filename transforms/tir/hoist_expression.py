@@ -27,8 +27,9 @@ from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inline_before, inserter
 from .options import configured
-from .walk import erase_with_tree, functions, inline_before, inserter, remove_dead, take_side
+from .walk import erase_with_tree, functions, remove_dead, take_side
 
 
 class HoistedConditionals(IntFlag):

@@ -27,8 +27,9 @@ from ...ir.affine.values import sym_expr_of
 from ...ir.functions.lookup import callee_names
 from ...ir.functions.tir_calls import extents_of_call
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inserter
 from ...ir.rewriting.substitute import SymbolSubstitution
-from .walk import erase_with_tree, functions, inserter, integer_type, values_of
+from .walk import erase_with_tree, functions, integer_type, values_of
 
 
 @dataclass(frozen=True)

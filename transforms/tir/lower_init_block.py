@@ -14,7 +14,8 @@ from ...dialects import tir
 from ...dialects.sym.expr import Const
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
-from .walk import blocks_inside_out, erase_with_tree, functions, inline_before
+from ...ir.rewriting.edit import inline_before
+from .walk import blocks_inside_out, erase_with_tree, functions
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.buffers.match_buffer import matched_address, replace_layout_variables
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inserter
 from ...ir.verification.verify import location_of
-from .walk import erase_with_tree, functions, inserter
+from .walk import erase_with_tree, functions
 
 
 @dataclass(frozen=True)

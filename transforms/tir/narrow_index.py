@@ -12,7 +12,7 @@ from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import set_type
 from .walk import values_of
 
 

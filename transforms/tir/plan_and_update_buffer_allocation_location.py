@@ -27,7 +27,8 @@ from ...dialects.sym.expr import OPS, Const, Op, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Accessed, accessed, infer_regions
 from ...ir.passes.transform import Pass
-from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, inserter, remove_dead
+from ...ir.rewriting.edit import inserter
+from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, remove_dead
 
 _CARRYING = (tir.IterKind.SCAN, tir.IterKind.OPAQUE)
 _ABOVE: dict[str, tuple[str, ...]] = {

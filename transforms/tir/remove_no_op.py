@@ -11,7 +11,8 @@ from xdsl.ir import Block, Operation, Region
 from ...dialects import tir
 from ...handles.tir.prim_expr import same_tree
 from ...ir.passes.transform import Pass
-from .walk import bound_expr, erase_with_tree, functions, inserter, is_empty, is_pure, remove_dead
+from ...ir.rewriting.edit import inserter
+from .walk import bound_expr, erase_with_tree, functions, is_empty, is_pure, remove_dead
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from ...dialects.sym.expr import OPS, Const, Rebuild, SymExpr, Var, i1, i32, i64
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
-from .walk import bind_loop, erase_with_tree, functions, inline_before, inserter, integer_type, remove_dead, take_side
+from ...ir.rewriting.edit import inline_before, inserter
+from .walk import bind_loop, erase_with_tree, functions, integer_type, remove_dead, take_side
 
 _INDEX_TYPES = (i1, i32, i64)
 """What is computed in other types may wrap around."""

@@ -12,10 +12,10 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
 from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import PrimExpr, place, placeholder_value
-from ...ir.rewriting.substitute import set_type
+from ...ir.rewriting.edit import erase, inline_before, set_type
 from ...ir.verification.verify import location_of
 from .storage_codecs import Codec
-from .walk import inline_before, values_of
+from .walk import values_of
 
 _MOVES = (
     tir.FuncOp,
@@ -166,5 +166,4 @@ def _put(op: Operation, block: Block, value: SSAValue) -> None:
     inline_before(block, op)
     set_name(value, name_of(value) or name_of(op.results[0]))
     op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    erase(op)

@@ -13,7 +13,8 @@ from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
-from .walk import erase_with_tree, functions, inline_before, remove_dead
+from ...ir.rewriting.edit import inline_before
+from .walk import erase_with_tree, functions, remove_dead
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,10 @@ from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inline_before, inserter
 from ...ir.verification.verify import location_of
 from .options import configured
-from .walk import bound_expr, erase_with_tree, functions, inline_before, inserter
+from .walk import bound_expr, erase_with_tree, functions
 
 MAX_STEP, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 

@@ -26,8 +26,9 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import inserter
 from ...ir.verification.verify import location_of
-from .walk import bound_expr, erase_with_tree, functions, inserter, remove_dead
+from .walk import bound_expr, erase_with_tree, functions, remove_dead
 
 _ELEMENTWISE = (*tir.BINARY.values(), tir.CastOp, tir.NotOp, tir.ReinterpretOp, tir.CallIntrinOp)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp
@@ -14,6 +14,7 @@ from ...dialects.relax.structure import function_attrs
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.affine.values import sym_expr_of
+from ...ir.rewriting.edit import inline_before
 from ...ir.rewriting.walk import operations
 
 
@@ -25,15 +26,6 @@ def functions(module: ModuleOp) -> list[tir.FuncOp]:
 def is_scheduled(func: tir.FuncOp) -> bool:
     """Whether a schedule was given to a function, which the default schedule then leaves alone."""
     return func.func_attrs is not None and "tir.is_scheduled" in func.func_attrs.data
-
-
-def inline_before(source: Block, anchor: Operation) -> None:
-    """Move all operations of the block `source` to before `anchor`."""
-    target = anchor.parent
-    assert target is not None
-    for op in list(source.ops):
-        op.detach()
-        target.insert_op_before(op, anchor)
 
 
 def erase_with_tree(op: Operation) -> None:
@@ -94,12 +86,6 @@ def blocks_inside_out(root: Operation) -> Iterator[tir.BlockOp]:
     """The tir blocks below `root`, inner ones first."""
     found = [op for op in operations(root) if isinstance(op, tir.BlockOp)]
     yield from reversed(found)
-
-
-def inserter(anchor: Operation) -> Callable[[Operation], None]:
-    """Inserts operations in front of `anchor`, in order."""
-    block = cast(Block, anchor.parent)
-    return lambda op: block.insert_op_before(op, anchor)
 
 
 def values_of(op: Operation) -> list[SSAValue]:

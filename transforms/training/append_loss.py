@@ -18,6 +18,7 @@ from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import functions, relax_functions
 from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.verification.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
@@ -136,14 +137,11 @@ def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSA
     """Let a function return `values`, which are values of its dataflow block or parameters."""
     block, last = dataflow.body.block, func.return_op
     old_tuple: Operation | None = last.value.owner if isinstance(last.value.owner, relax.TupleOp) else None
-    last.detach()
-    last.erase()
+    erase(last)
     if old_tuple is not None:
-        old_tuple.detach()
-        old_tuple.erase()
+        erase(old_tuple)
     end = dataflow.output_op
-    end.detach()
-    end.erase()
+    erase(end)
     place = {op: i for i, op in enumerate(block.ops)}
     inside = [v for v in values if isinstance(v.owner, Operation)]
     own = sorted(dict.fromkeys(inside), key=lambda v: place[v.owner])  # pyright: ignore[reportArgumentType]
@@ -153,8 +151,7 @@ def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSA
     for v, result in zip(own, new.outputs, strict=True):
         set_name(result, name_of(v))
     func.body.block.insert_op_before(new, dataflow)
-    dataflow.detach()
-    dataflow.erase()
+    erase(dataflow)
     outputs = dict(zip(own, new.outputs, strict=True))
     results = [outputs.get(v, v) for v in values]
     value = results[0]

@@ -7,13 +7,12 @@ from xdsl.ir import Operation, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...handles.relax.expr import is_inline
 from ...ir.verification.verify import location_of
 
 
 def dataflow_block(func: relax.FuncOp) -> relax.DataflowOp:
     """The one dataflow block of a function, which holds all its bindings. Raises `TiraxError` for other functions."""
-    bindings = [op for op in func.body.block.ops if not (isinstance(op, relax.ReturnOp) or is_inline(op))]
+    bindings = [op for op in func.body.block.ops if not (isinstance(op, relax.ReturnOp) or relax.is_inline(op))]
     if len(bindings) != 1 or not isinstance(bindings[0], relax.DataflowOp):
         others = [op for op in bindings if not isinstance(op, relax.DataflowOp)] or bindings[1:]
         raise TiraxError(

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.grad import EndCheckpoint, StartCheckpoint
+from ...ir.rewriting.edit import erase
 from .expressions import Tape
 
 
@@ -37,8 +38,7 @@ def remove_marks(block: Block) -> set[SSAValue]:
         if op.results[0] in kept:
             kept.add(source)
         op.results[0].replace_all_uses_with(source)
-        op.detach()
-        op.erase()
+        erase(op)
     return inside - kept
 
 

@@ -19,11 +19,10 @@ from ...dialects.names import set_name
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const, ExprLike, SymExpr, product
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Constant, Expr, Tuple, Var, is_inline
+from ...handles.relax.expr import Constant, Expr, Tuple, Var
 from ...ir.names import NameSupply
 
 Dims = tuple[SymExpr, ...]
-_INLINE = (*relax.LEAVES, relax.TupleOp)
 
 
 def call(name: str, *args: Any, **attrs: Any) -> Expr:
@@ -184,7 +183,7 @@ class Tape:
         for value in op.operands:
             if isinstance(value, OpResult) and value.op.parent is None:
                 self.operands(value.op)
-                self.insert(value.op, None if isinstance(value.op, _INLINE) else self._names.fresh("lv"))
+                self.insert(value.op, None if isinstance(value.op, relax.INLINE_OPS) else self._names.fresh("lv"))
 
     def insert(self, op: Operation, name: str | None) -> None:
         """Insert an op whose operands stand in the block."""
@@ -208,7 +207,7 @@ def discard(expr: Expr) -> None:
 
 def handle(value: SSAValue) -> Expr:
     """The handle on a value of the block."""
-    return to_expr(value) if isinstance(value, OpResult) and is_inline(value.op) else Var.on(value)
+    return to_expr(value) if isinstance(value, OpResult) and relax.is_inline(value.op) else Var.on(value)
 
 
 __all__ = [

@@ -15,9 +15,10 @@ from ...dialects import relax
 from ...dialects.dtypes import is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
-from ...handles.relax.expr import Expr, Tuple, Var, is_inline
+from ...handles.relax.expr import Expr, Tuple, Var
 from ...ir.functions.lookup import functions, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase
 from ...ir.verification.verify import location_of
 from ..bindings.dead_code_elimination import remove_dead_bindings
 from . import elementwise, linear_algebra, manipulation, nn, reduction, windows
@@ -235,7 +236,7 @@ class _Backward:
     def _field(self, op: Operation, grad: Expr) -> None:
         item = cast(relax.TupleGetItemOp, op)
         whole, index = item.tuple_, item.index.data
-        if isinstance(whole.owner, relax.TupleOp) and is_inline(whole.owner):
+        if isinstance(whole.owner, relax.TupleOp) and relax.is_inline(whole.owner):
             self.add(whole.owner.fields_[index], grad)
             return
         types = cast(TupleType, whole.type).types.data
@@ -260,7 +261,7 @@ class _Backward:
         owner = value.owner
         if not is_differentiable(value.type) or isinstance(owner, relax.LEAVES):
             discard(gradient)
-        elif isinstance(owner, relax.TupleOp) and is_inline(owner):
+        elif isinstance(owner, relax.TupleOp) and relax.is_inline(owner):
             for i, inner in enumerate(owner.fields_):
                 self.add(inner, field(gradient, i))
         else:
@@ -317,8 +318,7 @@ def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAVa
     end, block = dataflow.output_op, dataflow.body.block
     names = [name_of(v) for v in made]
     outputs = [*end.values_, *_unbound(made)]
-    end.detach()
-    end.erase()
+    erase(end)
     block.add_op(relax.OutputOp(outputs))
     dataflow.body.detach_block(block)
     new = relax.DataflowOp(type(dataflow.body)(block))
@@ -329,8 +329,7 @@ def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAVa
     gradients = new.outputs[len(dataflow.outputs) :]
     for name, result in zip(names, gradients, strict=True):
         set_name(result, name)
-    dataflow.detach()
-    dataflow.erase()
+    erase(dataflow)
     last = func.return_op
     parts = relax.TupleOp(gradients)
     whole = relax.TupleOp([last.value, parts.result])
@@ -349,6 +348,5 @@ def _unbound(made: Sequence[SSAValue]) -> list[SSAValue]:
         if not isinstance(bind.next_op, relax.OutputOp):
             break
         out[i] = bind.value
-        bind.detach()
-        bind.erase()
+        erase(bind)
     return out

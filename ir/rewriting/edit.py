@@ -1,0 +1,90 @@
+"""Inserting, replacing and erasing operations: what passes do to bindings and statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from xdsl.dialects.builtin import UnknownLoc
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def insert_before(anchor: Operation, *ops: OpT) -> OpT:
+    """Put operations in front of another one, at its place in the source if they have none; the last of them."""
+    block = anchor.parent
+    assert block is not None
+    for op in ops:
+        if isinstance(op.location, UnknownLoc):
+            op.location = anchor.location
+    block.insert_ops_before(ops, anchor)
+    return ops[-1]
+
+
+def inserter(anchor: Operation) -> Callable[[Operation], None]:
+    """Inserts operations in front of `anchor`, in order."""
+    block = anchor.parent
+    assert block is not None
+    return lambda op: block.insert_op_before(op, anchor)
+
+
+def inline_before(source: Block, anchor: Operation) -> None:
+    """Move all operations of the block `source` to before `anchor`."""
+    target = anchor.parent
+    assert target is not None
+    for op in list(source.ops):
+        op.detach()
+        target.insert_op_before(op, anchor)
+
+
+def set_type(value: SSAValue, new: Attribute) -> None:
+    """Change the type of a value in place; its users must agree with the new type."""
+    value._type = new  # pyright: ignore[reportPrivateUsage]
+
+
+def take_over(old: SSAValue, new: SSAValue) -> None:
+    """Let `new` stand wherever `old` does, under its name."""
+    set_name(new, name_of(old))
+    old.replace_all_uses_with(new)
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether a relax binding may go where nothing uses its results: it is pure."""
+    if isinstance(op, relax.CallValueOp):
+        return isinstance(op.func.type, relax.CallableType) and op.func.type.pure
+    return is_side_effect_free(op)
+
+
+def erase(op: Operation) -> None:
+    """Detach and erase an operation, and let go of what it says: constants may hold many megabytes.
+
+    IR is cycles, which nothing collects while a module is compiled.
+    """
+    op.detach()
+    op.erase()
+    op.properties.clear()
+
+
+def erase_unused(ops: Iterable[Operation]) -> bool:
+    """Erase those of `ops` (in order of definition) that are removable and unused, uses among themselves included."""
+    changed = False
+    for op in reversed(list(ops)):
+        if not any(r.first_use for r in op.results) and is_removable(op):
+            erase(op)
+            changed = True
+    return changed
+
+
+def erase_with_leaves(op: Operation) -> None:
+    """Erase an operation that nothing uses, and the leaves without a name that only it used."""
+    operands = dict.fromkeys(op.operands)
+    erase(op)
+    for value in operands:
+        leaf = value.owner
+        if isinstance(leaf, relax.LEAVES) and value.first_use is None and name_of(value) is None:
+            erase(leaf)
