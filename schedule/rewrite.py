@@ -71,6 +71,46 @@ def merge_nest(loops: Sequence[tir.ForOp], into: Sequence[tir.ForOp]) -> None:
     erase_with_tree(loops[0])
 
 
+def inline_value(
+    value: SSAValue, variables: Sequence[SSAValue | None], loads: Iterable[tir.LoadOp], zeros: Iterable[SSAValue] = ()
+) -> None:
+    """Compute `value`, which is stored at `variables`, in place of loads; None is an index at which nothing varies.
+
+    B[i] = A[i] + 1;  C[i] = B[i] * 2  ->  C[i] = (A[i] + 1) * 2
+
+    What is stored at all, and reads no more than it may where the loads are, is up to the caller. `zeros` are variables
+    that are 0.
+    """
+    for load in loads:
+        copy = copier(before(load), {})
+        for variable, index in zip(variables, load.indices, strict=True):
+            if variable is not None:
+                copy.replace(variable, copy.cast(index, variable.type))
+        for variable in zeros:
+            copy.replace(variable, copy.constant(0, cast(IntegerType, variable.type)))
+        load.result.replace_all_uses_with(copy(value))
+        erase_with_tree(load)
+
+
+def erase_if_unread(buffer: SSAValue) -> None:
+    """Erase an allocated buffer that is mentioned by regions of blocks only, with these."""
+    regions = [use.operation for use in buffer.uses]
+    if isinstance(buffer.owner, tir.AllocBufferOp) and all(isinstance(op, tir.RegionOp) for op in regions):
+        for op in regions:
+            erase_with_tree(op)
+        erase_with_tree(buffer.owner)
+
+
+def same_tree(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two expressions are computed alike, of the same values."""
+    x, y = a.owner, b.owner
+    if a is b or not isinstance(x, Operation) or not isinstance(y, Operation):
+        return a is b
+    if type(x) is not type(y) or x.properties != y.properties or x.attributes != y.attributes or x.regions or y.regions:
+        return False
+    return a.type == b.type and len(x.operands) == len(y.operands) and all(map(same_tree, x.operands, y.operands))
+
+
 def statements(block: Block) -> list[Operation]:
     """The operations of a body that are no expressions."""
     return st.children(block)
@@ -198,15 +238,13 @@ def _has_scaled_fusion(total: IterSum) -> bool:
 
 def conditions(block: tir.BlockOp) -> list[SSAValue]:
     """The parts of a block's predicate, all of which hold."""
-    found: list[SSAValue] = []
-    todo = [] if block.predicate is None else [block.predicate]
-    while todo:
-        value = todo.pop()
-        if isinstance(value.owner, tir.AndOp):
-            todo += [value.owner.rhs, value.owner.lhs]
-        else:
-            found.append(value)
-    return found
+    return [] if block.predicate is None else conjuncts(block.predicate)
+
+
+def conjuncts(condition: SSAValue) -> list[SSAValue]:
+    """The parts of a condition that holds where all of them do."""
+    op = condition.owner
+    return [*conjuncts(op.lhs), *conjuncts(op.rhs)] if isinstance(op, tir.AndOp) else [condition]
 
 
 def joined(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:

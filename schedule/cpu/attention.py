@@ -39,10 +39,10 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, ma
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
+from ..rewrite import erase_if_unread
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
 from .epilogue import Epilogue
-from .inline import erase_if_unread
 from .machine import Machine
 from .panels import FEWEST_ROWS
 from .plan import Plan

@@ -11,11 +11,11 @@ from xdsl.ir import Block, Operation
 from ...dialects import tir
 from ...dialects.sched import Version
 from ...dialects.sym.expr import Const
-from ...transforms.tir.walk import erase_with_tree
+from ...transforms.tir.walk import erase_with_tree, inline_before
 from ..loop_builder import LoopBuilder
+from ..rewrite import erase_if_unread
 from .epilogue import Epilogue
 from .fuse_iters import merged
-from .inline import erase_if_unread
 from .machine import Machine
 from .plan import DecisionError
 from .rules import AnyRule, P, Rule
@@ -41,9 +41,7 @@ class Decision(Generic[P]):
         anchor = self.roots[-1]
         body, block = cast(Block, anchor.parent), Block()
         self.emit(LoopBuilder(block))
-        for op in list(block.ops):
-            op.detach()
-            body.insert_op_before(op, anchor)
+        inline_before(block, anchor)
         stores = [op for root in self.roots for op in root.walk() if isinstance(op, tir.StoreOp)]
         buffers = [op.buffer for op in stores if op.buffer.owner in set(body.ops)]
         for root in reversed(self.roots):

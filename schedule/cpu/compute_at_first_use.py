@@ -11,19 +11,19 @@ where it is far away (`ahead`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import Const, SymExpr, Var, add, mul
+from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, is_pure
-from ..loop_builder import Cloner, captured
+from ..loop_builder import captured
+from ..rewrite import before, copier
+from ..state import loop_expr
 from .prefetch import ask_ahead, far_lines
 
 Accesses = tir.LoadOp | tir.StoreOp
@@ -82,13 +82,9 @@ def _row(op: Operation) -> _Row | None:
         return None
     row = _Row(op, store, op.extent)
     *outer, last = (sym_expr_of(i) for i in store.indices)
-    lane = _variable(op)
+    lane = loop_expr(op)
     fits = last == lane and all(lane not in e.free_vars() for e in outer) and row.buffer not in row.inputs
     return row if fits else None
-
-
-def _variable(loop: tir.ForOp) -> Var:
-    return Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
 
 
 def _first_reads(row: _Row) -> list[tir.LoadOp] | None:
@@ -124,9 +120,9 @@ def _end_of_reads(row: _Row, op: Operation, here: list[Accesses], begin: SymExpr
     load, width = here[0], cast(SymExpr, inner.extent)
     if load.parent is not inner.body.block:
         return None
-    place, size = add(begin, _variable(inner)), width
+    place, size = add(begin, loop_expr(inner)), width
     for loop in outer:
-        place, size = add(place, mul(_variable(loop), width)), mul(cast(SymExpr, loop.extent), width)
+        place, size = add(place, mul(loop_expr(loop), width)), mul(cast(SymExpr, loop.extent), width)
     *rows, last = (sym_expr_of(i) for i in load.indices)
     if rows != [sym_expr_of(i) for i in row.store.indices][:-1] or load.indices[-1].type != row.loop.loop_var.type:
         return None
@@ -148,19 +144,10 @@ def _strips(op: Operation) -> list[tir.ForOp] | None:
 
 def _compute_at(row: _Row, load: tir.LoadOp) -> None:
     """Compute and store the element of a row where it was loaded."""
-    insert = _before(load)
-    cloner = Cloner(insert)
-    own = {result for op in row.loop.body.block.ops for result in op.results}
-    for op in row.loop.body.block.ops:
-        for outside in (v for v in captured(op) if v not in own):
-            cloner.replace(outside, outside)
-    cloner.replace(row.loop.loop_var, load.indices[-1])
-    value = cloner(row.store.value)
+    insert, ops = before(load), list(row.loop.body.block.ops)
+    own = {result for op in ops for result in op.results}
+    outside = {v: v for op in ops for v in captured(op) if v not in own}
+    value = copier(insert, {**outside, row.loop.loop_var: load.indices[-1]})(row.store.value)
     insert(tir.StoreOp(value, row.buffer, list(load.indices)))
     load.result.replace_all_uses_with(value)
     erase_with_tree(load)
-
-
-def _before(anchor: Operation) -> Callable[[Operation], object]:
-    block = cast(Block, anchor.parent)
-    return lambda op: block.insert_op_before(op, anchor)

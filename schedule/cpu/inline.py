@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
-from ..loop_builder import Cloner
+from ..rewrite import erase_if_unread, inline_value
 from .stages import Iter, Stage, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
@@ -126,31 +125,10 @@ def _pads_rows(stage: Stage) -> bool:
 def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
     dims = dimension_iters(stage)
     assert dims is not None
-    for _, load in readers:
-        block = cast(Block, load.parent)
-        cloner = Cloner(lambda op, block=block, load=load: block.insert_op_before(op, load))
-        for it, index in zip(dims, load.indices, strict=True):
-            if it is not None:
-                cloner.replace(it.var, cloner.cast(index, it.dtype))
-        for it in stage.spatial:
-            if it not in dims:
-                cloner.replace(it.var, cloner.constant(0, it.dtype))
-        load.result.replace_all_uses_with(cloner(stage.store.value))
-        erase_with_tree(load)
-    erase_stage(stage)
-
-
-def erase_stage(stage: Stage) -> None:
-    """Erase a stage, and the buffer that it wrote where nothing reads it any more."""
+    variables = [None if it is None else it.var for it in dims]
+    inline_value(
+        stage.store.value, variables, [load for _, load in readers], [it.var for it in stage.spatial if it not in dims]
+    )
     buffer = stage.buffer
     erase_with_tree(stage.root)
     erase_if_unread(buffer)
-
-
-def erase_if_unread(buffer: SSAValue) -> None:
-    """Erase an allocated buffer that is mentioned by notes on regions only, with these notes."""
-    notes = [use.operation for use in buffer.uses]
-    if isinstance(buffer.owner, tir.AllocBufferOp) and all(isinstance(n, tir.ReadsOp | tir.WritesOp) for n in notes):
-        for note in notes:
-            erase_with_tree(note)
-        erase_with_tree(buffer.owner)

@@ -13,8 +13,6 @@ iteration, a part that no other iteration touches. Then E is computed in the loo
 
 from __future__ import annotations
 
-from typing import cast
-
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -23,6 +21,8 @@ from ...dialects.sym.expr import Op, SymExpr, Var, floordiv
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import is_pure
+from ..rewrite import merge_nest
+from ..state import loop_expr
 from .compute_at_first_use import compute_on_the_way
 
 Place = tuple[SymExpr | None, ...]
@@ -44,7 +44,10 @@ def _fuse(block: Block) -> None:
     for op in list(block.ops):
         if isinstance(op, tir.ForOp):
             if first is not None and _fits(first, op):
-                _join(first, op, between)
+                for moved in between:
+                    moved.detach()
+                    block.insert_op_before(moved, first)
+                merge_nest([op], [first])
                 joined[first] = None
             else:
                 first = op
@@ -65,18 +68,6 @@ def _may_move(op: Operation) -> bool:
     return is_pure(op) and not any(isinstance(inner, tir.LoadOp) for inner in op.walk())
 
 
-def _join(first: tir.ForOp, second: tir.ForOp, between: list[Operation]) -> None:
-    for op in between:
-        op.detach()
-        cast(Block, first.parent).insert_op_before(op, first)
-    second.loop_var.replace_all_uses_with(first.loop_var)
-    for op in list(second.body.block.ops):
-        op.detach()
-        first.body.block.add_op(op)
-    second.detach()
-    second.erase()
-
-
 def _fits(first: tir.ForOp, second: tir.ForOp) -> bool:
     """Whether the loops are alike, hand something on, and that is a part of its own in each iteration."""
     plain = all(
@@ -95,19 +86,15 @@ def _fits(first: tir.ForOp, second: tir.ForOp) -> bool:
     return bool(written[0] & used[1]) and all(_is_apart(buffer, first, second) for buffer in shared)
 
 
-def _range(loop: tir.ForOp) -> tuple[SymExpr | SSAValue, SymExpr | SSAValue]:
-    return loop.min, loop.extent
-
-
 def _buffers(loop: tir.ForOp) -> set[SSAValue]:
     return {op.buffer for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp)}
 
 
 def _is_apart(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
     """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
-    var = _var(first)
+    var = loop_expr(first)
     places = _places(buffer, first) + [
-        tuple(None if e is None else e.substitute({_var(second): var}) for e in place)
+        tuple(None if e is None else e.substitute({loop_expr(second): var}) for e in place)
         for place in _places(buffer, second)
     ]
     common = {dims[0] for dims in zip(*places, strict=True) if all(e == dims[0] for e in dims)} - {None}
@@ -119,10 +106,6 @@ def _whole(rest: SymExpr | None, var: Var) -> SymExpr | None:
     if isinstance(rest, Op) and rest.kind == "floormod" and rest.args[0] == var:
         return floordiv(var, rest.args[1])
     return None
-
-
-def _var(loop: tir.ForOp) -> Var:
-    return Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
 
 
 def _places(buffer: SSAValue, loop: tir.ForOp) -> list[Place]:

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import tir
 from ..loop_builder import Bindings, Cloner, LoopBuilder
+from ..rewrite import joined
 from .stages import Iter, constant_slope, tree
 
 _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.0**1022}
@@ -42,10 +43,7 @@ class Reciprocals:
     def emit(self, loops: LoopBuilder, where: Bindings, row: Callable[[Reciprocals | None], None]) -> None:
         """A row with reciprocals where they are good, else one with divisions."""
         cloner = loops.cloner(where)
-        good: SSAValue | None = None
-        for op in self.divisions:
-            inside = _is_normal(loops, cloner(op.rhs))
-            good = inside if good is None else loops.op(tir.AndOp(good, inside))
+        good = joined((_is_normal(loops, cloner(op.rhs)) for op in self.divisions), loops.insert)
         assert good is not None
         other = Block()
         with loops.inside(other):

@@ -8,31 +8,21 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...transforms.tir.walk import erase_with_tree, remove_dead
-from .stages import tree
+from .stages import perfect_nest, tree
 
 
 def split_reductions(func: tir.FuncOp) -> None:
     """`C = C + a; D = D + b` in one block -> two nests, where neither result is read for the other."""
     for root in list(func.body.block.ops):
-        block = _innermost_block(root)
-        if block is None or block.init is None:
+        nest = perfect_nest(root)
+        if nest is None or nest[1].init is None:
             continue
+        block = nest[1]
         stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
         if stores and _independent(block, stores):
             _forget_lets(block)
             if len(stores) > 1:
                 _split(root, stores)
-
-
-def _innermost_block(root: Operation) -> tir.BlockOp | None:
-    """The block of a perfect nest of loops."""
-    op = root
-    while isinstance(op, tir.ForOp):
-        inner = [o for o in op.body.block.ops if not isinstance(o, tir.ConstOp)]
-        if len(inner) != 1:
-            return None
-        op = inner[0]
-    return op if isinstance(op, tir.BlockOp) else None
 
 
 def _independent(block: tir.BlockOp, stores: list[tir.StoreOp]) -> bool:

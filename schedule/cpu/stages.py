@@ -82,19 +82,30 @@ def analyse(root: Operation) -> Stage | None:
 
 def nest_of(root: Operation) -> tuple[tir.BlockOp, list[Iter]] | None:
     """The block in a nest of plain loops, and its iterators in their order; None where there is none."""
-    loops: dict[SSAValue, SymExpr] = {}
-    op: Operation = root
-    while isinstance(op, tir.ForOp):
-        extent = _plain_extent(op)
-        inner = [o for o in op.body.block.ops if not isinstance(o, tir.ConstOp)]
-        if extent is None or len(inner) != 1:
-            return None
-        loops[op.loop_var] = extent
-        op = inner[0]
-    if not isinstance(op, tir.BlockOp) or op.predicate is not None:
+    nest = perfect_nest(root)
+    if nest is None or nest[1].predicate is not None:
         return None
-    iters = _iters(op, loops)
-    return None if iters is None else (op, iters)
+    loops: dict[SSAValue, SymExpr] = {}
+    for loop in nest[0]:
+        extent = _plain_extent(loop)
+        if extent is None:
+            return None
+        loops[loop.loop_var] = extent
+    iters = _iters(nest[1], loops)
+    return None if iters is None else (nest[1], iters)
+
+
+def perfect_nest(root: Operation) -> tuple[list[tir.ForOp], tir.BlockOp] | None:
+    """Loops around nothing but each other and a block; None where `root` is something else."""
+    loops: list[tir.ForOp] = []
+    op = root
+    while isinstance(op, tir.ForOp):
+        inner = [o for o in op.body.block.ops if not isinstance(o, tir.ConstOp)]
+        if len(inner) != 1:
+            return None
+        loops.append(op)
+        op = inner[0]
+    return (loops, op) if isinstance(op, tir.BlockOp) else None
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import LoopBuilder
+from ..rewrite import same_tree
 from .machine import Machine
 from .plan import NestPlan
 from .stages import Iter, constant_slope, is_expression, tree
@@ -74,7 +75,7 @@ def _is_independent(loop: tir.ForOp) -> bool:
         return False
     loads = [op for inner in body for op in inner.walk() if isinstance(op, tir.LoadOp) and op.buffer in written]
     place = {op.buffer: list(op.indices) for op in stores}
-    return all(same_values(list(op.indices), place[op.buffer]) for op in loads)
+    return all(all(map(same_tree, op.indices, place[op.buffer])) for op in loads)
 
 
 def _is_neighbour(store: tir.StoreOp, it: Iter, written: set[SSAValue]) -> bool:
@@ -86,17 +87,3 @@ def _is_neighbour(store: tir.StoreOp, it: Iter, written: set[SSAValue]) -> bool:
         if any(it.var in op.operands for value in named if value is not it.var for op in tree(value)):
             return False
     return constant_slope(store, it) == 1
-
-
-def same_values(a: list[SSAValue], b: list[SSAValue]) -> bool:
-    """Whether values are computed alike, of the same values and loads."""
-    return len(a) == len(b) and all(x is y or _alike(x, y) for x, y in zip(a, b, strict=True))
-
-
-def _alike(a: SSAValue, b: SSAValue) -> bool:
-    if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.op.regions or b.op.regions:
-        return False
-    one, other = a.op, b.op
-    if type(one) is not type(other) or one.properties != other.properties or one.attributes != other.attributes:
-        return False
-    return a.type == b.type and a.index == b.index and same_values(list(one.operands), list(other.operands))

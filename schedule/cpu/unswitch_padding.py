@@ -10,7 +10,7 @@ Conditions are conjunctions of comparisons of sums; one holds for a whole tile w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,6 +21,7 @@ from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Cloner, LoopBuilder
+from ..rewrite import conjuncts, joined
 from .stages import Iter, Stage, tree
 
 Range = tuple[SymExpr, SymExpr]
@@ -46,7 +47,12 @@ class Interior:
                 return None
             if least.constant is None and least not in worst:
                 worst.append(least)
-        return _none_negative(loops, worst)
+
+        def positive(bound: SymExpr) -> SSAValue:
+            zero = loops.value(Const(0, bound.dtype), bound.dtype)
+            return loops.op(tir.LeOp(zero, loops.value(bound, bound.dtype)))
+
+        return joined(map(positive, worst), loops.insert)
 
     def take(self, cloner: Cloner) -> None:
         """In what `cloner` copies, every choice is its first way."""
@@ -60,7 +66,7 @@ def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
     choices = tuple(op for op in tree(value) if isinstance(op, tir.IfThenElseOp))
     bounds: dict[SymExpr, None] = {}
     for choice in choices:
-        for part in _conjuncts(choice.cond):
+        for part in conjuncts(choice.cond):
             bound = _bound(part)
             if bound is None:
                 return None
@@ -69,14 +75,6 @@ def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
     return (
         Interior(choices, tuple(bounds)) if choices and used <= {it.var for it in stage.iters if not it.parts} else None
     )
-
-
-def _conjuncts(cond: SSAValue) -> Iterator[SSAValue]:
-    if isinstance(cond.owner, tir.AndOp):
-        yield from _conjuncts(cond.owner.lhs)
-        yield from _conjuncts(cond.owner.rhs)
-    else:
-        yield cond
 
 
 def _bound(cond: SSAValue) -> SymExpr | None:
@@ -95,16 +93,6 @@ def _least(bound: SymExpr, ranges: Mapping[Iter, Range]) -> SymExpr | None:
             return None
         bound = bound.substitute({it.expr: first if slope >= 0 else last})
     return bound
-
-
-def _none_negative(loops: LoopBuilder, bounds: list[SymExpr]) -> SSAValue | None:
-    """Whether none of the expressions is negative."""
-    holds: SSAValue | None = None
-    for bound in bounds:
-        zero = loops.value(Const(0, bound.dtype), bound.dtype)
-        one = loops.op(tir.LeOp(zero, loops.value(bound, bound.dtype)))
-        holds = one if holds is None else loops.op(tir.AndOp(holds, one))
-    return holds
 
 
 def range_of(first: SSAValue, count: int = 1) -> Range:

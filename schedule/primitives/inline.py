@@ -17,7 +17,7 @@ from .. import checks
 from .. import state as st
 from ..errors import ScheduleError
 from ..registry import primitive
-from ..rewrite import before, copier, joined, refresh_regions, remove, set_predicate
+from ..rewrite import before, copier, erase_if_unread, inline_value, joined, refresh_regions, remove, set_predicate
 from ..state import State, fail
 
 
@@ -31,10 +31,15 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     buffer is used by more than reads of elements. What a predicate leaves out has no value that could be read.
     """
     store, indices, loads = _inlined(block)
-    for load in loads:
-        copy = copier(before(load), dict(zip(indices, load.indices, strict=True)))
-        load.result.replace_all_uses_with(copy(store.value))
-    _finish(block, store.buffer, loads)
+    func = st.function_around(block)
+    readers = dict.fromkeys(around for load in loads for around in _blocks_around(load))
+    buffer = store.buffer
+    inline_value(store.value, indices, loads)
+    remove(block)
+    for reader in sorted(readers, key=lambda b: -len(_blocks_around(b))):
+        refresh_regions(reader)
+    erase_if_unread(buffer)
+    remove_dead(func)
 
 
 def can_compute_inline(block: tir.BlockOp) -> bool:
@@ -100,7 +105,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     refresh_regions(producer)
     func = st.function_around(block)
     remove(block)
-    _drop(buffer)
+    erase_if_unread(buffer)
     remove_dead(func)
 
 
@@ -152,21 +157,6 @@ def _require_only_used(buffer: SSAValue, blocks: Sequence[tir.BlockOp]) -> None:
             fail("the buffer is used by more than reads and writes of elements", *blocks)
 
 
-def _finish(block: tir.BlockOp, buffer: SSAValue, loads: Sequence[tir.LoadOp]) -> None:
-    """Remove a block whose values stand where they were read, and what belonged to it."""
-    func = st.function_around(block)
-    readers: dict[tir.BlockOp, None] = {}
-    for load in loads:
-        for around in _blocks_around(load):
-            readers[around] = None
-        erase_with_tree(load)
-    remove(block)
-    for reader in sorted(readers, key=lambda b: -len(_blocks_around(b))):
-        refresh_regions(reader)
-    _drop(buffer)
-    remove_dead(func)
-
-
 def _blocks_around(op: Operation) -> list[tir.BlockOp]:
     found: list[tir.BlockOp] = []
     parent = op.parent_op()
@@ -175,16 +165,6 @@ def _blocks_around(op: Operation) -> list[tir.BlockOp]:
             found.append(parent)
         parent = parent.parent_op()
     return found
-
-
-def _drop(buffer: SSAValue) -> None:
-    """Remove the allocation of a buffer that nothing uses but regions of blocks around."""
-    for use in list(buffer.uses):
-        if isinstance(use.operation, tir.RegionOp):
-            erase_with_tree(use.operation)
-    owner = buffer.owner
-    assert isinstance(owner, tir.AllocBufferOp)
-    erase_with_tree(owner)
 
 
 def _inverse(

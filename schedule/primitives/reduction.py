@@ -34,6 +34,7 @@ from ..rewrite import (
     joined,
     refresh_regions,
     remove,
+    same_tree,
 )
 from ..state import State, fail
 
@@ -273,7 +274,7 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
         _is_old(c.true_value, s) and _is_new(c.false_value, stores) for c, s in zip(choices, stores, strict=True)
     )
     condition = choices[0].cond
-    if not kept or not _is_order(condition) or any(not _same_tree(c.cond, condition) for c in choices):
+    if not kept or not _is_order(condition) or any(not same_tree(c.cond, condition) for c in choices):
         return None
     if not _compares(condition, stores, terms):
         return None
@@ -281,7 +282,7 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
     def combine(insert: Insert, olds: Sequence[SSAValue], parts: Sequence[SSAValue]) -> list[SSAValue]:
         def rebuilt(value: SSAValue) -> SSAValue:
             for store, old, term, part in zip(stores, olds, terms, parts, strict=True):
-                if _is_old(value, store) or _same_tree(value, term):
+                if _is_old(value, store) or same_tree(value, term):
                     return old if _is_old(value, store) else part
             op = cast(Operation, value.owner)
             insert(new := op.clone({o: rebuilt(o) for o in op.operands}))
@@ -316,17 +317,7 @@ def _compares(condition: SSAValue, stores: Sequence[tir.StoreOp], terms: Sequenc
     if isinstance(op, tir.OrOp | tir.AndOp):
         return all(_compares(o, stores, terms) for o in op.operands)
     a, b = op.operands
-    return any(_is_old(a, s) and _same_tree(b, t) for s, t in zip(stores, terms, strict=True))
-
-
-def _same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two expressions are written alike."""
-    x, y = a.owner, b.owner
-    if a is b or not isinstance(x, Operation) or not isinstance(y, Operation):
-        return a is b
-    if type(x) is not type(y) or x.properties != y.properties or a.type != b.type or x.regions or y.regions:
-        return False
-    return len(x.operands) == len(y.operands) and all(map(_same_tree, x.operands, y.operands))
+    return any(_is_old(a, s) and same_tree(b, t) for s, t in zip(stores, terms, strict=True))
 
 
 def _check_init(block: tir.BlockOp, stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> None:
