@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Generator
 from contextlib import contextmanager
 from math import inf
+from typing import Any
 
 from .bounds import ANY, EVERYTHING, TRUTH, Interval, Number, Residue, residue_of_op
 from .expr import OPS, Algebra, Const, Op, Sum, SymExpr, Var, i1, logical_not, offset_of, sum_of, terms_of
@@ -15,6 +16,7 @@ from .operations import COMPARISONS, NEGATED, OPERATIONS
 from .relations import fact_bounds, sum_bounds, tightened
 from .rules import simplified
 
+EXTENT = Interval(0, inf)
 __all__ = ["ANY", "EVERYTHING", "TRUTH", "Analyzer", "Interval", "Number", "Residue"]
 
 
@@ -25,14 +27,14 @@ _CASES = 3
 class ExtentBounds(Algebra[Interval]):
     """Intervals of parts that do not know of each other; named variables are extents but for those in `signed`."""
 
-    def __init__(self, signed: Container[str] = ()):
+    def __init__(self, signed: Container[Any] = ()):
         self.signed = signed
 
     def const(self, e: Const) -> Interval:
         return Interval(e.value, e.value)
 
     def var(self, e: Var) -> Interval:
-        return _EXTENT if isinstance(e.name, str) and e.name not in self.signed else EVERYTHING
+        return EXTENT if isinstance(e.name, str) and e.name not in self.signed else EVERYTHING
 
     def mul(self, a: Interval, b: Interval) -> Interval:
         return a * b
@@ -45,9 +47,6 @@ class ExtentBounds(Algebra[Interval]):
 
     def apply(self, kind: str, args: list[Interval]) -> Interval:
         return OPERATIONS[kind].bounds(*args)
-
-
-_EXTENT = Interval(0, inf)
 
 
 def is_nonnegative(e: SymExpr, signed: Container[str] = ()) -> bool:

@@ -184,11 +184,11 @@ class Body:
         rest: list[tuple[int, SymExpr, SymExpr]] = []
         for i, (declared, actual) in enumerate(pairs):
             if isinstance(declared, Var) and not scope.knows(declared):
-                scope.bind(declared, scope.value(actual), not scope.is_non_negative(actual))
+                scope.bind(declared, scope.of(actual), not scope.is_nonnegative(actual))
             elif declared != actual:
                 rest.append((i, declared, actual))
         for i, declared, actual in rest:
-            values = [scope.value(declared), scope.value(actual)]
+            values = [scope.of(declared), scope.of(actual)]
             message = f"'{name}', dimension {i}: wrong extent"
             texts = {"expected": f"{declared} = {{0}}" if declared.constant is None else "{0}", "found": "{1}"}
             self.f.require(f.compare("eq", *values), "shape", message, values, **texts)

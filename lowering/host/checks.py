@@ -64,7 +64,7 @@ class Check:
         f, scope = self.f, self.f.scope
         before = scope.zero_division, scope.overflow
         scope.zero_division = scope.overflow = self._fail
-        known = [(scope.value(e), value) for e, value in self._pending if scope.knows(e)]
+        known = [(scope.of(e), value) for e, value in self._pending if scope.knows(e)]
         scope.zero_division, scope.overflow = before
         self._all([f.compare("eq", expected, value) for expected, value in known])
 
@@ -84,9 +84,9 @@ class Check:
         assert tensor.element is not None
         size = f.integer(byte_size(tensor.element))
         for d in tensor.dims:
-            size = f.mul(size, f.scope.value(d), NO_OVERFLOW)
+            size = f.mul(size, f.scope.of(d), NO_OVERFLOW)
         begin = f.number_of(tensor.data)
-        return begin, f.add(begin, size, NO_OVERFLOW)
+        return begin, f.add(begin, size)
 
     def _apart(self, a: SSAValue, a_end: SSAValue, b: SSAValue, b_end: SSAValue) -> SSAValue:
         """One ends before the other begins, or one is empty."""
@@ -185,7 +185,7 @@ class Check:
         name = dtype_name(t.dtype)
         if not isinstance(prim.value, SymExpr) or name == "bool":
             return prim
-        value = self.f.scope.value(prim.value)
+        value = self.f.scope.of(prim.value)
         conditions = [f.is_null(f.call("PyErr_Occurred", []))]
         if name in _RANGES:
             low, high = (f.integer(n) for n in _RANGES[name])

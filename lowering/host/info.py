@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, TupleType, i1
@@ -13,7 +12,8 @@ from ...diagnostics import UnsupportedError
 from ...dialects import relax, tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.expr import Algebra, Const, Op, SymExpr, Var
+from ...dialects.sym.operations import OPERATIONS
 from ...ir.verification.verify import location_of
 from ...runtime.metadata import (
     Dim,
@@ -27,43 +27,40 @@ from ...runtime.metadata import (
     TupleInfo,
 )
 
-_OPS = {
-    "floordiv": "//",
-    "floormod": "%",
-    "truncdiv": "truncdiv",
-    "min": "min",
-    "max": "max",
-    "select": "select",
-    "lt": "<",
-    "le": "<=",
-    "eq": "==",
-    "ne": "!=",
-    "and": "min",
-    "or": "max",
-}
-_SWAPPED = {"gt": "<", "ge": "<="}
+
+class _DimInfo(Algebra[Dim]):
+    """Extents as signatures have them: `(operation, operands…)`."""
+
+    def const(self, e: Const) -> Dim:
+        return e.value
+
+    def var(self, e: Var) -> Dim:
+        return ("var", cast(str, e.name))
+
+    def add(self, a: Dim, b: Dim) -> Dim:
+        return ("+", a, b)
+
+    def mul(self, a: Dim, b: Dim) -> Dim:
+        return ("*", a, b)
+
+    def op(self, e: Op) -> Dim:
+        args = tuple(map(self.of, e.args))
+        operation = OPERATIONS[e.kind]
+        if e.kind == "not":
+            return ("==", *args, 0)
+        if e.kind in ("gt", "ge"):
+            return (OPERATIONS[operation.mirrored].symbol, *args[::-1])
+        if e.kind == "truncmod":
+            raise UnsupportedError(f"'{e}' in the signature of a function", expected="arithmetic and conditions")
+        return (_LOGIC.get(e.kind) or operation.symbol or e.kind, *args)
+
+
+_LOGIC = {"and": "min", "or": "max"}
 
 
 def dim_info(expr: SymExpr) -> Dim:
     """An extent. Raises `UnsupportedError` for operations that signatures do not have."""
-    if isinstance(expr, Const):
-        return expr.value
-    if isinstance(expr, Var):
-        return ("var", cast(str, expr.name))
-    if isinstance(expr, Product):
-        return reduce(lambda a, b: ("*", a, b), [dim_info(a) for a in expr.atoms])
-    if isinstance(expr, Sum):
-        parts: list[Dim] = [dim_info(t) if c == 1 else ("*", dim_info(t), c) for t, c in expr.terms]
-        return reduce(lambda a, b: ("+", a, b), [*parts, expr.offset] if expr.offset else parts)
-    assert isinstance(expr, Op)
-    args = tuple(map(dim_info, expr.args))
-    if expr.kind in _SWAPPED:
-        return (_SWAPPED[expr.kind], *args[::-1])
-    if expr.kind == "not":
-        return ("==", *args, 0)
-    if expr.kind not in _OPS:
-        raise UnsupportedError(f"'{expr}' in the signature of a function", expected="arithmetic and conditions")
-    return (_OPS[expr.kind], *args)
+    return expr.fold(_DimInfo())
 
 
 def _dims(dims: tuple[SymExpr, ...] | None) -> tuple[Dim, ...] | None:

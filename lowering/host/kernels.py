@@ -13,10 +13,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, is_float, is_unsigned
+from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
-from ..tir_to_scf.symbolic import is_non_negative
 from .function import HostFunction, Kernel
 from .info import buffer_accesses
 from .native import I64, f64
@@ -77,7 +77,7 @@ class _Binding:
             message = f"{place} of the kernel '{self.kernel}' has the wrong extent"
             if difference is not None:
                 raise ShapeError(message, expected=expected, found=actual)
-            values = [scope.value(expected), scope.value(actual)]
+            values = [scope.of(expected), scope.of(actual)]
             texts = {"expected": "{0}" if declared.constant is not None else f"{declared} = {{0}}", "found": "{1}"}
             f.require(f.compare("eq", *values), "shape", message, values, **texts)
 
@@ -100,7 +100,7 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
     binding.check()
     _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
     args = [_argument(f, name, param, t, value) for param, t, value in params]
-    args += [f.scope.value(binding.translate(Var(v))) for v in signature.symbolic_vars]
+    args += [f.scope.of(binding.translate(Var(v))) for v in signature.symbolic_vars]
     return KernelCall(signature, args, _work(kernel, binding))
 
 
@@ -155,7 +155,7 @@ def _argument(f: HostFunction, kernel: str, param: str, t: Attribute, value: Val
         return value.data
     expr = value.value if isinstance(value, Prim) else value
     if isinstance(expr, SymExpr) and isinstance(t, IntegerType):
-        return _truncated(f, f"parameter '{param}' of '{kernel}'", f.scope.value(expr), cast(IntegerType, t))
+        return _truncated(f, f"parameter '{param}' of '{kernel}'", f.scope.of(expr), cast(IntegerType, t))
     if isinstance(expr, SSAValue) and is_float(t):
         return expr if bit_width(t) == 64 else f.pure(arith.TruncFOp, (expr,), t)
     raise DTypeError(
@@ -214,7 +214,7 @@ def _op_iterations(op: Operation) -> SymExpr:
         return inner * 16
     if extent.constant is not None:
         return inner * extent.constant
-    return inner * (extent if is_non_negative(extent) else maximum(extent, Const(0)))
+    return inner * (extent if is_nonnegative(extent) else maximum(extent, Const(0)))
 
 
 def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:

@@ -72,7 +72,7 @@ def make_view(f: HostFunction, op: host.ViewOp, source: Value) -> Tensor:
         data = source.data
     else:
         known = offset.constant
-        data = f.address(source.data, f.scope.value(offset) if known is None else known)
+        data = f.address(source.data, f.scope.of(offset) if known is None else known)
     view = Tensor(data, t.dims, t.element)
     return _with_object(f, view, source) if escapes(op.result) else view
 
@@ -85,24 +85,24 @@ def _check_fits(f: HostFunction, t: relax.TensorType, source: Tensor, offset: Sy
     end = size if offset is None else size + offset
     rest = (given - end).constant
     if rest is None or rest < 0 or (offset is None and rest):
-        values = [scope.value(end), scope.value(given)]
+        values = [scope.of(end), scope.of(given)]
         holds = f.compare("eq" if offset is None else "sle", *values)
         message = f"'{f.name}': a tensor of shape ({', '.join(map(str, t.dims or ()))}) does not fit its memory"
         f.require(holds, "shape", message, values, expected="{1} bytes", found="{0} bytes")
     if offset is None or offset.constant == 0:
         return
     if offset.constant is None:
-        f.require(f.compare("sle", f.integer(0), scope.value(offset)), "shape", f"'{f.name}': a negative offset")
+        f.require(f.compare("sle", f.integer(0), scope.of(offset)), "shape", f"'{f.name}': a negative offset")
     odd = floormod(offset, byte_size(t.element))
     if odd.constant != 0:
-        aligned = f.compare("eq", scope.value(odd), f.integer(0))
+        aligned = f.compare("eq", scope.of(odd), f.integer(0))
         f.require(aligned, "shape", f"'{f.name}': the offset of a tensor is no multiple of its elements' size")
 
 
 def _copy(f: HostFunction, t: relax.TensorType, source: Tensor) -> Tensor:
     assert t.dims is not None and t.element is not None
     copy = new_array(f, t.dims, t.element)
-    f.call("memcpy", [copy.data, source.data, f.scope.value(tensor_bytes(t))])
+    f.call("memcpy", [copy.data, source.data, f.scope.of(tensor_bytes(t))])
     return copy
 
 
@@ -110,7 +110,7 @@ def _with_object(f: HostFunction, view: Tensor, source: Tensor) -> Tensor:
     """The view with an array over its memory, which keeps the source's array and may be written if that may be."""
     assert source.obj is not None and view.element is not None
     descr = new_descr(f, view.element)
-    extents = f.array([f.scope.value(d) for d in view.dims])
+    extents = f.array([f.scope.of(d) for d in view.dims])
     writeable = f.binary(arith.AndIOp, f.field(source.obj, ArrayLayout.FLAGS, I32), f.integer(abi.WRITEABLE, I32))
     flags = f.binary(arith.OrIOp, writeable, f.integer(abi.INPUT_FLAGS, I32))
     array = f.own(array_over(f, descr, len(view.dims), extents, view.data, flags))

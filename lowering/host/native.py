@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import i64 as I64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import ShapeError
-from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.analyzer import EVERYTHING, EXTENT, ExtentBounds, Interval
+from ...dialects.sym.expr import Algebra, Const, Op, Product, Sum, SymExpr, Var
 from ...runtime import abi
 from ..convert_to_llvm.core import DYNAMIC, dense_i32, make_call
 from ..convert_to_llvm.types import PTR
@@ -243,22 +244,53 @@ class Native(Emitter):
 
 _EXACT = 2.0**62
 """Below this a value computed in floating point is within 64 bits for certain."""
-_DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod"))
+
+
+class _Bounds(ExtentBounds):
+    """Values are extents, too, but for those in `signed`."""
+
+    signed: set[str | SSAValue]
+
+    def var(self, e: Var) -> Interval:
+        return EVERYTHING if e.name in self.signed else EXTENT
+
+
+class _Reals(Algebra[SSAValue]):
+    """Polynomials computed as doubles."""
+
+    def __init__(self, code: Native, extents: Algebra[SSAValue]):
+        self.code = code
+        self.extents = extents
+
+    def const(self, e: Const) -> SSAValue:
+        return self.code.real(e.value)
+
+    def var(self, e: SymExpr) -> SSAValue:
+        return self.code.pure(arith.SIToFPOp, (self.extents.of(e),), f64)
+
+    op = var
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.code.binary(arith.AddfOp, a, b, NO_FLAGS)
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.code.binary(arith.MulfOp, a, b, NO_FLAGS)
 
 
 class Extents(Symbolic):
     """The values of symbolic variables at a point of a function, and what has been computed of them.
 
-    What is computed is remembered, so they belong to code that the point where they were made dominates; `child` is
-    for code behind a branch.
+    `of` gives i64s that are checked to fit, and raises `ShapeError` for a variable without a value. What is computed is
+    remembered, so extents belong to code that the point where they were made dominates; `child` is for code behind a
+    branch.
     """
 
     def __init__(self, code: Native, parent: Extents | None = None):
-        super().__init__(code, self._variable, self._is_unsigned, I64, NO_OVERFLOW)
+        self.signed: set[str | SSAValue] = set(parent.signed) if parent else set()
+        super().__init__(code, self._variable, _Bounds(self.signed), I64, NO_OVERFLOW)
         self.code = code
         self.values: dict[str, SSAValue] = dict(parent.values) if parent else {}
         self._memo: dict[SymExpr, SSAValue] = dict(parent._memo) if parent else {}
-        self._signed: set[str | SSAValue] = set(parent._signed) if parent else set()
         self.zero_division: Callable[[], object] | None = parent.zero_division if parent else None
         """Writes what is done, without coming back, where a divisor is zero."""
         self.overflow: Callable[[], object] | None = parent.overflow if parent else None
@@ -268,20 +300,20 @@ class Extents(Symbolic):
         """What is known here, to which more may be added without effect here."""
         return Extents(self.code, self)
 
-    def knows(self, expr: SymExpr) -> bool:
-        """Whether all variables of `expr` have values."""
-        return all(v.value is not None or v.name in self.values for v in expr.free_vars())
+    def knows(self, e: SymExpr) -> bool:
+        """Whether all variables have values."""
+        return all(v.value is not None or v.name in self.values for v in e.free_vars())
 
     def bind(self, var: Var, value: SSAValue, signed: bool = False) -> None:
         """Give a named variable its value; `signed` where it is no extent, so that it may be negative."""
         assert isinstance(var.name, str)
         self.values[var.name] = value
         if signed:
-            self._signed.add(var.name)
+            self.signed.add(var.name)
 
     def number(self, value: SSAValue) -> Var:
         """An i64 that may be negative as an expression."""
-        self._signed.add(value)
+        self.signed.add(value)
         return Var(value, I64)
 
     def _variable(self, var: Var) -> SSAValue:
@@ -293,47 +325,31 @@ class Extents(Symbolic):
             )
         return value
 
-    def _is_unsigned(self, var: Var) -> bool:
-        return var.name not in self._signed
-
-    def value(self, expr: SymExpr) -> SSAValue:
-        """The i64 value of `expr`, checked to fit. Raises `ShapeError` for a variable without a value."""
-        if isinstance(expr, Const | Var):
-            return super().value(expr)
-        value = self._memo.get(expr)
+    def of(self, e: SymExpr) -> SSAValue:
+        if isinstance(e, Const | Var):
+            return e.fold(self)
+        value = self._memo.get(e)
         if value is None:
-            if self.overflow is not None and isinstance(expr, Sum | Product):
-                self._check_range(expr, self.overflow)
-            value = self._memo[expr] = super().value(expr)
+            if self.overflow is not None and isinstance(e, Sum | Product):
+                self._check_range(e, self.overflow)
+            value = self._memo[e] = e.fold(self)
         return value
 
-    def unchecked(self, expr: SymExpr) -> SSAValue:
-        """The same for what is known to fit 64 bits, or need not be exact."""
-        return self.wrapping(expr) if isinstance(expr, Sum | Product) else self.value(expr)
-
-    def real(self, expr: SymExpr) -> SSAValue:
+    def real(self, e: SymExpr) -> SSAValue:
         """The value as a double, computed as one where it is a polynomial."""
-        code = self.code
-        if isinstance(expr, Const):
-            return code.real(expr.value)
-        if isinstance(expr, Product):
-            return reduce(lambda a, b: code.binary(arith.MulfOp, a, b, NO_FLAGS), map(self.real, expr.atoms))
-        if isinstance(expr, Sum):
-            products = [code.binary(arith.MulfOp, self.real(t), code.real(c), NO_FLAGS) for t, c in expr.terms]
-            return reduce(lambda a, b: code.binary(arith.AddfOp, a, b, NO_FLAGS), products, code.real(expr.offset))
-        return code.pure(arith.SIToFPOp, (self.value(expr),), f64)
+        return e.fold(_Reals(self.code, self))
 
-    def _check_range(self, expr: SymExpr, overflow: Callable[[], object]) -> None:
+    def _check_range(self, e: SymExpr, overflow: Callable[[], object]) -> None:
         """A sum is right in 64 bits, whatever its terms are, if its value fits."""
-        code, value = self.code, self.real(expr)
+        code, value = self.code, self.real(e)
         fits = [code.compare("olt", value, code.real(_EXACT))]
-        if not self.is_non_negative(expr):
+        if not self.is_nonnegative(e):
             fits.append(code.compare("olt", code.real(-_EXACT), value))
         code.unless(code.all_of(fits), overflow)
 
-    def divisible(self, expr: Op, lhs: SSAValue, rhs: SSAValue) -> None:
+    def divisible(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> None:
         """Processors trap where the divisor is zero, or -1 and the quotient does not fit."""
-        code, divisor = self.code, expr.args[1].constant
+        code, divisor = self.code, e.args[1].constant
         if divisor is None and self.zero_division is not None:
             code.unless(code.compare("ne", rhs, code.integer(0)), self.zero_division)
         if divisor in (None, -1) and self.overflow is not None:

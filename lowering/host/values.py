@@ -97,7 +97,7 @@ def as_object(f: HostFunction, value: Value) -> SSAValue:
     if value.obj is not None:
         return value.obj
     if isinstance(value, Shape):
-        numbers = [f.own(f.call("PyLong_FromLongLong", [f.scope.value(e)])) for e in value.values]
+        numbers = [f.own(f.call("PyLong_FromLongLong", [f.scope.of(e)])) for e in value.values]
         return _tuple_object(f, numbers)
     return _number_object(f, value)
 
@@ -113,7 +113,7 @@ def _array_object(f: HostFunction, value: Tensor) -> SSAValue:
 def _number_object(f: HostFunction, value: Prim) -> SSAValue:
     if not isinstance(value.value, SymExpr):
         return f.own(f.call("PyFloat_FromDouble", [value.value]))
-    number = f.scope.value(value.value)
+    number = f.scope.of(value.value)
     if dtype_name(value.dtype) == "bool":
         return f.own(f.call("PyBool_FromLong", [number]))
     convert = "PyLong_FromUnsignedLongLong" if dtype_name(value.dtype) == "uint64" else "PyLong_FromLongLong"
@@ -145,7 +145,7 @@ def new_array(f: HostFunction, dims: tuple[SymExpr, ...], element: Attribute) ->
     """A new NDArray, owned by the function; over memory of the pool where it is large (`result_pool`)."""
     check_extents(f, [(dims, element)])
     descr = new_descr(f, element)
-    extents = f.array([f.scope.value(d) for d in dims])
+    extents = f.array([f.scope.of(d) for d in dims])
     bytes_ = tensor_bytes(relax.TensorType.of(dims, element))
     size = f.scope.unchecked(bytes_)
 
@@ -183,8 +183,8 @@ def check_extents(f: HostFunction, tensors: Iterable[tuple[Sequence[SymExpr], At
     Sizes are computed in 64 bits, which must not overflow: they are computed in floating point, too.
     """
     shapes = dict.fromkeys((tuple(dims), element) for dims, element in tensors)
-    for dim in dict.fromkeys(d for dims, _ in shapes for d in dims if not f.scope.is_non_negative(d)):
-        value = f.scope.value(dim)
+    for dim in dict.fromkeys(d for dims, _ in shapes for d in dims if not f.scope.is_nonnegative(d)):
+        value = f.scope.of(dim)
         holds = f.compare("sle", f.integer(0), value)
         f.require(holds, "shape", f"'{f.name}': the extent {dim} is negative", [value], expected=">= 0", found="{0}")
     for dims, element in shapes:

@@ -9,101 +9,90 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.sym.expr import CONDITIONS, Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.analyzer import ExtentBounds
+from ...dialects.sym.expr import Algebra, Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.sym.operations import COMPARISONS, CONDITIONS, DIVISIONS, OPERATIONS
 from .emitter import INDEX, NSW, Emitter
 
+_ARITH: dict[str, type[Operation]] = {op.name.removeprefix("arith."): op for op in arith.Arith.operations}
+_UNSIGNED: dict[str, type[Operation]] = {
+    "floordiv": arith.DivUIOp,
+    "floormod": arith.RemUIOp,
+    "truncdiv": arith.DivUIOp,
+    "truncmod": arith.RemUIOp,
+}
 
-class Symbolic:
-    """Expressions as values of `type`, over what `variable` says that variables are.
 
-    `unsigned` says which variables cannot be negative: extents. `flags` are those of sums and products.
+class Symbolic(Algebra[SSAValue]):
+    """Expressions as values of `type`, over what `variable` says that variables are; conditions as 0 or 1.
+
+    `bounds` says which cannot be negative, `flags` are those of sums and products.
     """
 
     def __init__(
         self,
         emit: Emitter,
         variable: Callable[[Var], SSAValue],
-        unsigned: Callable[[Var], bool],
+        bounds: ExtentBounds | None = None,
         type: Attribute = INDEX,
         flags: Attribute = NSW,
     ):
         self.emit = emit
         self.variable = variable
-        self.unsigned = unsigned
+        self.bounds = bounds or ExtentBounds()
         self.type = type
         self.flags = flags
 
-    def value(self, expr: SymExpr) -> SSAValue:
-        """The value of `expr`, of a condition 0 or 1."""
-        if isinstance(expr, Const):
-            return self.emit.constant(expr.value, self.type)
-        if isinstance(expr, Var):
-            return self.variable(expr)
-        if expr.dtype == i1 and isinstance(expr, Op) and expr.kind in CONDITIONS:
-            one, zero = (self.emit.constant(n, self.type) for n in (1, 0))
-            return self.emit.select(self.condition(expr), one, zero)
-        return self.wrapping(expr)
+    def is_nonnegative(self, e: SymExpr) -> bool:
+        """Whether an expression cannot be negative where it has a value."""
+        return self.bounds.of(e).low >= 0
 
-    def wrapping(self, expr: SymExpr) -> SSAValue:
-        """The same for what is no leaf and no condition."""
-        if isinstance(expr, Product):
-            return reduce(lambda a, b: self.emit.mul(a, b, self.flags), map(self.value, expr.atoms))
-        if isinstance(expr, Sum):
-            return self._sum(expr)
-        assert isinstance(expr, Op)
-        return self._operation(expr)
+    def unchecked(self, e: SymExpr) -> SSAValue:
+        """The value of what is known to fit its type, or need not be exact."""
+        return e.fold(self) if isinstance(e, Sum | Product) else self.of(e)
 
-    def condition(self, expr: SymExpr) -> SSAValue:
-        """Whether `expr` is not 0, as an i1."""
-        if isinstance(expr, Op) and expr.kind in _COMPARES:
-            return self.emit.compare(_COMPARES[expr.kind], *map(self.value, expr.args))
-        if isinstance(expr, Op) and expr.kind in _LOGIC:
-            lhs, rhs = map(self.condition, expr.args)
-            return self.emit.binary(_LOGIC[expr.kind], lhs, rhs)
-        if isinstance(expr, Op) and expr.kind == "not":
-            return self.emit.binary(arith.XOrIOp, self.condition(expr.args[0]), self.emit.constant(1, i1))
-        return self.emit.compare("ne", self.value(expr), self.emit.constant(0, self.type))
-
-    def is_non_negative(self, expr: SymExpr) -> bool:
-        """Whether `expr` cannot be negative where it has a value."""
-        return is_non_negative(expr, self.unsigned)
-
-    def _sum(self, expr: Sum) -> SSAValue:
-        total = self.emit.constant(expr.offset, self.type)
-        for term, factor in expr.terms:
-            value = self.wrapping(term) if isinstance(term, Product) else self.value(term)
-            product = self.emit.mul(value, self.emit.constant(factor, self.type), self.flags)
-            total = self.emit.add(total, product, self.flags)
-        return total
-
-    def divisible(self, expr: Op, lhs: SSAValue, rhs: SSAValue) -> None:
+    def divisible(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> None:
         """Called before each division; where code runs that divides by an extent, that is not 0."""
 
-    def _operation(self, expr: Op) -> SSAValue:
-        if expr.kind == "select":
-            return self.emit.select(self.condition(expr.args[0]), *map(self.value, expr.args[1:]))
-        lhs, rhs = map(self.value, expr.args)
-        if expr.kind in ("min", "max"):
-            return self.emit.binary(arith.MinSIOp if expr.kind == "min" else arith.MaxSIOp, lhs, rhs)
-        self.divisible(expr, lhs, rhs)
-        unsigned = all(map(self.is_non_negative, expr.args))
-        if expr.kind == "floormod":
-            return floor_mod(self.emit, lhs, rhs, unsigned, self.flags)
-        return self.emit.binary(_UNSIGNED[expr.kind] if unsigned else _SIGNED[expr.kind], lhs, rhs)
+    def condition(self, e: SymExpr) -> SSAValue:
+        """Whether an expression is not 0, as an i1."""
+        if isinstance(e, Op) and e.kind in COMPARISONS:
+            return self.emit.compare(OPERATIONS[e.kind].arith, *map(self.of, e.args))
+        if isinstance(e, Op) and e.kind in CONDITIONS:
+            lhs, rhs = [*map(self.condition, e.args), self.emit.constant(1, i1)][:2]
+            return self.emit.binary(arith.XOrIOp if e.kind == "not" else _ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
+        return self.emit.compare("ne", self.of(e), self.emit.constant(0, self.type))
 
+    def const(self, e: Const) -> SSAValue:
+        return self.emit.constant(e.value, self.type)
 
-_COMPARES = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
-_LOGIC: dict[str, type[Operation]] = {"and": arith.AndIOp, "or": arith.OrIOp}
-_SIGNED: dict[str, type[Operation]] = {
-    "floordiv": arith.FloorDivSIOp,
-    "truncdiv": arith.DivSIOp,
-    "truncmod": arith.RemSIOp,
-}
-_UNSIGNED: dict[str, type[Operation]] = {
-    "floordiv": arith.DivUIOp,
-    "truncdiv": arith.DivUIOp,
-    "truncmod": arith.RemUIOp,
-}
+    def var(self, e: Var) -> SSAValue:
+        return self.variable(e)
+
+    def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit.add(a, b, self.flags)
+
+    def mul(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self.emit.mul(a, b, self.flags)
+
+    def sum(self, e: Sum) -> SSAValue:
+        terms = [self.mul(self.unchecked(t), self.emit.constant(c, self.type)) for t, c in e.terms]
+        return reduce(self.add, terms, self.emit.constant(e.offset, self.type))
+
+    def op(self, e: Op) -> SSAValue:
+        if e.kind in CONDITIONS:
+            return self.emit.select(self.condition(e), *(self.emit.constant(n, self.type) for n in (1, 0)))
+        if e.kind == "select":
+            return self.emit.select(self.condition(e.args[0]), *map(self.of, e.args[1:]))
+        lhs, rhs = map(self.of, e.args)
+        if e.kind not in DIVISIONS:
+            return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
+        self.divisible(e, lhs, rhs)
+        if all(map(self.is_nonnegative, e.args)):
+            return self.emit.binary(_UNSIGNED[e.kind], lhs, rhs)
+        if e.kind == "floormod":
+            return floor_mod(self.emit, lhs, rhs, False, self.flags)
+        return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
 
 
 def floor_mod(emit: Emitter, a: SSAValue, b: SSAValue, unsigned: bool, flags: Attribute = NSW) -> SSAValue:
@@ -111,27 +100,3 @@ def floor_mod(emit: Emitter, a: SSAValue, b: SSAValue, unsigned: bool, flags: At
     if unsigned:
         return emit.binary(arith.RemUIOp, a, b)
     return emit.sub(a, emit.mul(emit.binary(arith.FloorDivSIOp, a, b), b, flags), flags)
-
-
-def is_extent(var: Var) -> bool:
-    """Whether a variable is an extent, for it has a name: those are never negative."""
-    return isinstance(var.name, str)
-
-
-def is_non_negative(expr: SymExpr, unsigned: Callable[[Var], bool] = is_extent) -> bool:
-    """Whether `expr` cannot be negative where it has a value and the variables that are `unsigned` are not.
-
-    It is asked of many expressions, and seldom of deep ones: `Analyzer.bounds` would find more, and take longer.
-    """
-    if isinstance(expr, Const):
-        return expr.value >= 0
-    if isinstance(expr, Var):
-        return unsigned(expr)
-    if isinstance(expr, Sum) and (expr.offset < 0 or any(c < 0 for _, c in expr.terms)):
-        return False
-    if not isinstance(expr, Op):
-        return all(is_non_negative(e, unsigned) for e in expr.children())
-    if expr.kind in CONDITIONS:
-        return True
-    signs = (is_non_negative(e, unsigned) for e in expr.args[-2:])
-    return any(signs) if expr.kind == "max" else all(signs)

@@ -19,6 +19,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.sym import ValueOp
+from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
 from ...ir.verification.verify import location_of
@@ -29,7 +30,7 @@ from .intrinsics import build_intrinsic, reinterpret
 from .lanes import pick_lanes
 from .plan import VectorPlan
 from .signature import scalar_type
-from .symbolic import Symbolic, floor_mod, is_extent, is_non_negative
+from .symbolic import Symbolic, floor_mod
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Values:
         self._env = _Scoped()
         self._indices = _Scoped()
         self._nonnegative: set[SSAValue] = set()
-        self.symbolic = Symbolic(emit, self._symbol, is_extent).value
+        self.symbolic = Symbolic(emit, self._symbol).of
 
     @contextmanager
     def scope(self) -> Generator[None]:
@@ -206,7 +207,7 @@ class Values:
         if isinstance(op, tir.ConstOp):
             return op.py_value >= 0
         if isinstance(op, ValueOp):
-            return is_non_negative(op.expr.data)
+            return is_nonnegative(op.expr.data)
         if isinstance(op, tir.AddOp | tir.MulOp | tir.FloorDivOp | tir.FloorModOp | tir.MinOp):
             known = all(self.nonnegative(o) for o in op.operands)
             if known:
