@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from preloaded import Commands
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -19,18 +20,25 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The tools of this Python in front, and a cache of its own."""
-    tools = Path(sys.executable).parent
-    path = os.pathsep.join([str(tools), os.environ["PATH"]])
+@pytest.fixture(scope="module")
+def commands():
+    """The folder of command lines that start at once."""
+    started = Commands()
+    yield started.bin
+    started.close()
+
+
+def environment(folder: Path, *tools: Path) -> dict[str, str]:
+    """These tools and those of this Python in front, and a cache of its own."""
+    path = os.pathsep.join([*map(str, tools), str(Path(sys.executable).parent), os.environ["PATH"]])
     return os.environ | {"PATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=lambda p: p.name)
-def test_shell_commands(page, tmp_path):
+def test_shell_commands(page, tmp_path, commands):
     script = "set -euo pipefail\n" + "".join(blocks(page, "sh")).replace("python3 ", f"{sys.executable} ")
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True
+        ["bash", "-c", script], cwd=tmp_path, env=environment(tmp_path, commands), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
