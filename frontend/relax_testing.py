@@ -19,14 +19,14 @@ import numpy as np
 
 from ..diagnostics import ShapeError, TiraxError
 from ..handles.module import IRModule
+from ..handles.passes import module_pass
 from ..handles.relax.calls import call_operator
 from ..handles.relax.expr import Expr, Var
 from ..handles.relax.function import Function
-from ..handles.relax.functor import PyExprMutator
 from ..handles.relax.struct_info import TensorStructInfo
-from ..ir.passes.transform import module_pass
 from ..runtime import NDArray, array, register_func
 from .block_builder import BlockBuilder
+from .mutator import PyExprMutator
 
 
 def _builder() -> BlockBuilder:

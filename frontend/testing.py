@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..diagnostics import TiraxError
+from ..handles.base_func import BaseFunc
 from ..handles.module import IRModule
-from ..handles.relax.function import BaseFunc
 from ..handles.tir.prim_expr import PrimExpr, as_sym
 from ..ir.equality import assert_structural_equal
 from ..runtime import Device, cpu

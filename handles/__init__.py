@@ -1,1 +1,4 @@
 """What users of the Python API hold: small views on xDSL operations and values, by TVM's names."""
+
+from . import module as module
+from .relax import builder as builder

@@ -11,8 +11,14 @@ from xdsl.ir import Block, Operation, Region
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
 from ..dialects.relax.operator import from_attr
+from ..ir.functions.lookup import symbol_of
+from ..ir.passes.transform import show_modules_as
+from ..script.printer import print_script
+from ..script.printer import show as show_script
+from .base_func import BaseFunc, DictAttrs
 from .relax.expr import GlobalVar
-from .relax.function import BaseFunc, DictAttrs, Function, attr_of
+from .relax.function import Function
+from .tir.prim_expr import attr_of
 from .tir.prim_func import PrimFunc
 
 
@@ -23,12 +29,6 @@ def func_of(op: Operation) -> BaseFunc:
     if isinstance(op, tir.FuncOp):
         return PrimFunc.on(op)
     raise TiraxError("not a function of tirax", expected="relax.func or tir.func", found=op.name)
-
-
-def symbol_of(op: Operation) -> str | None:
-    """The name of a function of a module, None for an op that has none."""
-    name = op.properties.get("sym_name")
-    return name.data if isinstance(name, StringAttr) else None
 
 
 def callable_type(op: Operation) -> relax.CallableType:
@@ -186,15 +186,11 @@ class IRModule:
 
     def script(self, **options: Any) -> str:
         """The module as TVMScript; options as those of the printer (`show_meta=True` keeps constants)."""
-        from ..script.printer import print_script
-
         return print_script(self.op, **options)
 
     def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
         """Print the module as TVMScript, highlighted on a terminal."""
-        from ..script.printer import show
-
-        show(self.op, style=style, black_format=black_format, **options)
+        show_script(self.op, style=style, black_format=black_format, **options)
 
     def __str__(self) -> str:
         return self.script()
@@ -213,3 +209,6 @@ def _name(var: Any) -> str:
 
 def _global_var(op: Operation) -> GlobalVar:
     return GlobalVar(cast(str, symbol_of(op)), callable_type(op))
+
+
+show_modules_as(IRModule)

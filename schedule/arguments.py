@@ -20,9 +20,9 @@ from ..dialects.dtypes import dtype_name
 from ..dialects.names import name_of
 from ..dialects.sym import IndexMapAttr, IndexMapping
 from ..dialects.sym.expr import Var, retyped
+from ..handles.tir.buffers import Buffer
 from ..handles.tir.index_map import IndexMap, index_mapping
 from ..handles.tir.prim_expr import PrimExpr
-from ..handles.tir.prim_func import Buffer
 from . import state as st
 from .padding import text_of
 from .registry import Adapter

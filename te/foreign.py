@@ -14,8 +14,9 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import name_of
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
+from ..handles.tir.buffers import Buffer, Stmt
 from ..handles.tir.prim_expr import PrimExpr, convert
-from ..handles.tir.prim_func import Buffer, PrimFunc, Stmt
+from ..handles.tir.prim_func import PrimFunc
 from ..ir.rewriting.substitute import substitute_symbols
 from .axis import shape_dims
 from .statements import Statements, filled

@@ -20,8 +20,8 @@ from ..dialects import tir
 from ..dialects.dtypes import dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir.buffers import Stmt
 from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
-from ..handles.tir.prim_func import Stmt
 from ..handles.tir.statements import add_to
 from .tensor import ExternOp, Tensor
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..diagnostics import TiraxError
+from ..handles.base_func import BaseFunc
 from ..handles.module import IRModule
-from ..handles.relax.function import BaseFunc
 from ..ir.passes.transform import Sequential
 from ..lowering.build import build as _build
 from ..lowering.pipelines import pipeline_passes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from ..handles.base_func import BaseFunc, DictAttrs
 from ..handles.module import IRModule
 from ..handles.relax.expr import Attrs, Expr, GlobalVar, Op
-from ..handles.relax.function import BaseFunc, DictAttrs
 from ..handles.relax.struct_info import VDevice
 from ..handles.relax.utils import load_json, save_json
 from ..handles.tir.domains import Range
@@ -28,7 +28,8 @@ provide(
         },
         "transform": {
             "handles.pass_tools": "ApplyPassToFunction PrintIR",
-            "ir.passes.transform": "ModulePass=Pass Pass PassContext PassInfo PassInstrument Sequential module_pass",
+            "handles.passes": "module_pass",
+            "ir.passes.transform": "ModulePass=Pass Pass PassContext PassInfo PassInstrument Sequential",
         },
     },
 )

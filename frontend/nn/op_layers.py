@@ -11,7 +11,7 @@ import numpy as np
 from ...diagnostics import ShapeError, TiraxError, unknown_name
 from ...handles.relax.calls import binary, call_operator
 from ...handles.relax.expr import Expr, const
-from ...handles.relax.struct_info import Dim
+from ...handles.tir.dims import Dim
 from .op_math import emit
 from .tensor import Tensor, get_default_dtype, unwrap, wrap_nested
 

@@ -12,13 +12,14 @@ from ...dialects.sym.expr import Var as SymVar
 from ...ir.functions import symbolic_vars
 from ...ir.functions.lookup import callee_names
 from ...ir.functions.purity import first_impure_call, is_impure_call
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.struct_info import BaseCheckResult
 from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from ..module import IRModule
 from .expr import Call, Expr, GlobalVar, Var
 from .function import Binding, DataflowBlock, Function, binding_of
 from .functor import post_order_visit
-from .struct_info_analysis import (
-    BaseCheckResult,
+from .struct_info import (
     can_prove_shape_equal,
     collect_non_negative_expressions,
     definable_tir_vars_in_struct_info,
@@ -273,8 +274,6 @@ def _may_act(op: Operation) -> bool:
 
 def remove_all_unused(func: Function) -> Function:
     """A copy of the function without unused bindings of pure values, and without dataflow blocks that nothing needs."""
-    from ...transforms.bindings.dead_code_elimination import remove_dead_bindings
-
     new = func.copy()
     remove_dead_bindings(new.op)
     return new

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from ...diagnostics import NameLookupError, TiraxError, VerifyError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.verify import check_dominance
 from ..module import IRModule
 from .builder import Builder, Scope
@@ -166,8 +167,6 @@ class DataflowBlockRewrite:
 
     def remove_all_unused(self) -> None:
         """Remove all unused bindings of the function, and dataflow blocks that nothing needs."""
-        from ...transforms.bindings.dead_code_elimination import remove_dead_bindings
-
         self._own()
         before = [pair for op in self._root.walk() if isinstance(op, relax.DataflowOp) for pair in _pairs(op)]
         remove_dead_bindings(self._root)

@@ -18,15 +18,18 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import PyValue
+from ...dialects.relax.types import tuple_type
 from ...ir.equality import structural_equal, structural_hash
 from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.edit import set_type
 from ...ir.verification.verify import check_dominance
+from ..base_func import BaseFunc
 from ..module import IRModule
+from ..tir.prim_expr import attr_of
 from .calls import to_expr
 from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
-from .function import BaseFunc, BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding, attr_of
-from .struct_info import ShapeStructInfo, tuple_type, type_of
+from .function import BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
+from .struct_info import ShapeStructInfo, type_of
 
 
 @dataclass
@@ -639,3 +642,8 @@ def build_branch(body: Expr) -> Block:
 def module_of(mod: IRModule | ModuleOp | None) -> IRModule | None:
     """A module given as a handle or as an op."""
     return IRModule(mod) if isinstance(mod, ModuleOp) else mod
+
+
+Function.build = staticmethod(build_function)
+SeqExpr.build = staticmethod(build_sequence)
+If.build = staticmethod(build_branch)

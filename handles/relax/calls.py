@@ -18,8 +18,11 @@ from ...dialects.names import name_of
 from ...dialects.relax.composite import COMPOSITES, composite_parameters, expand
 from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING, Arg, Kind, as_dtype
+from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.expr import Const, SymExpr, product
+from ...ir.struct_info import derive_result
+from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
 from ..tir.prim_expr import PrimExpr
 from .expr import (
@@ -36,8 +39,8 @@ from .expr import (
     TupleGetItem,
     const,
 )
-from .struct_info import dim_of, tuple_type, type_of
-from .struct_info_analysis import derive_result
+from .operators import Operators
+from .struct_info import type_of
 
 _SHAPE_ARGS = frozenset({"shape", "size"})
 _PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
@@ -406,6 +409,12 @@ def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Cal
     except NameLookupError as error:
         raise AttributeError(f"module '{module}' has no operator '{name}'. {error.hint or ''}".strip()) from error
 
+
+Operators.build_binary = staticmethod(binary)
+Operators.build_operator = staticmethod(call_operator)
+Operators.build_call = staticmethod(call_value)
+Tuple.build_field = staticmethod(to_expr)
+Call.build = staticmethod(make_call)
 
 __all__ = [
     "TupleGetItem",

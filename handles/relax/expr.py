@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import FloatAttr, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -24,26 +24,14 @@ from ...dialects.relax.operator import Kind
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const
 from ...dialects.tir import ConstOp
+from ..base_func import StaleHandleError
+from ..tir.dims import Dim, dim_of, dim_value
 from ..tir.prim_expr import PrimExpr
 from .operators import Operators
-from .struct_info import (
-    Dim,
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-    dim_of,
-    dim_value,
-    dims_of,
-    type_of,
-)
+from .struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
 
 if TYPE_CHECKING:
     from ...runtime import NDArray
-
-
-class StaleHandleError(TiraxError, RuntimeError):
-    """A handle that no longer points at anything: what it stood for was removed by a rewrite."""
 
 
 class Op:
@@ -438,10 +426,11 @@ class Tuple(Expr):
 
     __slots__ = ("fields",)
 
-    def __init__(self, fields: Iterable[Any], span: object = None):
-        from .calls import to_expr
+    build_field: ClassVar[Callable[[Any], Expr]]
+    """What stands for an expression as a handle; `calls` fills it in."""
 
-        self.fields: list[Expr] = [to_expr(f) for f in fields]
+    def __init__(self, fields: Iterable[Any], span: object = None):
+        self.fields: list[Expr] = [Tuple.build_field(f) for f in fields]
         self._value = None
         self._placed = False
 
@@ -499,12 +488,13 @@ class Call(Expr):
 
     __slots__ = ()
 
+    build: ClassVar[Callable[..., Call]]
+    """The detached call; `calls` fills it in."""
+
     def __init__(
         self, op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = (), span: object = None
     ):
-        from .calls import make_call
-
-        self.point_at(make_call(op, args, attrs, sinfo_args).ssa)
+        self.point_at(Call.build(op, args, attrs, sinfo_args).ssa)
 
     @property
     def op(self) -> Any:
@@ -599,7 +589,7 @@ def _attr_value(op: relax.Operator, name: str) -> Any:
     return "void" if value is None else dtype_name(value) if isinstance(value, Attribute) else value
 
 
-_VIEWS: dict[type[Operation], type[Expr]] = {
+VIEWS: dict[type[Operation], type[Expr]] = {
     relax.ConstantOp: Constant,
     relax.ShapeOp: ShapeExpr,
     relax.PrimValueOp: PrimValue,
@@ -640,7 +630,7 @@ def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
 @cache
 def _view_of(kind: type[Operation]) -> type[Expr] | None:
     """The kind of handle on ops of a class, None where that depends on more."""
-    return Call if issubclass(kind, relax.Operator | relax.CallBase) else _VIEWS.get(kind)
+    return Call if issubclass(kind, relax.Operator | relax.CallBase) else VIEWS.get(kind)
 
 
 def bound_expr(op: Operation) -> Expr:
@@ -650,12 +640,6 @@ def bound_expr(op: Operation) -> Expr:
         return view.on(op.results[0])
     if isinstance(op, relax.BindOp | relax.MatchCastOp):
         return expr_of(op.value)
-    from .function import Function, If
-
-    if isinstance(op, relax.ClosureOp):
-        return Function.on(op)
-    if isinstance(op, relax.IfOp):
-        return If.on(op.results[0])
     raise TiraxError(f"{op.name} is no Relax expression")
 
 
@@ -690,6 +674,8 @@ def _check_shape(shape: tuple[int, ...], wanted: TensorStructInfo) -> None:
         raise ShapeError("the contents of a constant do not fit", expected=wanted.shape.values, found=list(shape))
 
 
+TensorStructInfo.shape_expr = staticmethod(ShapeExpr)
+
 __all__ = [
     "CALLS_BY_NAME",
     "Attrs",
@@ -705,7 +691,6 @@ __all__ = [
     "Op",
     "PrimValue",
     "ShapeExpr",
-    "StaleHandleError",
     "StringImm",
     "Tuple",
     "TupleGetItem",

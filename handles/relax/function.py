@@ -2,163 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
-from ...diagnostics import TiraxError, unknown_name
-from ...dialects import relax, tir
-from ...dialects.names import name_of
-from ...dialects.relax.operator import PyValue, from_attr, to_attr
-from ...dialects.relax.structure import PRIVATE
-from ..tir.prim_expr import PrimExpr
-from .expr import Expr, StaleHandleError, Var, bound_expr, canonical, expr_of
+from ...diagnostics import TiraxError
+from ...dialects import relax
+from ...ir.rewriting.bind import bind_parameters, bind_symbols
+from ..base_func import BaseFunc
+from .expr import VIEWS, Expr, Var, bound_expr, canonical, expr_of
 from .struct_info import FuncStructInfo, StructInfo, type_of
-
-FuncOps = relax.FuncOp | relax.ClosureOp | tir.FuncOp
-
-
-class DictAttrs(Mapping[str, Any]):
-    """Attributes of a function or module as Python values; read only (`with_attr` gives a changed copy)."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, Any]):
-        self._values = dict(values)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
-            raise unknown_name("attribute", name, self._values)
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self._values:
-            raise AttributeError(name)
-        return self._values[name]
-
-    def __repr__(self) -> str:
-        return f"DictAttrs({self._values})"
-
-
-class BaseFunc:
-    """What handles on Relax and tensor functions share. Changes give a copy, which belongs to no module yet."""
-
-    _op: Operation
-
-    @property
-    def op(self) -> Any:
-        """The xDSL operation. Raises `StaleHandleError` where a rewrite has removed the function."""
-        if self._op.regions[0].parent is None:
-            raise StaleHandleError(
-                "the handle on a function no longer points at anything",
-                hint="a rewrite removed it: get the function again from the module",
-            )
-        return self._op
-
-    @classmethod
-    def on(cls, op: Operation) -> Self:
-        """The handle of this class on an operation."""
-        view = cls.__new__(cls)
-        view._op = op
-        return view
-
-    @property
-    def name(self) -> str:
-        """The name in the module; `main` for a local function."""
-        name = self.op.properties.get("sym_name")
-        return name.data if isinstance(name, StringAttr) else "main"
-
-    @property
-    def private(self) -> bool:
-        return self.op.properties.get("sym_visibility") == PRIVATE
-
-    @property
-    def attrs(self) -> DictAttrs:
-        """The attributes, `global_symbol` among them where the function is not private."""
-        attrs = self.op.func_attrs
-        found = {} if attrs is None else {k: from_attr(v) for k, v in attrs.data.items()}
-        return DictAttrs(found if self.private or self.is_local else {"global_symbol": self.name, **found})
-
-    @property
-    def is_local(self) -> bool:
-        return isinstance(self.op, relax.ClosureOp)
-
-    def copy(self) -> Self:
-        """A copy that belongs to no module."""
-        return self.on(self.op.clone())
-
-    def with_attr(self, key_or_attrs: str | Mapping[str, Any], value: Any = None) -> Self:
-        """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
-        new = self.copy()
-        given = {key_or_attrs: value} if isinstance(key_or_attrs, str) else dict(key_or_attrs)
-        symbol = given.pop("global_symbol", None)
-        if symbol is not None and not new.is_local:
-            new.op.properties["sym_name"] = StringAttr(str(symbol))
-            new.op.properties.pop("sym_visibility", None)
-        new._set_attrs({k: attr_of(v) for k, v in given.items()})
-        return new
-
-    def with_attrs(self, attrs: Mapping[str, Any]) -> Self:
-        """A copy with attributes set."""
-        return self.with_attr(attrs)
-
-    def without_attr(self, key: str) -> Self:
-        """A copy without an attribute; without `global_symbol` it is private."""
-        new = self.copy()
-        if key == "global_symbol":
-            new.op.properties["sym_visibility"] = PRIVATE
-        else:
-            new._set_attrs({key: None})
-        return new
-
-    def _set_attrs(self, changes: Mapping[str, Attribute | None]) -> None:
-        old = self.op.func_attrs
-        merged = {**({} if old is None else old.data), **changes}
-        kept = {k: v for k, v in merged.items() if v is not None}
-        self.op.func_attrs = DictionaryAttr(kept) if kept else None
-
-    def script(self, **options: Any) -> str:
-        """The function as TVMScript; options as those of the printer."""
-        from ...script.printer import print_script
-
-        return print_script(self.op, **options)
-
-    def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
-        """Print the function as TVMScript, highlighted on a terminal."""
-        from ...script.printer import show
-
-        show(self.op, style=style, black_format=black_format, **options)
-
-    def __str__(self) -> str:
-        return self.script()
-
-    def same_as(self, other: object) -> bool:
-        return self == other
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BaseFunc) and self._op is other._op
-
-    def __hash__(self) -> int:
-        return hash(self._op)
-
-
-def attr_of(value: Any) -> Attribute | None:
-    """A Python value (or a scalar TIR constant) as an attribute. Raises `TiraxError` for what cannot be one."""
-    if value is None or isinstance(value, Attribute | bool | int | float | str | list | tuple):
-        return to_attr(cast(PyValue, value))
-    if hasattr(value, "item"):
-        return to_attr(value.item())
-    if isinstance(value, PrimExpr) and value.constant is not None:
-        return to_attr(value.constant)
-    raise TiraxError("not an attribute", expected="a number, string or list of them", found=repr(value))
 
 
 class Function(BaseFunc, Expr):
@@ -169,6 +23,9 @@ class Function(BaseFunc, Expr):
 
     __slots__ = ()
 
+    build: ClassVar[Callable[..., Operation]]
+    """The operation of a new function; `builder` fills it in."""
+
     def __init__(
         self,
         params: Sequence[Var],
@@ -178,13 +35,11 @@ class Function(BaseFunc, Expr):
         attrs: Mapping[str, Any] | None = None,
         span: object = None,
     ):
-        from .builder import build_function
-
         attributes = dict(attrs or {})
         symbol = attributes.pop("global_symbol", None)
         ret = None if ret_struct_info is None else type_of(ret_struct_info)
         name = "main" if symbol is None else str(symbol)
-        self._op = build_function(name, params, body, ret, is_pure, attributes, private=symbol is None)
+        self._op = Function.build(name, params, body, ret, is_pure, attributes, private=symbol is None)
 
     @classmethod
     def on(cls, op: Operation | SSAValue) -> Self:
@@ -221,24 +76,16 @@ class Function(BaseFunc, Expr):
         return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> Function:
-        """A copy with symbolic variables replaced: `{"n": 16}`."""
-        from ...transforms.params.bind_symbolic_vars import BindSymbolicVars
-
-        return self._transformed(BindSymbolicVars(dict(binding_map), self.name))
+        """A copy with symbolic variables replaced: `{"n": 16}`. Raises `NameLookupError` for one that it has not."""
+        new = self.copy()
+        bind_symbols([new.op], binding_map)
+        return new
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> Function:
-        """A copy with parameters (by name or variable) replaced by constants."""
-        from ...transforms.params.bind_params import BindParams
-
-        return self._transformed(BindParams(self.name, dict(binding_map)))
-
-    def _transformed(self, module_pass: Any) -> Function:
-        from ...ir.passes.transform import new_context
-        from ..module import IRModule
-
-        mod = IRModule({self.name: self.copy()})
-        module_pass.apply(new_context(), mod.op)
-        return cast(Function, mod[self.name].copy())
+        """A copy with parameters (by name or variable) replaced by constants; raises as `BindParams`."""
+        new = self.copy()
+        bind_parameters(new.op, binding_map)
+        return new
 
     def __repr__(self) -> str:
         return f"Function({self.name})"
@@ -256,10 +103,11 @@ class SeqExpr(Expr):
 
     __slots__ = ("block",)
 
-    def __init__(self, blocks: Block | Sequence[BindingBlock], body: Any = None, span: object = None):
-        from .builder import build_sequence
+    build: ClassVar[Callable[..., Block]]
+    """The block of a new sequence; `builder` fills it in."""
 
-        self.block = blocks if isinstance(blocks, Block) else build_sequence(blocks, body)
+    def __init__(self, blocks: Block | Sequence[BindingBlock], body: Any = None, span: object = None):
+        self.block = blocks if isinstance(blocks, Block) else SeqExpr.build(blocks, body)
         self._value = None
         self._placed = False
 
@@ -389,10 +237,11 @@ class If(Expr):
 
     __slots__ = ()
 
-    def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: object = None):
-        from .builder import build_branch
+    build: ClassVar[Callable[[Expr], Block]]
+    """The block of a new branch; `builder` fills it in."""
 
-        regions = [Region(build_branch(branch)) for branch in (true_branch, false_branch)]
+    def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: object = None):
+        regions = [Region(If.build(branch)) for branch in (true_branch, false_branch)]
         types = [cast(relax.YieldOp, r.block.last_op).value.type for r in regions]
         result = relax.least_common_ancestor(*types)
         self.point_at(relax.IfOp(cond.ssa, result, *regions).result)
@@ -414,6 +263,5 @@ class If(Expr):
         return SeqExpr(self._if.else_region.block)
 
 
-def variable_name(var: Var) -> str | None:
-    """The name of a variable, None where it has none."""
-    return name_of(var.ssa)
+VIEWS[relax.ClosureOp] = Function
+VIEWS[relax.IfOp] = If

@@ -1,8 +1,5 @@
-"""Visitors and mutators of Relax with TVM's names: override `visit_call_` etc. of `PyExprVisitor` or `PyExprMutator`.
-
-A visitor walks over a function. A mutator builds a new one with `self.builder_`, binding by binding: `visit_call_` and
-its like are given an expression of the old function and return what is bound instead, which may use variables of the
-old function: the builder replaces them by their successors.
+"""Functors and visitors of Relax with TVM's names: override `visit_call_` etc. of `PyExprVisitor`, which walks over a
+function. `frontend.mutator` has the one that builds functions anew.
 """
 
 from __future__ import annotations
@@ -10,14 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from xdsl.dialects.builtin import UnknownLoc
-from xdsl.ir import Operation, Region, SSAValue
-
 from ...diagnostics import TiraxError, UnsupportedError
-from ...dialects import relax
-from ...ir.rewriting.edit import set_type
-from ..module import IRModule
-from .builder import infer_again
 from .expr import (
     Call,
     Constant,
@@ -26,7 +16,6 @@ from .expr import (
     Expr,
     ExternFunc,
     GlobalVar,
-    Id,
     NullValue,
     Op,
     PrimValue,
@@ -35,10 +24,8 @@ from .expr import (
     Tuple,
     TupleGetItem,
     Var,
-    expr_of,
 )
 from .function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
-from .struct_info import StructInfo, type_of
 
 _T = TypeVar("_T")
 
@@ -63,7 +50,7 @@ _METHODS: dict[type[Expr] | type[Op], str] = {
 }
 
 
-def _dispatch(visitor: Any, expr: Any, *args: Any) -> Any:
+def dispatch(visitor: Any, expr: Any, *args: Any) -> Any:
     """Call the method for the class of `expr` (or for its nearest base). Raises `TiraxError` where there is none."""
     for cls in type(expr).__mro__:
         name = _METHODS.get(cls)
@@ -92,7 +79,7 @@ class ExprFunctor:
 
     def visit_expr(self, expr: Any, *args: Any) -> Any:
         """What the method for the class of `expr` gives. Raises `TiraxError` for what is no Relax expression."""
-        return _dispatch(self, expr, *args)
+        return dispatch(self, expr, *args)
 
     visit_call_ = visit_constant_ = visit_data_type_imm_ = visit_dataflow_var_ = visit_extern_func_ = _refuse
     visit_function_ = visit_global_var_ = visit_if_ = visit_null_value_ = visit_op_ = visit_prim_value_ = _refuse
@@ -109,7 +96,7 @@ class PyExprVisitor:
 
     def visit_expr(self, expr: Any) -> None:
         """Visit an expression or a function by its class."""
-        _dispatch(self, expr)
+        dispatch(self, expr)
 
     visit_constant_ = visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = visit_null_value_ = _ignore
     visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_var_ = visit_span = _ignore
@@ -191,234 +178,8 @@ class PyExprVisitor:
     visit_var_def_ = visit_dataflow_var_def_ = _ignore
 
 
-def _same(self: Any, expr: Any) -> Any:
-    """The expression itself: nothing is inside of it."""
-    return expr
-
-
-class PyExprMutator:
-    """Builds a function anew; each method returns what its argument becomes: by default the same, its parts visited.
-
-    `mod` is the module that `builder_` starts from; it is not changed, `self.builder_.get()` is the new one.
-    `visit_struct_info` says what the struct info becomes that is declared: of parameters and results of functions, of
-    calls that declare it, and of match_casts; the rest is inferred.
-    """
-
-    def __init__(self, mod: IRModule | None = None):
-        from ...frontend.block_builder import BlockBuilder
-
-        self.builder_ = BlockBuilder(mod)
-
-    def visit_expr(self, expr: Any) -> Any:
-        """Rewrite an expression or a function by its class."""
-        return _dispatch(self, expr)
-
-    visit_constant_ = visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = _same
-    visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_null_value_ = visit_span = _same
-
-    def visit_struct_info(self, struct_info: StructInfo) -> StructInfo:
-        """What struct info that is declared becomes: by default the same."""
-        return struct_info
-
-    def visit_var_(self, var: Var) -> Expr:
-        """The variable that stands for `var` now."""
-        return self.get_var_remap(var.vid)
-
-    def visit_dataflow_var_(self, var: DataflowVar) -> Expr:
-        """By default as other variables."""
-        return self.visit_var_(var)
-
-    def visit_expr_post_order(self, expr: Any) -> Any:
-        """The expression with its parts rewritten, without its own method being called."""
-        return self._rebuild(expr)
-
-    def visit_call_(self, call: Call) -> Expr:
-        return self._rebuild(call)
-
-    def visit_tuple_(self, tup: Tuple) -> Expr:
-        return self._rebuild(tup)
-
-    def visit_tuple_getitem_(self, item: TupleGetItem) -> Expr:
-        return self._rebuild(item)
-
-    def visit_if_(self, branch: If) -> Expr:
-        cond = self.builder_.place(self.visit_expr(branch.cond))
-        regions = [self.visit_with_new_scope(b) for b in (branch.true_branch, branch.false_branch)]
-        return If(Var.on(cond), *regions)
-
-    def visit_function_(self, func: Function) -> Function:
-        new_params = [self.visit_var_def(p) for p in func.params]
-        params = [Var(p.name_hint, self.visit_struct_info(p.struct_info)) for p in new_params]
-        for old, new in zip(func.params, params, strict=True):
-            self.builder_.set_remap(old.ssa, new)
-        body = self.visit_with_new_scope(func.body, params)
-        ret = self.visit_struct_info(func.ret_struct_info)
-        keeps = relax.is_base_of(ret.type, body.ssa.type)
-        if func.is_local:
-            return Function.on(_closure(func, body, ret.type if keeps else body.ssa.type))
-        new = Function(params, body, ret if keeps else None, func.is_pure, dict(func.attrs))
-        new.op.sym_name = func.op.sym_name
-        new.op.location = func.op.location
-        return new
-
-    def visit_with_new_scope(self, expr: Any, params: list[Var] | None = None) -> SeqExpr:
-        """Rewrite an expression into a block of its own, which has `params` as arguments."""
-        with self.builder_.begin_scope(params) as block:
-            if isinstance(expr, SeqExpr):
-                value = self._visit_seq(expr)
-                is_function = isinstance(expr.block.last_op, relax.ReturnOp)
-            else:
-                value, is_function = self.builder_.place(self.visit_expr(expr)), params is not None
-            block.add_op(relax.ReturnOp(value) if is_function else relax.YieldOp(value))
-        return SeqExpr(block)
-
-    def visit_seq_expr_(self, seq: SeqExpr) -> Expr:
-        """Emit the blocks into the current scope; the rewritten value."""
-        return Var.on(self._visit_seq(seq))
-
-    def _visit_seq(self, seq: SeqExpr) -> SSAValue:
-        for block in seq.blocks:
-            new = self.visit_binding_block(block)
-            if new is block:
-                self._reemit_block(block)
-            elif new.detached:
-                self.builder_.emit_block(new)
-        return self.builder_.place(self.visit_expr(seq.body))
-
-    def visit_binding_block(self, block: BindingBlock) -> BindingBlock:
-        """Rewrite a block by its class."""
-        return (
-            self.visit_dataflow_block_(block) if isinstance(block, DataflowBlock) else self.visit_binding_block_(block)
-        )
-
-    def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
-        self.builder_._begin_binding_block()  # pyright: ignore[reportPrivateUsage] (TVM's name of it)
-        for binding in block.bindings:
-            self.visit_binding(binding)
-        return self.builder_._end_block()  # pyright: ignore[reportPrivateUsage]
-
-    def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
-        self.builder_._begin_dataflow_block()  # pyright: ignore[reportPrivateUsage]
-        for binding in block.bindings:
-            self.visit_binding(binding)
-        self.builder_.order_outputs([self.builder_.get_remap(outer) for outer in block.op.outputs])
-        return self.builder_._end_block()  # pyright: ignore[reportPrivateUsage]
-
-    def _reemit_block(self, block: BindingBlock) -> None:
-        """Emit a block that a method returned as it was."""
-        visit = PyExprMutator.visit_binding_block
-        copier = PyExprMutator.__new__(PyExprMutator)
-        copier.builder_ = self.builder_
-        visit(copier, block)
-
-    def visit_binding(self, binding: Binding) -> None:
-        """Rewrite a binding by its class."""
-        if isinstance(binding, MatchCast):
-            self.visit_match_cast_(binding)
-        else:
-            self.visit_var_binding_(cast(VarBinding, binding))
-
-    def visit_var_binding_(self, binding: VarBinding) -> None:
-        self.reemit_binding(binding, self.visit_expr(binding.value))
-
-    def visit_match_cast_(self, binding: MatchCast) -> None:
-        new_var = self.visit_var_def(binding.var)
-        value = self.visit_expr(binding.value)
-        cast_to = MatchCast(new_var, value, self.visit_struct_info(new_var.struct_info))
-        self.set_var_remap(binding.var.vid, self.builder_.emit_binding(cast_to, value))
-
-    def reemit_binding(self, binding: VarBinding, new_value: Expr) -> None:
-        """Emit a binding with another value; the new variable has the old name and stands for the old variable."""
-        if isinstance(new_value, Function | SeqExpr):
-            new = self.builder_.emit_binding(binding, self._local(new_value))
-        else:
-            new = self.builder_.emit_binding(binding, new_value)
-        _keep_location(binding.var.ssa, new.ssa)
-        self.set_var_remap(binding.var.vid, new)
-
-    def _local(self, value: Expr) -> Expr:
-        if isinstance(value, SeqExpr):
-            return Var.on(self._visit_seq(value))
-        return value
-
-    def visit_var_def(self, var: Var) -> Var:
-        """What the variable of a binding, or a parameter, becomes: by its class."""
-        return self.visit_dataflow_var_def_(var) if isinstance(var, DataflowVar) else self.visit_var_def_(var)
-
-    visit_var_def_ = visit_dataflow_var_def_ = _same
-
-    def set_var_remap(self, vid: Id, var: Var) -> None:
-        """Let `var` stand for the variable with the identity `vid`."""
-        self.builder_.set_remap(vid.key, var)
-
-    def get_var_remap(self, vid: Id) -> Expr:
-        """The variable that stands for `vid`: itself where nothing else does."""
-        found = self.builder_.get_remap(vid.key)
-        return Var.on(vid.key) if found is None else found
-
-    def lookup_binding(self, var: Var) -> Expr | None:
-        """What a variable is bound to now, None for a parameter."""
-        return self.builder_.lookup_binding(var)
-
-    def with_struct_info(self, var: Var, struct_info: StructInfo) -> Var:
-        """A variable of the same name with other struct info."""
-        if var.struct_info == struct_info:
-            return var
-        return type(var)(var.name_hint, struct_info)
-
-    def _rebuild(self, expr: Any) -> Any:
-        """`expr` with its operands rewritten: itself where none changed, else a detached copy."""
-        if isinstance(expr, Var | Function | SeqExpr | If) or not isinstance(expr, Call | Tuple | TupleGetItem):
-            return _dispatch(self, expr)
-        if isinstance(expr, Tuple):
-            return Tuple([self.visit_expr(f) for f in expr.fields])
-        op = expr.op_handle
-        replaced = {v: new for v in op.operands if (new := self._operand(v)) is not v}
-        declared = op.results[0].type
-        if isinstance(op, relax.CallBase):
-            declared = self.visit_struct_info(StructInfo.of(declared)).type
-        if not replaced and declared == op.results[0].type:
-            return expr
-        new = _with_operands(op, replaced)
-        if isinstance(op, relax.CallBase):
-            set_type(new, declared)
-        return type(expr).on(new)
-
-    def _operand(self, value: SSAValue) -> SSAValue:
-        """What an operand becomes. One that only has a successor stays: the builder replaces it."""
-        old = expr_of(value)
-        new = self.visit_expr(old)
-        if new is old or (new is self.builder_.get_remap(value) and new.ssa.type == value.type):
-            return value
-        return value if type(new) is type(old) and new == old else new.ssa
-
-
-def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValue:
-    retyped = any(old.type != new.type for old, new in replaced.items())
-    copy = op.clone(dict(replaced), clone_name_hints=False)
-    if retyped:
-        infer_again(copy)
-    return copy.results[0]
-
-
-def _keep_location(old: SSAValue, new: SSAValue) -> None:
-    """What stands for a binding was written where the binding was, unless it says otherwise."""
-    source, made = old.owner, new.owner
-    if isinstance(source, Operation) and isinstance(made, Operation) and isinstance(made.location, UnknownLoc):
-        made.location = source.location
-
-
-def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:
-    return relax.ClosureOp(Region(body.block), type_of(ret), attrs=func.op.func_attrs, pure=func.is_pure)
-
-
 def visitor(cls: type[_T]) -> type[_T]:
     """TVM's decorator of subclasses of `PyExprVisitor`; nothing is left for it to do."""
-    return cls
-
-
-def mutator(cls: type[_T]) -> type[_T]:
-    """TVM's decorator of subclasses of `PyExprMutator`; nothing is left for it to do."""
     return cls
 
 
@@ -439,4 +200,4 @@ def post_order_visit(expr: Any, fvisit: Callable[[Expr], None]) -> None:
     Post().visit_expr(expr)
 
 
-__all__ = ["ExprFunctor", "PyExprMutator", "PyExprVisitor", "mutator", "post_order_visit", "visitor"]
+__all__ = ["ExprFunctor", "PyExprVisitor", "dispatch", "post_order_visit", "visitor"]

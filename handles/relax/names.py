@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
+from ..base_func import BaseFunc, DictAttrs, StaleHandleError
 from .expr import *  # noqa: F403
 from .expr import Expr, Var
-from .function import (
-    BaseFunc,
-    Binding,
-    BindingBlock,
-    DataflowBlock,
-    DictAttrs,
-    Function,
-    If,
-    MatchCast,
-    SeqExpr,
-    VarBinding,
-)
+from .function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -44,6 +34,7 @@ __all__ = [
     "RelaxExpr",
     "SeqExpr",
     "ShapeStructInfo",
+    "StaleHandleError",
     "StructInfo",
     "TensorStructInfo",
     "TupleStructInfo",

@@ -7,81 +7,31 @@ Two views are equal where their types are. Extents are ints where they are const
 
 from __future__ import annotations
 
-import ast
-import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import NoneAttr, StringAttr, TupleType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name, dtype_of
-from ...dialects.names import name_of
 from ...dialects.relax.operator import as_dtype
-from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
-from ...ir.python_text import python_tree
-from ..tir.prim_expr import PrimExpr, as_sym
-
-Dim = int | SymExpr
-
-_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-
-
-def dim_of(value: Any) -> SymExpr:
-    """An extent as a symbolic expression: an int, text such as `"n + 1"`, a `SymExpr` or a scalar TIR expression.
-
-    Raises `ShapeError` for anything else.
-    """
-    if isinstance(value, SymExpr):
-        return value
-    if isinstance(value, str):
-        return _parse_dim(value)
-    if isinstance(value, bool):
-        raise ShapeError("an extent is an integer", found=value)
-    if isinstance(value, PrimExpr):
-        expr = as_sym(value)
-        return expr.substitute({v: named_var(v) for v in expr.free_vars()})
-    if not hasattr(value, "__index__"):
-        raise ShapeError("an extent is an integer or a symbolic expression", found=type(value).__name__)
-    return Const(operator.index(value))
-
-
-def _parse_dim(text: str) -> SymExpr:
-    try:
-        return as_expr(_fold(python_tree(text.strip(), mode="eval").body))
-    except (SyntaxError, KeyError) as error:
-        hint = "extents are integers, names and + - * // % of them"
-        raise ShapeError(f"'{text}' is no symbolic extent", hint=hint) from error
-
-
-def _fold(node: ast.expr) -> SymExpr | int:
-    if isinstance(node, ast.Name):
-        return Var(node.id)
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_fold(node.left), _fold(node.right))
-    raise KeyError(type(node).__name__)
-
-
-def named_var(var: Var) -> Var:
-    """The variable by its name, also where it stands for an SSA value (`tir.Var("n", "int64")`)."""
-    if isinstance(var.name, str):
-        return var
-    return Var(name_of(var.name) or "n", var.dtype)
-
-
-def dim_value(expr: SymExpr) -> Dim:
-    """An extent as users read it: an int where it is constant."""
-    return expr if expr.constant is None else expr.constant
+from ...dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
+from ...dialects.sym.analyzer import Analyzer
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.struct_info import (
+    BaseCheckResult,
+    base_check,
+    definable_vars_of,
+    derive_result,
+    erased,
+    expressions_in,
+    leaf_types,
+    least_common,
+    static_type,
+)
+from ..tir.dims import Dim, dim_of, dim_value
 
 
 def dtype_text(dtype: Attribute | None) -> str:
@@ -171,6 +121,9 @@ class TensorStructInfo(_Shaped):
 
     __slots__ = ()
 
+    shape_expr: ClassVar[Callable[[Sequence[SymExpr]], Any]]
+    """The handle on a shape; `expr` fills it in."""
+
     def __init__(
         self,
         shape: Iterable[Any] | Any = None,
@@ -194,10 +147,8 @@ class TensorStructInfo(_Shaped):
     @property
     def shape(self) -> Any:
         """The extents as a `ShapeExpr`, None where they are unknown."""
-        from .expr import ShapeExpr
-
         dims = self._tensor.dims
-        return None if dims is None else ShapeExpr(dims)
+        return None if dims is None else TensorStructInfo.shape_expr(dims)
 
     @property
     def dtype(self) -> str:
@@ -311,11 +262,6 @@ def dims_of(shape: Any) -> list[SymExpr]:
     return [dim_of(v) for v in cast("Sequence[Any]", values)]
 
 
-def tuple_type(fields: Iterable[Attribute]) -> TupleType:
-    """The type of a tuple."""
-    return TupleType(cast("tuple[Any, ...]", tuple(fields)))
-
-
 def type_of(sinfo: Any) -> Attribute:
     """The type of a struct info: a view, a class such as `R.Object` that makes one, or the type itself.
 
@@ -332,6 +278,80 @@ def type_of(sinfo: Any) -> Attribute:
     )
 
 
-def struct_info_of(value: SSAValue) -> StructInfo:
-    """The struct info of an SSA value."""
-    return StructInfo.of(value.type)
+# Questions about struct info: what covers what, what both have in common, which symbolic variables it mentions.
+
+
+def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
+    """Whether `base` covers `derived`, and if not, how far it is from that.
+
+    As in TVM the parameters of functions are compared in the same direction as their results;
+    `base.is_base_of(derived)` takes them the other way, as subtyping has to.
+    """
+    return base_check(base.type, derived.type)
+
+
+def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
+    """The most specific struct info that covers both.
+
+    Of functions with different parameters only the result is kept, and it is pure only where both are: TVM keeps more,
+    which not all of both would be of.
+    """
+    return StructInfo.of(least_common(lhs.type, rhs.type))
+
+
+def get_static_type(sinfo: StructInfo) -> StructInfo:
+    """The struct info without extents and values: what TVM calls the static type."""
+    return StructInfo.of(static_type(type_of(sinfo)))
+
+
+def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
+    """Whether two shapes (sequences of extents or `ShapeExpr`s) are equal for certain; extents are at least 0."""
+    a, b = dims_of(lhs), dims_of(rhs)
+    analyzer = Analyzer()
+    return len(a) == len(b) and all(map(analyzer.can_prove_equal, a, b))
+
+
+def erase_to_well_defined(
+    sinfo: StructInfo, shape_var_map: Mapping[Any, Any] | None = None, var_map: Mapping[Any, Any] | None = None
+) -> StructInfo:
+    """The struct info where only the variables of `shape_var_map` are known; they are replaced by its values.
+
+    A shape that mentions another variable falls back to its rank. Keys are symbolic variables or their names. `var_map`
+    is accepted for TVM's sake: struct info of tirax mentions no variables of Relax.
+    """
+    mapping = {cast(Var, dim_of(k)): dim_of(v) for k, v in (shape_var_map or {}).items()}
+    return StructInfo.of(erased(type_of(sinfo), mapping))
+
+
+def tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
+    """The symbolic variables that a struct info mentions, in order, each once."""
+    return list(dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars()))
+
+
+def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
+    """The symbolic variables that a value of this struct info determines: those that are an extent by themselves."""
+    return definable_vars_of([type_of(sinfo)])
+
+
+def collect_non_negative_expressions(sinfo: StructInfo) -> list[SymExpr]:
+    """The symbolic expressions that are not negative because they are extents, in order, each once."""
+    found: dict[SymExpr, None] = {}
+    for leaf in leaf_types(type_of(sinfo)):
+        if isinstance(leaf, TensorType | ShapeType):
+            found |= {e: None for e in leaf.dims or () if e.constant is None}
+    return list(found)
+
+
+def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object = None) -> StructInfo:
+    """The struct info of a call of a function of `func_sinfo` with the arguments of `call`, whose callee is ignored.
+
+    Where nothing is known of the function, the call's `sinfo_args` say it. Raises `ShapeError` and `DTypeError` for
+    arguments that cannot fit.
+    """
+    func = type_of(func_sinfo)
+    if not isinstance(func, CallableType):
+        raise DTypeError("only a function can be called", expected="FuncStructInfo", found=func)
+    if isinstance(func.params, NoneAttr) and call.sinfo_args:
+        declared: list[StructInfo] = call.sinfo_args
+        return declared[0] if len(declared) == 1 else StructInfo.of(tuple_type(s.type for s in declared))
+    return StructInfo.of(derive_result("the call", func, [a.struct_info.type for a in call.args]))

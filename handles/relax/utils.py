@@ -10,10 +10,11 @@ from xdsl.utils.exceptions import ParseError
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import relax
+from ..base_func import BaseFunc
 from ..module import IRModule
 from .calls import call_operator, to_expr
 from .expr import Expr, ExternFunc, PrimValue, ShapeExpr
-from .function import BaseFunc, Function
+from .function import Function
 
 _FORMAT = "tirax-ir"
 _VERSION = 1

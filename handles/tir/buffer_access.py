@@ -13,10 +13,10 @@ from ...dialects.dtypes import dtype_of, lanes_of, scalar_of
 from ...dialects.names import set_name
 from ...dialects.sym.expr import product
 from . import prim_expr as tx
+from .buffers import Buffer
 from .domains import BufferRegion, Range
 from .expr_kinds import CLASSES, dim_node
 from .prim_expr import PrimExpr
-from .prim_func import Buffer
 from .statements import BufferStore
 
 
@@ -54,7 +54,7 @@ def _place(buffer: Buffer, begin: Any, lanes: int) -> list[Any]:
     return given if lanes == 1 else [*given[:-1], CLASSES["Ramp"](given[-1], 1, lanes)]
 
 
-def vector_load(buffer: Buffer, begin: Any, dtype: str | None) -> PrimExpr:
+def vector_load(buffer: Buffer, begin: Any, dtype: str | None = None) -> PrimExpr:
     """`A.vload([i, 0], "float32x4")`"""
     wanted = buffer.type.dtype if dtype is None else dtype_of(dtype)
     if scalar_of(wanted) != buffer.type.dtype:
@@ -68,10 +68,18 @@ def vector_store(buffer: Buffer, begin: Any, value: Any) -> BufferStore:
     return BufferStore(buffer, given, _place(buffer, begin, lanes_of(given.type)))
 
 
-def access_ptr(buffer: Buffer, mask: str | int, lanes: int, offset: Any, extent: Any) -> PrimExpr:
-    """`A.access_ptr("rw", offset=8)`"""
-    if lanes != 1:
-        raise TiraxError("an address is of elements", expected="content_lanes=1", found=lanes)
+def access_ptr(
+    buffer: Buffer,
+    access_mask: str | int,
+    ptr_type: str = "handle",
+    content_lanes: int = 1,
+    offset: Any = 0,
+    extent: Any = None,
+) -> PrimExpr:
+    """The address of a part, for reading (`r`), writing (`w`) or both, from `offset` on."""
+    if content_lanes != 1:
+        raise TiraxError("an address is of elements", expected="content_lanes=1", found=content_lanes)
+    mask = access_mask
     bits = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mask) if isinstance(mask, str) else mask
     start = tx.convert(offset)
     count = tx.simplified(tx.from_sym(product(buffer.type.dims)) - start) if extent is None else tx.convert(extent)
@@ -99,3 +107,11 @@ def flattened(buffer: Buffer) -> Buffer:
     value = tx.placeholder_value(t.with_shape([product(t.dims)]))
     set_name(value, buffer.name)
     return Buffer(value)
+
+
+Buffer.__getitem__ = element_or_region
+Buffer.vload = vector_load
+Buffer.vstore = vector_store
+Buffer.access_ptr = access_ptr
+Buffer.offset_of = lambda buffer, indices: [offset_of(buffer, indices)]
+Buffer.get_flattened_buffer = flattened

@@ -10,7 +10,7 @@ from ...diagnostics import ShapeError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.data_layout import DataLayout
 from ...dialects.sym.expr import i64
-from ..relax.struct_info import dim_of
+from .dims import dim_of
 from .prim_expr import PrimExpr, as_sym, from_sym
 
 

@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from . import prim_expr as tx
+from .buffers import Buffer
 from .expr_kinds import dim_node, expr_node
 from .prim_expr import ExprLike, PrimExpr, as_sym
-from .prim_func import Buffer
 
 
 @dataclass(frozen=True, eq=False)

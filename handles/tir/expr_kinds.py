@@ -22,8 +22,8 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Algebra, Const, SymExpr
 from ...dialects.sym.expr import Var as SymVar
 from . import prim_expr as tx
+from .buffers import Buffer, Param
 from .prim_expr import DTypeLike, ExprLike, PrimExpr, match_types
-from .prim_func import Buffer, Param
 
 Getter = Callable[[Any], Any]
 
@@ -422,3 +422,7 @@ def __getattr__(name: str) -> Any:
     if found is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return found
+
+
+PrimExpr.value_part = value_part
+PrimExpr.part_of = part_of

@@ -16,9 +16,10 @@ from ...dialects.sym.expr import Var as SymVar
 from ...ir.rewriting.copy import Copier, is_expression
 from ...ir.rewriting.substitute import SymbolSubstitution
 from . import prim_expr as tx
+from .buffers import Buffer, Stmt
 from .expr_kinds import class_name, expr_node, parts_of
 from .prim_expr import PrimExpr, SizeVar, as_sym
-from .prim_func import Buffer, PrimFunc, Stmt
+from .prim_func import PrimFunc
 from .statements import (
     BLOCK_HEAD,
     BlockRealize,

@@ -11,8 +11,10 @@ import numpy as np
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
-from ..relax.struct_info import dim_of, named_var
-from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym
+from ...interpreter.index_maps import move_elements
+from ...script.printer.index_map import print_index_map
+from .dims import dim_of
+from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -91,6 +93,9 @@ class IndexMap:
         made = IndexMap([*args, *kwargs.values()], finals, inverse_index_map)
         return made, [place - n for n, place in enumerate(marks)]
 
+    def __tirax_script_value__(self) -> IndexMapping:
+        return self.mapping
+
     @property
     def initial_indices(self) -> list[PrimExpr]:
         return [from_sym(p) for p in self.mapping.params]
@@ -118,7 +123,6 @@ class IndexMap:
 
     def map_ndarray(self, arr_src: Any) -> Any:
         """The array with its elements moved; padding is zero."""
-        from ...interpreter.index_maps import move_elements
 
         moved = move_elements(self.mapping, np.asarray(arr_src))
         return moved.view(type(arr_src)) if isinstance(arr_src, np.ndarray) else moved
@@ -137,8 +141,6 @@ class IndexMap:
 
     def script(self) -> str:
         """`T.index_map(lambda i: (i // 4, i % 4))`"""
-        from ...script.printer.index_map import print_index_map
-
         return print_index_map(self.mapping)
 
     def __eq__(self, other: object) -> bool:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i1, i32
 from ...diagnostics import DTypeError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, lanes_of, scalar_of
+from .buffers import Buffer
 from .expr_kinds import CLASSES, CallOp, argument
 from .prim_expr import (
     DTypeLike,
@@ -34,7 +35,6 @@ from .prim_expr import (
     shift_right,
     subtract,
 )
-from .prim_func import Buffer
 
 _Call = CLASSES["Call"]
 pow = power

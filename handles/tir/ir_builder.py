@@ -20,10 +20,10 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr
 from . import prim_expr as tx
+from .buffers import Buffer, Stmt, decl_buffer
 from .expr_kinds import CLASSES
 from .intrinsics import likely
 from .prim_expr import ExprLike, PrimExpr
-from .prim_func import Buffer, Stmt, decl_buffer
 from .statements import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While, stmt_seq
 
 _KINDS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -18,11 +18,13 @@ from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.operator import to_attr
 from ...dialects.sym import ValueOp
 from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.affine.values import Materializer, sym_expr_of
+from ...script.printer.fragment import print_expression
 
 Number = bool | int | float
 DTypeLike = str | Attribute
@@ -37,28 +39,38 @@ def _type(dtype: DTypeLike) -> Attribute:
 class PrimExpr:
     """A scalar expression; `ssa` is its SSA value, the result of a detached op or a block argument.
 
-    Its kind and its parts are those of the classes of `tir_nodes`: `isinstance(e, Add)`, `e.a`.
+    Its kind and its parts are those of the classes of `expr_kinds`: `isinstance(e, Add)`, `e.a`.
     """
 
     __slots__ = ("__weakref__", "ssa")
     ssa: SSAValue
 
+    # The parts that the kind of expression has; `expr_kinds` fills these in.
+    value_part: ClassVar[Callable[[Any], Any]]
+    part_of: ClassVar[Callable[[Any, str], Any]]
+
     def __init__(self, value: SSAValue):
         self.ssa = value
+
+    def __tirax_script_value__(self) -> Any:
+        """What it means in TVMScript that captures it: a constant, or an integer over symbolic variables."""
+        owner = self.ssa.owner
+        if isinstance(owner, tir.ConstOp) and not (isinstance(self.type, IntegerType) and self.type != i1):
+            return owner
+        if not isinstance(self.type, IntegerType):
+            return self
+        expr = as_sym(self)
+        return expr.substitute({v: named_var(v) for v in expr.free_vars()})
 
     @property
     def value(self) -> Any:
         """What TVM calls the value of a constant, a conversion, a broadcast or a let; of others `ssa`."""
-        from .expr_kinds import value_part
-
-        return value_part(self)
+        return self.value_part()
 
     def __getattr__(self, name: str) -> Any:
         if name == "ssa" or name.startswith("_"):
             raise AttributeError(name)
-        from .expr_kinds import part_of
-
-        return part_of(self, name)
+        return self.part_of(name)
 
     @property
     def type(self) -> Attribute:
@@ -196,8 +208,6 @@ class PrimExpr:
 
     def script(self, **options: Any) -> str:
         """The expression as TVMScript; its variables are not declared."""
-        from ...script.printer.fragment import print_expression
-
         return print_expression(self.ssa, **options)
 
     __repr__ = __str__
@@ -591,6 +601,24 @@ def same_tree(a: SSAValue, b: SSAValue) -> bool:
 
 
 _INDEX_TYPES = (i32, i64)
+
+
+def attr_of(value: Any) -> Attribute | None:
+    """A Python value (or a scalar TIR constant) as an attribute. Raises `TiraxError` for what cannot be one."""
+    if value is None or isinstance(value, Attribute | bool | int | float | str | list | tuple):
+        return to_attr(value)
+    if hasattr(value, "item"):
+        return to_attr(value.item())
+    if isinstance(value, PrimExpr) and value.constant is not None:
+        return to_attr(value.constant)
+    raise TiraxError("not an attribute", expected="a number, string or list of them", found=repr(value))
+
+
+def named_var(var: sym.Var) -> sym.Var:
+    """The variable by its name, also where it stands for an SSA value (`tir.Var("n", "int64")`)."""
+    if isinstance(var.name, str):
+        return var
+    return sym.Var(name_of(var.name) or "n", var.dtype)
 
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:

@@ -1,240 +1,27 @@
-"""Handles on tensor functions: `PrimFunc`, `Buffer` and the statements of a body."""
+"""Handles on tensor functions, and tensor functions made of handles: `PrimFunc(…)`, `with_body`, `specialize`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ...diagnostics import ShapeError, TiraxError
 from ...dialects import relax, tir
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
-from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import Const, SymExpr
-from ..relax.function import BaseFunc
-from ..relax.struct_info import Dim, FuncStructInfo, StructInfo, dim_of, dim_value
-from .prim_expr import PrimExpr, Var
-
-
-class Buffer:
-    """A buffer: a parameter, an allocation, or (`decl_buffer`) one that has no function yet."""
-
-    __slots__ = ("ssa",)
-
-    def __init__(self, value: SSAValue):
-        self.ssa = value
-
-    @property
-    def type(self) -> tir.BufferType:
-        return cast(tir.BufferType, self.ssa.type)
-
-    @property
-    def name(self) -> str:
-        return name_of(self.ssa) or "buffer"
-
-    @property
-    def shape(self) -> list[Dim]:
-        return [dim_value(d) for d in self.type.dims]
-
-    @property
-    def strides(self) -> list[Dim]:
-        """The strides in elements where they are given, else none."""
-        return [dim_value(d) for d in self.type.explicit_strides or ()]
-
-    @property
-    def elem_offset(self) -> Dim:
-        offset = self.type.elem_offset
-        return 0 if offset is None else dim_value(offset)
-
-    @property
-    def dtype(self) -> str:
-        return dtype_name(self.type.dtype)
-
-    @property
-    def data_alignment(self) -> int:
-        return self.type.align.data
-
-    @property
-    def offset_factor(self) -> int:
-        return self.type.offset_factor.data
-
-    def scope(self) -> str:
-        """The memory that the buffer lies in, `global` by default."""
-        return self.type.scope.data
-
-    @property
-    def axis_separators(self) -> list[int]:
-        """Axes where a flattened buffer keeps a boundary."""
-        return [s.data for s in self.type.separators]
-
-    @property
-    def data(self) -> PrimExpr:
-        """The address of the memory."""
-        return PrimExpr(tir.BufferDataOp(self.ssa).result)
-
-    def __getitem__(self, indices: Any) -> Any:
-        """An element, a vector where the last index is a slice of known length, else a part (`BufferRegion`)."""
-        from .buffer_access import element_or_region
-
-        return element_or_region(self, indices)
-
-    def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
-        """Elements from `begin` on as a vector of `dtype`; one element without."""
-        from .buffer_access import vector_load
-
-        return vector_load(self, begin, dtype)
-
-    def vstore(self, begin: Any, value: Any) -> Stmt:
-        """The statement that stores a vector, or one element, at `begin`."""
-        from .buffer_access import vector_store
-
-        return vector_store(self, begin, value)
-
-    def access_ptr(
-        self, access_mask: str | int, ptr_type: str = "handle", content_lanes: int = 1, offset: Any = 0,
-        extent: Any = None,
-    ) -> PrimExpr:  # fmt: skip
-        """The address of a part, for reading (`r`), writing (`w`) or both, from `offset` on."""
-        from .buffer_access import access_ptr
-
-        return access_ptr(self, access_mask, content_lanes, offset, extent)
-
-    def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
-        """Where an element lies in the memory, in elements."""
-        from .buffer_access import offset_of
-
-        return [offset_of(self, indices)]
-
-    def get_flattened_buffer(self) -> Buffer:
-        """A buffer of one dimension over the same memory."""
-        from .buffer_access import flattened
-
-        return flattened(self)
-
-    def same_as(self, other: object) -> bool:
-        return self == other
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Buffer) and self.ssa is other.ssa
-
-    def __hash__(self) -> int:
-        return hash(self.ssa)
-
-    def __repr__(self) -> str:
-        return f"Buffer({self.name}, {self.type})"
-
-
-def decl_buffer(
-    shape: Any,
-    dtype: str = "float32",
-    name: str = "buffer",
-    data: Any = None,
-    strides: Any = None,
-    elem_offset: Any = None,
-    scope: str = "global",
-    data_alignment: int = tir.types.DEFAULT_ALIGN,
-    offset_factor: int = 1,
-    axis_separators: Sequence[int] = (),
-) -> Buffer:
-    """A buffer that has no function yet."""
-    t = tir.BufferType.of(
-        _extents(shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]),
-        dtype_of(dtype),
-        strides=_extents(strides) if strides else None,
-        offset=None if elem_offset is None else _extents([elem_offset])[0],
-        scope=scope,
-        align=data_alignment,
-        offset_factor=offset_factor,
-        separators=axis_separators,
-    )
-    value = Block(arg_types=[t]).args[0]
-    set_name(value, name)
-    return Buffer(value)
-
-
-def _extents(values: Sequence[Any]) -> list[SymExpr]:
-    """Extents as tensor functions have them: numbers are int32."""
-    return [Const(v, i32) if isinstance(v, int) else dim_of(v) for v in values]
-
-
-class Stmt:
-    """A statement: a handle on an op. `children` are the statements inside of it."""
-
-    __slots__ = ("op",)
-
-    def __init__(self, op: Operation):
-        self.op = op
-
-    @property
-    def kind(self) -> str:
-        """The op's name, e.g. `tir.for`."""
-        return self.op.name
-
-    @property
-    def children(self) -> list[Stmt]:
-        return [s for region in self.op.regions for block in region.blocks for s in statements_of(block)]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stmt) and self.op is other.op
-
-    def __hash__(self) -> int:
-        return hash(self.op)
-
-    def same_as(self, other: object) -> bool:
-        return self == other
-
-    def script(self, **options: Any) -> str:
-        """The statement as TVMScript, after what it takes from elsewhere."""
-        from ...script.printer.fragment import print_statements
-        from .statements import operations_of
-
-        return print_statements(operations_of(self), **options)
-
-    def __str__(self) -> str:
-        return self.script()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.op.name})"
-
-
-def statements_of(block: Block) -> list[Stmt]:
-    """The statements of a block of ops, without the expressions they use."""
-    expressions = (*tir.EXPRESSION_OPS, ValueOp)
-    return [Stmt(op) for op in block.ops if not isinstance(op, expressions)]
-
-
-class Param(Var):
-    """A parameter of a tensor function; two handles on the same one are equal, and may be keys of a dictionary."""
-
-    __slots__ = ()
-
-    def __init__(self, value: SSAValue):
-        self.ssa = value
-
-    @property
-    def name(self) -> str:
-        return name_of(self.ssa) or ""
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of a scalar, `handle` for a buffer."""
-        return "handle" if isinstance(self.ssa.type, tir.BufferType | tir.HandleType) else dtype_name(self.ssa.type)
-
-    def __eq__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return isinstance(other, Param) and self.ssa is other.ssa
-
-    def __ne__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.ssa)
-
-    def __str__(self) -> str:
-        return self.name
-
-    __repr__ = __str__
+from ...dialects.sym.expr import SymExpr, Var
+from ...ir.rewriting.copy import copied, plant
+from ...ir.rewriting.substitute import substitute_symbols
+from ...ir.rewriting.walk import has_root_block
+from ..base_func import BaseFunc
+from ..relax.struct_info import FuncStructInfo, StructInfo
+from . import prim_expr as tx
+from .buffers import Buffer, Param, Stmt
+from .prim_expr import PrimExpr, SizeVar, as_sym, attr_of
+from .statements import add_to, body_of, operations_of, stmt_of
 
 
 class PrimFunc(BaseFunc):
@@ -253,9 +40,7 @@ class PrimFunc(BaseFunc):
         attrs: Mapping[str, Any] | None = None,
         span: object = None,
     ):
-        from .construct import made_function
-
-        self._op = made_function(params, body, ret_type, buffer_map or {}, attrs or {})
+        self._op = _function_op(params, body, ret_type, buffer_map or {}, attrs or {})
 
     @property
     def params(self) -> list[Param]:
@@ -278,25 +63,19 @@ class PrimFunc(BaseFunc):
     @property
     def body(self) -> Stmt:
         """What the function does: its root block, where it has blocks, else the statement in it, or the sequence."""
-        from .statements import body_of, has_root_block, stmt_of
-
         block = self.op.body.block
         return stmt_of(self.op) if has_root_block(list(block.ops)) else body_of(block)
 
     def with_body(self, new_body: Stmt, span: object = None) -> PrimFunc:
         """The function with another body, a copy of `new_body`; it belongs to no module yet."""
-        from .construct import with_body
-
-        return with_body(self, new_body)
+        return _with_body(self, new_body)
 
     def specialize(self, param_map: Mapping[Any, Any]) -> PrimFunc:
         """The function for some parameters: scalars by expressions, which drops them, buffers by such of other shapes.
 
         Raises `TiraxError` for what is no parameter, and `ShapeError` where a buffer does not fit the parameter.
         """
-        from .construct import specialized
-
-        return specialized(self, param_map)
+        return _specialized(self, param_map)
 
     @property
     def ret_type(self) -> str:
@@ -319,3 +98,154 @@ def _param_info(param: SSAValue) -> StructInfo:
     if isinstance(t, tir.BufferType):
         return StructInfo.of(relax.TensorType.of(t.dims, t.dtype))
     return StructInfo.of(relax.OBJECT if isinstance(t, tir.HandleType) else relax.PrimType.of(t))
+
+
+def _function_op(
+    params: Sequence[Any],
+    body: Stmt,
+    ret_type: str | None,
+    buffer_map: Mapping[Any, Buffer],
+    attrs: Mapping[str, Any],
+) -> tir.FuncOp:
+    """The operation behind `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
+    given = dict(attrs)
+    symbol = given.pop("global_symbol", None)
+    buffers = {key.ssa: buffer for key, buffer in buffer_map.items()}
+    block, mapping, handles = Block(), dict[SSAValue, SSAValue](), list[str]()
+    for param in params:
+        ssa = cast(SSAValue, param.ssa)
+        buffer = param if isinstance(param, Buffer) else buffers.get(ssa)
+        inner = ssa if buffer is None else buffer.ssa
+        arg = block.insert_arg(inner.type, len(block.args))
+        own = param.name if isinstance(param, SizeVar) else name_of(ssa)
+        set_name(arg, own if buffer is None else buffer.name)
+        handles.append(own or "")
+        mapping[inner] = arg
+    _fill(block, body, mapping)
+    attributes = {k: attr_of(v) for k, v in given.items()}
+    return tir.FuncOp(
+        "main" if symbol is None else str(symbol),
+        Region(block),
+        private=symbol is None,
+        attrs=DictionaryAttr({k: v for k, v in attributes.items() if v is not None}) if attributes else None,
+        handle_names=handles if buffers else None,
+        ret_type=None if ret_type in (None, "", "void") else dtype_of(ret_type),
+    )
+
+
+def _fill(block: Block, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
+    """A copy of the body; of a block that says no more than that it is the root what it holds."""
+    ops = operations_of(body)
+    root = ops[0] if len(ops) == 1 else None
+    if isinstance(root, tir.BlockOp) and _is_plain_root(root):
+        copied(root.body.block.ops, block, mapping)
+    else:
+        add_to(block, body, mapping)
+
+
+def _is_plain_root(op: tir.BlockOp) -> bool:
+    plain = not (op.iter_vars or op.annotations or op.reads or op.writes or op.predicate)
+    return plain and op.block_name.data == "root"
+
+
+def _with_body(func: PrimFunc, body: Stmt) -> PrimFunc:
+    """A function with the parameters of `func`."""
+    old = cast(tir.FuncOp, func.op)
+    block = Block(arg_types=[p.type for p in old.params])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(old.params, block.args, strict=True))
+    for param, arg in zip(old.params, block.args, strict=True):
+        set_name(arg, name_of(param))
+    _fill(block, body, mapping)
+    return PrimFunc.on(_with_region(old, block, old.handle_names))
+
+
+def _with_region(old: tir.FuncOp, block: Block, handle_names: Any) -> tir.FuncOp:
+    return tir.FuncOp(
+        old.sym_name.data,
+        Region(block),
+        private=old.private,
+        attrs=old.func_attrs,
+        handle_names=handle_names,
+        ret_type=old.ret_type,
+    )
+
+
+def _specialized(func: PrimFunc, param_map: Mapping[Any, Any]) -> PrimFunc:
+    """A copy of `func` in which what `param_map` names is known."""
+    old = cast(tir.FuncOp, func.op)
+    symbols: dict[Var, SymExpr] = {}
+    dropped: dict[SSAValue, PrimExpr] = {}
+    for key, value in param_map.items():
+        param = _parameter(old, key)
+        if isinstance(param.type, tir.BufferType):
+            _match(param, value, symbols)
+        else:
+            expr = tx.convert(value, key if isinstance(key, PrimExpr) else None).astype(param.type)
+            dropped[param] = expr
+            if isinstance(param.type, IntegerType):
+                symbols[Var(name_of(param) or "", param.type)] = as_sym(expr)
+    new = old.clone()
+    places = [i for i, p in enumerate(old.params) if p in dropped]
+    for i in reversed(places):
+        _drop(new, i, dropped[old.params[i]])
+    if new.handle_names is not None:
+        kept = [n.data for i, n in enumerate(new.handle_names.data) if i not in places]
+        new.handle_names = type(new.handle_names)(type(new.handle_names.data[0])(n) for n in kept)
+    substitute_symbols(new, symbols)
+    return PrimFunc.on(new)
+
+
+def _parameter(func: tir.FuncOp, key: Any) -> SSAValue:
+    """The parameter that a handle on it, or on its buffer, or its name stands for."""
+    for param in func.params:
+        same = isinstance(key, Param | Buffer) and key.ssa is param
+        if same or (isinstance(key, str | SizeVar) and name_of(param) == (key if isinstance(key, str) else key.name)):
+            return param
+    raise TiraxError(f"@{func.sym_name.data} has no such parameter", found=repr(key), hint="take it from func.params")
+
+
+def _match(param: SSAValue, value: Any, symbols: dict[Var, SymExpr]) -> None:
+    """The symbolic variables of a buffer from those of another one."""
+    declared = cast(tir.BufferType, param.type)
+    if not isinstance(value, Buffer) or len(value.type.dims) != len(declared.dims):
+        raise ShapeError("a buffer of as many dimensions is expected", expected=declared, found=repr(value))
+    if value.type.dtype != declared.dtype:
+        raise ShapeError("the buffer is of another dtype", expected=declared.dtype, found=value.type.dtype)
+    pairs = zip(declared.exprs(), value.type.exprs(), strict=False)
+    for wanted, given in pairs:
+        if isinstance(wanted, Var):
+            constant = given.constant
+            known = symbols.setdefault(wanted, given if constant is None else _typed(constant, wanted))
+            if known.constant != constant:
+                raise ShapeError(f"the variable {wanted} would be two numbers", expected=known, found=given)
+        elif wanted.constant != given.constant:
+            raise ShapeError("an extent of the buffer is another one", expected=wanted, found=given)
+
+
+def _typed(value: int, like: Var) -> SymExpr:
+    return as_sym(tx.const(value, like.dtype))
+
+
+def _drop(func: tir.FuncOp, position: int, value: PrimExpr) -> None:
+    """Take a parameter out; the value is computed first thing in the body."""
+    block = func.body.block
+    param = block.args[position]
+    if param.uses:
+        ops: list[Operation] = []
+        copied_value = _detached(value, ops)
+        first = block.first_op
+        if first is None:
+            block.add_ops(ops)
+        else:
+            block.insert_ops_before(ops, first)
+        param.replace_all_uses_with(copied_value)
+    block.erase_arg(param)
+
+
+def _detached(value: PrimExpr, ops: list[Operation]) -> SSAValue:
+    inside = Block()
+    result = plant(value.ssa, inside, {})
+    for op in list(inside.ops):
+        op.detach()
+        ops.append(op)
+    return result

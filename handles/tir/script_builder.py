@@ -23,10 +23,11 @@ from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.buffers.regions import infer_regions
 from . import prim_expr as tx
+from .buffers import Buffer, Stmt, decl_buffer
 from .domains import BufferRegion, IterVar, Range
 from .ir_builder import IRBuilder as _Statements
 from .prim_expr import ExprLike, PrimExpr
-from .prim_func import Buffer, PrimFunc, Stmt, decl_buffer
+from .prim_func import PrimFunc
 from .statements import (
     Allocate,
     AssertStmt,

@@ -26,12 +26,11 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.relax.operator import from_attr
 from ...dialects.sym.expr import SymExpr
 from ...ir.rewriting.copy import copied, is_expression, plant
-from ..relax.function import attr_of
 from . import prim_expr as tx
+from .buffers import Buffer, Param, Stmt
 from .domains import ITER_KINDS, ITER_TYPES, BufferRegion, IterVar, MatchBufferRegion, domain_of, range_of, region_of
 from .expr_kinds import dim_node, expr_node
-from .prim_expr import ExprLike, PrimExpr, as_sym
-from .prim_func import Buffer, Param, Stmt
+from .prim_expr import ExprLike, PrimExpr, as_sym, attr_of
 
 
 class ForKind(IntEnum):
@@ -732,16 +731,6 @@ def _define(op: Operation, buffer: Buffer, block: IRBlock, mapping: dict[SSAValu
     mapping[buffer.ssa] = op.results[0]
 
 
-def has_root_block(ops: Sequence[Operation]) -> bool:
-    """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
-    if any(isinstance(op, tir.AllocBufferOp) for op in ops):
-        return True
-    statements = [op for op in ops if not is_expression(op)]
-    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
-        return False
-    return any(isinstance(inner, tir.BlockOp) for op in statements for inner in op.walk())
-
-
 def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
     """Statements one after the other; an expression is evaluated."""
     given = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
@@ -753,3 +742,6 @@ def stmt_list(stmt: Stmt) -> list[Stmt]:
     if isinstance(stmt, SeqStmt):
         return [s for inner in stmt for s in stmt_list(inner)]
     return [stmt]
+
+
+Stmt.operations = operations_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 
 from ...diagnostics import unknown_name
@@ -69,3 +69,9 @@ def callee_names(op: Operation) -> Iterator[str]:
         yield op.callee.root_reference.data
     elif isinstance(op, _BY_NAME):
         yield op.func.data
+
+
+def symbol_of(op: Operation) -> str | None:
+    """The name of a function of a module, None for an op that has none."""
+    name = op.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else None

@@ -12,9 +12,8 @@ import gc
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -25,9 +24,6 @@ from ...dialects.relax import Relax
 from ...dialects.sym import Sym
 from ...dialects.tir import Tir
 from ..verification.verify import verify_module
-
-if TYPE_CHECKING:
-    from ...handles.module import IRModule
 
 
 def new_context() -> Context:
@@ -168,7 +164,7 @@ class Pass(ModulePass):
     def run(self, ctx: Context, op: ModuleOp) -> None:
         """Apply in place, with the instruments of the current context, and verify."""
         where = PassContext.current()
-        view: Any = _view(op) if where.instruments else op
+        view: Any = _module_view(op) if where.instruments else op
         if not where.wanted(view, self.info):
             return
         where.notify("run_before_pass", view, self.info)
@@ -178,10 +174,13 @@ class Pass(ModulePass):
         where.notify("run_after_pass", view, self.info)
 
 
-def _view(op: ModuleOp) -> IRModule:
-    from ...handles.module import IRModule
+_module_view: Callable[[ModuleOp], Any] = lambda op: op  # noqa: E731
 
-    return IRModule(op)
+
+def show_modules_as(view: Callable[[ModuleOp], Any]) -> None:
+    """What instruments and functions that are used as passes are given of a module; `handles` says: an `IRModule`."""
+    global _module_view
+    _module_view = view
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ def run_pass(p: Any, ctx: Context, op: ModuleOp) -> None:
         p.apply(ctx, op)
         verify_module(op, after=p.name)
     else:
-        replace_contents(op, module_op(p(_view(op))))
+        replace_contents(op, module_op(p(_module_view(op))))
 
 
 def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
@@ -245,167 +244,3 @@ def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
         child.detach()
         block.add_op(child)
     op.attributes = dict(new.attributes)
-
-
-@dataclass(frozen=True)
-class PythonPass(Pass):
-    """A pass made of a Python function `(IRModule, PassContext) -> IRModule`."""
-
-    name = "python"
-    function: Callable[[Any, PassContext], Any] = field(default=lambda mod, _ctx: mod)
-    pass_info: PassInfo = PassInfo("python")
-
-    def __str__(self) -> str:
-        return self.pass_info.name
-
-    @property
-    def info(self) -> PassInfo:
-        return self.pass_info
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        result = self.function(_view(op), PassContext.current())
-        if result is None:
-            raise TiraxError(f"the pass {self.info.name} returned nothing", expected="an IRModule", found="None")
-        replace_contents(op, module_op(result))
-
-
-def _pass_decorator(
-    wrap: Callable[[Any], Callable[[Any, PassContext], Any]], what: Any, info: Callable[[str], PassInfo]
-) -> Any:
-    """A function becomes a pass; a class becomes one whose instances are passes."""
-    if not isinstance(what, type):
-        return PythonPass(wrap(what), info(what.__name__))
-
-    class Wrapped(PythonPass):
-        def __init__(self, *args: Any, **kwargs: Any):
-            inner = what(*args, **kwargs)
-            super().__init__(wrap(inner), info(what.__name__))
-            object.__setattr__(self, "inner", inner)
-
-        def __getattr__(self, attr: str) -> Any:
-            return getattr(object.__getattribute__(self, "inner"), attr)
-
-    Wrapped.__name__ = Wrapped.__qualname__ = what.__name__
-    Wrapped.__doc__ = what.__doc__
-    return Wrapped
-
-
-def module_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(mod, ctx)`."""
-
-    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
-        return getattr(inner, "transform_module", inner)
-
-    def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
-
-    return decorate if pass_func is None else decorate(pass_func)
-
-
-def dataflowblock_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(block, mod, ctx) -> block`, or of a class with a method `transform_dataflowblock`.
-
-    It runs on every dataflow block of the Relax functions; what a block outputs it must bind again, to the same
-    variables.
-    """
-
-    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
-        return partial(_on_dataflow_blocks, getattr(inner, "transform_dataflowblock", inner))
-
-    def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
-
-    return decorate if pass_func is None else decorate(pass_func)
-
-
-def _on_dataflow_blocks(function: Callable[[Any, Any, PassContext], Any], mod: Any, ctx: PassContext) -> Any:
-    from ...dialects.names import name_of
-    from ...dialects.relax import DataflowOp
-    from ...handles.relax.binding_rewrite import replace_dataflow
-    from ...handles.relax.function import DataflowBlock, Function
-
-    for _, func in mod.functions_items():
-        if not isinstance(func, Function):
-            continue
-        for op in [op for op in func.op.walk() if isinstance(op, DataflowOp)]:
-            block = DataflowBlock(op)
-            new = function(block, mod, ctx)
-            if not isinstance(new, DataflowBlock):
-                found = type(new).__name__
-                raise TiraxError("a pass on dataflow blocks gives one", expected="a DataflowBlock", found=found)
-            if not new.detached and not func.op.is_ancestor(new.op):
-                raise TiraxError(
-                    "a pass on dataflow blocks gave a block of another function",
-                    hint="relax.DataflowBlock([…]) makes one that belongs to no function",
-                )
-            if new.detached:
-                names = (n for inner in func.op.walk() for v in inner.results if (n := name_of(v)) is not None)
-                replace_dataflow(op, new, names)
-    return mod
-
-
-def function_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(func, mod, ctx) -> func`, or of a class with a method `transform_function`.
-
-    It runs on every Relax function of the module.
-    """
-    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=False)
-
-
-def prim_func_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """As `function_pass`, for every tensor function of the module."""
-    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=True)
-
-
-def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
-    """A pass that replaces every tensor function of a module by what `function` makes of it."""
-    made = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
-    return cast(PythonPass, made)
-
-
-def _of_functions(pass_func: Any, info: PassInfo, *, tensor: bool) -> Any:
-    """A pass, or where there is no function yet a decorator, on the functions of one of the two kinds."""
-
-    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
-        function = getattr(inner, "transform_function", inner)
-
-        def on_module(mod: Any, ctx: PassContext) -> Any:
-            from ...handles.relax.names import Function
-            from ...handles.tir.prim_func import PrimFunc
-
-            kind = PrimFunc if tensor else Function
-            for gv, func in mod.functions_items():
-                if isinstance(func, kind):
-                    mod.update_func(gv, function(func, mod, ctx))
-            return mod
-
-        return on_module
-
-    def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(info.name or n, info.opt_level, info.required))
-
-    return decorate if pass_func is None else decorate(pass_func)

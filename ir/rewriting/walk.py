@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation
+
+from ...dialects import tir
+from .copy import is_expression
 
 
 def operations(root: Operation) -> list[Operation]:
@@ -27,3 +32,13 @@ def _collect(op: Operation, found: list[Operation]) -> None:
                     _collect(inner, found)
                 inner = inner.next_op
             block = block.next_block
+
+
+def has_root_block(ops: Sequence[Operation]) -> bool:
+    """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
+    if any(isinstance(op, tir.AllocBufferOp) for op in ops):
+        return True
+    statements = [op for op in ops if not is_expression(op)]
+    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
+        return False
+    return any(isinstance(inner, tir.BlockOp) for op in statements for inner in op.walk())

@@ -22,9 +22,7 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of
 from ...dialects.relax.operator import from_attr
 from ...dialects.sym.expr import Var
-from ...handles.module import IRModule, symbol_of
-from ...handles.relax.function import Function
-from ..functions.lookup import callee_names
+from ..functions.lookup import callee_names, symbol_of
 from ..functions.purity import is_impure_call
 from ..functions.symbolic_vars import defined_in, mentioned_in
 from . import ill_formed
@@ -36,7 +34,7 @@ _Function = relax.FuncOp | relax.ClosureOp
 _FORCE_PURE = "relax.force_pure"
 
 
-def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
+def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
     """Whether a module, or a function alone, is well formed; `well_formed_problems` says what is wrong where not.
 
     Without `check_struct_info` the rules about struct info (`STRUCT_INFO_RULES`) are left out.
@@ -44,7 +42,7 @@ def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> boo
     return not well_formed_problems(obj, check_struct_info)
 
 
-def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> None:
+def check_well_formed(obj: Any, check_struct_info: bool = True) -> None:
     """Raise the first problem (an `IllFormedError` of the rule's class), with the others in its notes."""
     problems = well_formed_problems(obj, check_struct_info)
     if problems:
@@ -53,9 +51,12 @@ def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True) 
         raise first
 
 
-def well_formed_problems(obj: IRModule | Function, check_struct_info: bool = True) -> list[IllFormedError]:
-    """All problems of a module, or of a function (whose callees in its module are looked at where it is in one)."""
-    op = obj.op
+def well_formed_problems(obj: Any, check_struct_info: bool = True) -> list[IllFormedError]:
+    """All problems of a module, or of a function (whose callees in its module are looked at where it is in one).
+
+    `obj` is the operation or a view on it.
+    """
+    op = obj if isinstance(obj, Operation) else obj.op
     module = op if isinstance(op, ModuleOp) else op.parent_op()
     found = _Problems(check_struct_info)
     symbols = _symbols(module) if isinstance(module, ModuleOp) else {}

@@ -24,7 +24,6 @@ from ...dialects.relax.types import dims_attr
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.sym.expr import product as sym_product
-from ...handles.tir.index_map import IndexMap, index_mapping
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
 from .relax_types import STRUCT_INFO_CALLS, tuple_type
@@ -344,8 +343,8 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
         return p.dtype(value, site.node)
     if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
         return _taken_string(value.op)
-    if isinstance(value, IndexMapping | IndexMap):
-        return IndexMapAttr(index_mapping(value))
+    if isinstance(value, IndexMapping):
+        return IndexMapAttr(value)
     if isinstance(value, OpResult) and isinstance(value.op, relax.PrimValueOp):
         value = _taken_number(value.op)
     value = plain_value(value)

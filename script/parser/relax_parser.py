@@ -29,7 +29,7 @@ from ...dialects.relax import (
 )
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var, logical_not
-from ...handles.relax.struct_info_analysis import match_type
+from ...ir.struct_info import match_type
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant

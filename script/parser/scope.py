@@ -10,17 +10,15 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, i1
-
 from ...diagnostics import suggestion
 from ...dialects import tir
-from ...handles.relax.struct_info import dim_of
-from ...handles.tir.prim_expr import PrimExpr
 from .source import ScriptError, Source
 from .values import Builtin, Imm, Ref
 
 MARK = "__tirax_script_dialect__"
 """The attribute that says of a module or object which script dialect it is."""
+SCRIPT_VALUE = "__tirax_script_value__"
+"""The method by which captured objects say what they mean in a script: a `tir.ConstOp`, `SymExpr`, `IndexMapping`."""
 CONVENTIONAL = {
     "R": Ref("relax"),
     "relax": Ref("relax"),
@@ -76,17 +74,11 @@ def script_value(value: Any) -> Any:
     for name in ("range", "len", "int", "float", "bool", "min", "max", "abs", "tuple", "list"):
         if value is getattr(builtins, name):
             return Builtin(name)
-    if isinstance(value, PrimExpr):
-        return _captured_scalar(value)
+    convert = getattr(type(value), SCRIPT_VALUE, None)
+    if convert is not None:
+        value = convert(value)
+        return Imm(value.py_value, value.result.type) if isinstance(value, tir.ConstOp) else value
     return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
-
-
-def _captured_scalar(value: PrimExpr) -> Any:
-    """A constant, or an integer over symbolic variables, that Python computed outside of the script."""
-    owner = value.ssa.owner
-    if isinstance(owner, tir.ConstOp) and not (isinstance(value.type, IntegerType) and value.type != i1):
-        return Imm(owner.py_value, value.type)
-    return dim_of(value) if isinstance(value.type, IntegerType) else value
 
 
 class Scope:

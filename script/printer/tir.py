@@ -14,7 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
-from ...handles.tir.statements import has_root_block
+from ...ir.rewriting.walk import has_root_block
 from .document import Document, Expr, Level, atom, infix
 from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
 from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int

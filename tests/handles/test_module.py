@@ -5,7 +5,8 @@ import pytest
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.handles.module import IRModule
 from tirax.handles.relax.names import Function, GlobalVar, TensorStructInfo, Var
-from tirax.handles.tir.prim_func import Buffer, PrimFunc, decl_buffer
+from tirax.handles.tir.buffers import Buffer, decl_buffer
+from tirax.handles.tir.prim_func import PrimFunc
 from tirax.ir.equality import structural_equal
 from tirax.script import parse_source
 

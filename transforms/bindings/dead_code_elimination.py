@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, Region
 
 from ...diagnostics import unknown_name
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
-from ...ir.functions.lookup import binding_blocks, callee_names, functions
+from ...ir.functions.lookup import callee_names, functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, erase_unused
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.rewriting.edit import erase
 
 
 @dataclass(frozen=True)
@@ -48,43 +47,3 @@ class DeadCodeElimination(Pass):
         for name, func in table.items():
             if name not in reached:
                 erase(func)
-
-
-def remove_dead_bindings(func: Operation) -> None:
-    """Remove unused bindings of a function, in place: linear, since uses come after definitions."""
-    for block in reversed(list(binding_blocks(func))):
-        for op in reversed(list(block.ops)):
-            if isinstance(op, relax.DataflowOp):
-                _shrink_outputs(op)
-            else:
-                erase_unused([op])
-
-
-def _shrink_outputs(op: relax.DataflowOp) -> None:
-    """Drop results that nothing uses, then what only they needed."""
-    used = [r.first_use is not None for r in op.outputs]
-    if not all(used):
-        op = _with_outputs(op, used)
-    erase_unused(op.body.block.ops)
-    # A match_cast binds symbolic variables: it stays, and the block with it.
-    if not op.outputs and op.body.block.first_op is op.output_op:
-        erase(op)
-
-
-def _with_outputs(op: relax.DataflowOp, keep: list[bool]) -> relax.DataflowOp:
-    output = op.output_op
-    kept = [v for v, k in zip(output.values_, keep, strict=True) if k]
-    erase(output)
-    block = op.body.block
-    block.add_op(relax.OutputOp(kept))
-    op.body.detach_block(block)
-    new = relax.DataflowOp(Region(block))
-    parent = op.parent
-    assert parent is not None
-    parent.insert_op_before(new, op)
-    old_results = [r for r, k in zip(op.outputs, keep, strict=True) if k]
-    for old, result in zip(old_results, new.outputs, strict=True):
-        set_name(result, name_of(old))
-        old.replace_all_uses_with(result)
-    erase(op)
-    return new

@@ -17,7 +17,7 @@ from ...handles.relax.function import DataflowBlock, Function
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import no_gc
-from ..bindings.dead_code_elimination import remove_dead_bindings
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from .graph import match_block
 from .patterns import PatternContext
 from .place import Placer, names_of

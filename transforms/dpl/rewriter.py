@@ -23,9 +23,9 @@ from ...handles.relax.function import Function
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import Pass, like_module, module_op, new_context, no_gc
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.verify import check_dominance
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from . import patterns as p
 from .from_module import rule_of

@@ -16,10 +16,10 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...ir.functions.lookup import callee_names
 from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.bind import function_symbols
 from ...ir.rewriting.edit import erase, insert_before
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.to_non_dataflow import flatten_dataflow
-from ..params.bind_symbolic_vars import function_symbols
 from .private import PrivateFunction, bind_variables, caller_of, clean_up, private_functions
 
 

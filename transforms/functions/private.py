@@ -12,9 +12,9 @@ from ...dialects import relax
 from ...dialects.relax.types import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.functions.lookup import callee_names, functions
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import insert_before
 from ..bindings.canonicalize_bindings import canonicalize_function
-from ..bindings.dead_code_elimination import remove_dead_bindings
 
 
 @dataclass

@@ -16,9 +16,10 @@ from ...dialects.sym.expr import SymExpr
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, erase_unused
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
-from ..bindings.dead_code_elimination import DeadCodeElimination, remove_dead_bindings
+from ..bindings.dead_code_elimination import DeadCodeElimination
 from .inline import FusedFunction, NotFusable, fuse_function
 from .outline import is_primitive
 

@@ -15,7 +15,7 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.external import EXTERNAL_MODS, ExternalFunctions, ExternalModsAttr, external_functions
 from ...dialects.sym.expr import SymExpr, Var
-from ...handles.tir.prim_func import Buffer
+from ...handles.tir.buffers import Buffer
 from ...ir.equality import structural_equal
 from ...ir.functions.lookup import callee_names, functions, relax_functions
 from ...ir.names import NameSupply, function_names

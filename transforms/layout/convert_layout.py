@@ -20,8 +20,8 @@ from ...dialects.sym.data_layout import DataLayout
 from ...handles.relax.expr import bound_expr
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
 

@@ -13,8 +13,9 @@ from ...diagnostics import ShapeError, TiraxError
 from ...dialects import tir
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
+from ...handles.tir.buffers import Buffer, Stmt
 from ...handles.tir.index_map import IndexMap
-from ...handles.tir.prim_func import Buffer, PrimFunc, Stmt
+from ...handles.tir.prim_func import PrimFunc
 from ...ir.affine.values import sym_expr_of
 
 Layout = list[Var | None]

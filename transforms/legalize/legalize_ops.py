@@ -26,9 +26,9 @@ from ...ir.equality import fingerprint
 from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase_with_leaves, insert_before
+from ...ir.rewriting.refine import refine_users
 from ...ir.verification.verify import location_of
 from ...te.emit import TECall, call_te
-from ..bindings.normalize import refine_users
 from . import (
     base,
     creation,

@@ -19,7 +19,7 @@ from ...handles.relax.function import DataflowBlock
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.functions.symbolic_vars import definable_vars
 from ...ir.passes.transform import Pass
-from ..bindings.dead_code_elimination import remove_dead_bindings
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from ..functions.symbols import mentioned_in
 from .rules import emitter

@@ -16,8 +16,8 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .rules import emitter, place, producer
 

@@ -12,7 +12,7 @@ from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
-from ..bindings.dead_code_elimination import remove_dead_bindings
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from .rules import Emit, apply_rules, producer
 
 

@@ -19,8 +19,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator, PyValue
 from ...dialects.relax.types import TensorType, is_base_of
 from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 
 Array = np.ndarray[Any, Any]

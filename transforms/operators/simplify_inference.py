@@ -14,8 +14,8 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.normalize import name_bindings
 from .fold_batchnorm_to_conv2d import by_channel, factor_of, has_constants, scaled_convolution, shift_of
 from .rules import emitter

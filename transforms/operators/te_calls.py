@@ -14,7 +14,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import new_context
-from ..bindings.dead_code_elimination import remove_dead_bindings
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ..legalize import LegalizeOps
 
 TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]

@@ -18,9 +18,9 @@ from ...handles.relax.expr import Var
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase_unused, insert_before
 from ..bindings.canonicalize_bindings import canonicalize_function
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..bindings.to_non_dataflow import flatten_dataflow
 from .lazy import LazyLoader, hand_over
 from .weights import add_param, remove_params

@@ -18,8 +18,8 @@ from ...ir.functions.lookup import relax_functions
 from ...ir.functions.symbolic_vars import definable_vars
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.verify import location_of
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..functions.symbols import mentioned_variables
 from .bundle_model_params import bundle_params
 from .lifting import Liftable, ancestors, liftable

@@ -16,8 +16,8 @@ from ...diagnostics import TiraxError, VerifyError
 from ...dialects import tir
 from ...dialects.dtypes import byte_size
 from ...dialects.sym.expr import SymExpr
+from ...handles.tir.buffers import Buffer, Param, Stmt
 from ...handles.tir.prim_expr import PrimExpr, from_sym, same_tree
-from ...handles.tir.prim_func import Buffer, Param, Stmt
 from ...ir.buffers.regions import Accessed, accessed
 from ...ir.verification.verify import verify_module
 from .plan_and_update_buffer_allocation_location import common_scopes, scopes_of

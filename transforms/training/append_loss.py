@@ -18,12 +18,12 @@ from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import functions, relax_functions
 from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.bind import function_symbols
+from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.verification.verify import location_of
-from ..bindings.dead_code_elimination import remove_dead_bindings
 from ..functions.private import bind_variables
-from ..params.bind_symbolic_vars import function_symbols
 from .blocks import bind_outputs, dataflow_block, make_unique
 
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...frontend.block_builder import BlockBuilder
+from ...frontend.mutator import PyExprMutator
 from ...handles.relax.binding_rewrite import DataflowBlockRewrite
 from ...handles.relax.calls import (
     call_dps_packed,
@@ -17,7 +18,7 @@ from ...handles.relax.calls import (
     call_tir_inplace,
     call_tir_with_grad,
 )
-from ...handles.relax.functor import ExprFunctor, PyExprMutator, PyExprVisitor
+from ...handles.relax.functor import ExprFunctor, PyExprVisitor
 from ...handles.relax.names import (
     Binding,
     BindingBlock,
@@ -122,7 +123,10 @@ provide(
             """,
             "handles.relax.utils": "extern get_shape_of prim_value",
         },
-        "expr_functor": {"handles.relax.functor": "ExprFunctor PyExprMutator PyExprVisitor mutator visitor"},
+        "expr_functor": {
+            "frontend.mutator": "PyExprMutator mutator",
+            "handles.relax.functor": "ExprFunctor PyExprVisitor visitor",
+        },
         "frontend": {},
         "frontend.nn": {
             "frontend.nn": "extern *",

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from ...diagnostics import unknown_name
-from ...ir.passes.transform import PythonPass, dataflowblock_pass, function_pass, module_pass
+from ...handles.passes import PythonPass, dataflowblock_pass, function_pass, module_pass
 
 DataflowBlockPass = FunctionPass = PythonPass
 

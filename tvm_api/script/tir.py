@@ -15,10 +15,10 @@ from ...dialects import tir as _tir
 from ...dialects.dtypes import DTYPES
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...handles.from_script import function_decorator
+from ...handles.tir.buffers import Buffer as _Buffer
+from ...handles.tir.buffers import decl_buffer
 from ...handles.tir.prim_expr import PrimExpr, SizeVar, Var, const
 from ...handles.tir.prim_expr import placeholder_value as _placeholder
-from ...handles.tir.prim_func import Buffer as _Buffer
-from ...handles.tir.prim_func import decl_buffer
 
 __tirax_script_dialect__ = "tir"
 

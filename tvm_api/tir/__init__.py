@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ... import te as _te
+from ...handles.tir.buffers import Buffer, Stmt, decl_buffer
 from ...handles.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from ...handles.tir.expr_kinds import (
     EQ,
@@ -92,7 +93,7 @@ from ...handles.tir.prim_expr import (
     multiply,
     subtract,
 )
-from ...handles.tir.prim_func import Buffer, PrimFunc, Stmt, decl_buffer
+from ...handles.tir.prim_func import PrimFunc
 from ...handles.tir.statements import (
     Allocate,
     AllocateConst,

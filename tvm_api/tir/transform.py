@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from ...diagnostics import unknown_name
-from ...ir.passes.transform import PythonPass, prim_func_pass
-from ...ir.passes.transform import apply_to_prim_funcs as Apply  # noqa: N812 - TVM's name
+from ...handles.passes import PythonPass, prim_func_pass
+from ...handles.passes import apply_to_prim_funcs as Apply  # noqa: N812 - TVM's name
 
 PrimFuncPass = PythonPass
 

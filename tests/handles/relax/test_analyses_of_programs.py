@@ -7,11 +7,11 @@ from programs import Program, programs
 from strength import drawn
 
 from tirax.dialects import relax
+from tirax.frontend.mutator import PyExprMutator
 from tirax.handles.module import IRModule
 from tirax.handles.relax import analysis
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.binding_rewrite import DataflowBlockRewrite
-from tirax.handles.relax.functor import PyExprMutator
 from tirax.handles.relax.utils import load_json, save_json
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.pipelines import make_passes

@@ -7,10 +7,11 @@ from tirax.dialects.relax import substitute_type
 from tirax.dialects.sym.expr import Var as SymVar
 from tirax.dialects.sym.expr import as_expr
 from tirax.frontend.block_builder import BlockBuilder
+from tirax.frontend.mutator import PyExprMutator, mutator
 from tirax.handles.module import IRModule
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator
-from tirax.handles.relax.functor import ExprFunctor, PyExprMutator, PyExprVisitor, mutator, post_order_visit, visitor
+from tirax.handles.relax.functor import ExprFunctor, PyExprVisitor, post_order_visit, visitor
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.equality import assert_structural_equal, structural_equal
 from tirax.ir.verification.verify import location_of, verify_module

@@ -14,9 +14,9 @@ from tirax.handles.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
-    dim_of,
     type_of,
 )
+from tirax.handles.tir.dims import dim_of
 from tirax.handles.tir.prim_expr import Var as TirVar
 
 

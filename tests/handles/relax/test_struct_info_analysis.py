@@ -20,8 +20,7 @@ from tirax.handles.relax.names import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tirax.handles.relax.struct_info_analysis import (
-    BaseCheckResult,
+from tirax.handles.relax.struct_info import (
     can_prove_shape_equal,
     collect_non_negative_expressions,
     definable_tir_vars_in_struct_info,
@@ -32,6 +31,7 @@ from tirax.handles.relax.struct_info_analysis import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from tirax.ir.struct_info import BaseCheckResult
 
 O = ObjectStructInfo()  # noqa: E741
 

@@ -6,7 +6,8 @@ import pytest
 
 from tirax.diagnostics import TiraxError, VerifyError
 from tirax.dialects import relax
-from tirax.ir.passes.transform import Pass, PassContext, Sequential, function_pass, module_pass
+from tirax.handles.passes import function_pass, module_pass
+from tirax.ir.passes.transform import Pass, PassContext, Sequential
 
 T = "!relax.tensor<[4], f32>"
 TEXT = f"relax.func @f(%x: {T}) -> {T} {{ %y = relax.abs %x : {T} relax.return %y : {T} }}"

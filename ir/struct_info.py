@@ -1,4 +1,4 @@
-"""Questions about struct info: what covers what, what both have in common, which symbolic variables it mentions.
+"""Types of Relax values compared: what covers what, what both have in common, what a call gives.
 
 Symbolic variables are `dialects.sym.expr.Var`s; they are found by name, which is scoped to the function.
 """
@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import NoneAttr, TupleType
 from xdsl.ir import Attribute
 
-from ...diagnostics import DTypeError, ShapeError
-from ...dialects import relax
-from ...dialects.relax.types import CallableType, ObjectType, PrimType, ShapeType, TensorType, tuple_type
-from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import SymExpr, Var
-from .struct_info import StructInfo, dim_of, dims_of, type_of
+from ..diagnostics import DTypeError, ShapeError
+from ..dialects import relax
+from ..dialects.relax.types import CallableType, ObjectType, PrimType, ShapeType, TensorType, tuple_type
+from ..dialects.sym.expr import SymExpr, Var
 
 
 class BaseCheckResult(IntEnum):
@@ -36,17 +34,12 @@ class BaseCheckResult(IntEnum):
 _L0, _L1, _L2, _PASS = BaseCheckResult
 
 
-def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
+def base_check(base: Attribute, derived: Attribute) -> BaseCheckResult:
     """Whether `base` covers `derived`, and if not, how far it is from that.
 
-    As in TVM the parameters of functions are compared in the same direction as their results;
-    `base.is_base_of(derived)` takes them the other way, as subtyping has to.
+    As in TVM the parameters of functions are compared in the same direction as their results; `relax.is_base_of` takes
+    them the other way, as subtyping has to.
     """
-    return base_check(base.type, derived.type)
-
-
-def base_check(base: Attribute, derived: Attribute) -> BaseCheckResult:
-    """`struct_info_base_check` of types."""
     if base == derived or isinstance(base, ObjectType):
         return _PASS
     if type(base) is not type(derived):
@@ -121,18 +114,10 @@ _CHECKS: dict[type[Attribute], Callable[[Any, Any], BaseCheckResult]] = {
 }
 
 
-def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
-    """The most specific struct info that covers both.
-
-    Of functions with different parameters only the result is kept, and it is pure only where both are: TVM keeps more,
-    which not all of both would be of.
-    """
-    return StructInfo.of(_lca(lhs.type, rhs.type))
-
-
-def _lca(a: Attribute, b: Attribute) -> Attribute:
+def least_common(a: Attribute, b: Attribute) -> Attribute:
+    """The most specific type that covers both; see `struct_info_lca`."""
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.types) == len(b.types):
-        return tuple_type(_lca(x, y) for x, y in zip(a.types, b.types, strict=True))
+        return tuple_type(least_common(x, y) for x, y in zip(a.types, b.types, strict=True))
     if not (isinstance(a, CallableType) and isinstance(b, CallableType)):
         return relax.least_common_ancestor(a, b)
     if relax.is_base_of(a, b) or relax.is_base_of(b, a):
@@ -140,14 +125,14 @@ def _lca(a: Attribute, b: Attribute) -> Attribute:
     pure = a.pure and b.pure
     if a.params == b.params:
         params = None if isinstance(a.params, NoneAttr) else a.params.data
-        return CallableType.of(params, _lca(a.ret, b.ret), pure)
-    return CallableType.of(None, _lca(_result(a), _result(b)), pure)
+        return CallableType.of(params, least_common(a.ret, b.ret), pure)
+    return CallableType.of(None, least_common(_result(a), _result(b)), pure)
 
 
 def _result(t: CallableType) -> Attribute:
     """What a function gives, without what only its parameters determine."""
-    own = set(_definable(t.params)) if not isinstance(t.params, NoneAttr) else set[Var]()
-    return relax.erase_unbound(t.ret, {v for e in _expressions(t.ret) for v in e.free_vars() if v not in own})
+    own = set(definable_vars_of(t.params)) if not isinstance(t.params, NoneAttr) else set[Var]()
+    return relax.erase_unbound(t.ret, {v for e in expressions_in(t.ret) for v in e.free_vars() if v not in own})
 
 
 def static_type(t: Attribute) -> Attribute:
@@ -164,36 +149,9 @@ def static_type(t: Attribute) -> Attribute:
     return PrimType.of(t.dtype) if isinstance(t, PrimType) else t
 
 
-def get_static_type(sinfo: StructInfo) -> StructInfo:
-    """The struct info without extents and values: what TVM calls the static type."""
-    return StructInfo.of(static_type(type_of(sinfo)))
-
-
-def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
-    """Whether two shapes (sequences of extents or `ShapeExpr`s) are equal for certain; extents are at least 0."""
-    a, b = dims_of(lhs), dims_of(rhs)
-    analyzer = Analyzer()
-    return len(a) == len(b) and all(map(analyzer.can_prove_equal, a, b))
-
-
-def erase_to_well_defined(
-    sinfo: StructInfo, shape_var_map: Mapping[Any, Any] | None = None, var_map: Mapping[Any, Any] | None = None
-) -> StructInfo:
-    """The struct info where only the variables of `shape_var_map` are known; they are replaced by its values.
-
-    A shape that mentions another variable falls back to its rank. Keys are symbolic variables or their names. `var_map`
-    is accepted for TVM's sake: struct info of tirax mentions no variables of Relax.
-    """
-    mapping = {cast(Var, dim_of(k)): dim_of(v) for k, v in (shape_var_map or {}).items()}
-    return StructInfo.of(erased(type_of(sinfo), mapping))
-
-
 def erased(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
     """The type with the variables of `mapping` replaced, without what mentions others."""
     return relax.substitute_type(relax.erase_unbound(t, set(mapping)), mapping)
-
-
-# Symbolic variables.
 
 
 def _fields(t: Attribute) -> Iterable[Attribute]:
@@ -204,46 +162,26 @@ def _fields(t: Attribute) -> Iterable[Attribute]:
     return ()
 
 
-def _leaves(t: Attribute) -> Iterator[Attribute]:
+def leaf_types(t: Attribute) -> Iterator[Attribute]:
     """The types without fields inside of a type, in order."""
     if not isinstance(t, TupleType | CallableType):
         yield t
     for field in _fields(t):
-        yield from _leaves(field)
+        yield from leaf_types(field)
 
 
-def _expressions(t: Attribute) -> Iterator[SymExpr]:
-    for leaf in _leaves(t):
+def expressions_in(t: Attribute) -> Iterator[SymExpr]:
+    """The symbolic expressions that a type mentions, in order."""
+    for leaf in leaf_types(t):
         if isinstance(leaf, TensorType | ShapeType):
             yield from leaf.dims or ()
         elif isinstance(leaf, PrimType) and leaf.expr is not None:
             yield leaf.expr
 
 
-def tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
-    """The symbolic variables that a struct info mentions, in order, each once."""
-    return list(dict.fromkeys(v for e in _expressions(type_of(sinfo)) for v in e.free_vars()))
-
-
-def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
-    """The symbolic variables that a value of this struct info determines: those that are an extent by themselves."""
-    return _definable([type_of(sinfo)])
-
-
-def _definable(types: Iterable[Attribute]) -> list[Var]:
-    return list(dict.fromkeys(e for t in types for e in _expressions(t) if isinstance(e, Var)))
-
-
-def collect_non_negative_expressions(sinfo: StructInfo) -> list[SymExpr]:
-    """The symbolic expressions that are not negative because they are extents, in order, each once."""
-    found: dict[SymExpr, None] = {}
-    for leaf in _leaves(type_of(sinfo)):
-        if isinstance(leaf, TensorType | ShapeType):
-            found |= {e: None for e in leaf.dims or () if e.constant is None}
-    return list(found)
-
-
-# Calls.
+def definable_vars_of(types: Iterable[Attribute]) -> list[Var]:
+    """The variables that values of these types determine: those that are an extent by themselves, each once."""
+    return list(dict.fromkeys(e for t in types for e in expressions_in(t) if isinstance(e, Var)))
 
 
 def derive_result(what: str, func: CallableType, args: Sequence[Attribute]) -> Attribute:
@@ -285,37 +223,3 @@ def match_type(param: Attribute, arg: Attribute, mapping: dict[Var, SymExpr]) ->
                 mapping.setdefault(p, a)
     elif isinstance(param, PrimType) and isinstance(arg, PrimType) and isinstance(param.expr, Var) and arg.expr:
         mapping.setdefault(param.expr, arg.expr)
-
-
-def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object = None) -> StructInfo:
-    """The struct info of a call of a function of `func_sinfo` with the arguments of `call`, whose callee is ignored.
-
-    Where nothing is known of the function, the call's `sinfo_args` say it. Raises `ShapeError` and `DTypeError` for
-    arguments that cannot fit.
-    """
-    func = type_of(func_sinfo)
-    if not isinstance(func, CallableType):
-        raise DTypeError("only a function can be called", expected="FuncStructInfo", found=func)
-    if isinstance(func.params, NoneAttr) and call.sinfo_args:
-        declared: list[StructInfo] = call.sinfo_args
-        return declared[0] if len(declared) == 1 else StructInfo.of(tuple_type(s.type for s in declared))
-    return StructInfo.of(derive_result("the call", func, [a.struct_info.type for a in call.args]))
-
-
-__all__ = [
-    "BaseCheckResult",
-    "base_check",
-    "can_prove_shape_equal",
-    "collect_non_negative_expressions",
-    "definable_tir_vars_in_struct_info",
-    "derive_call_ret_struct_info",
-    "derive_result",
-    "erase_to_well_defined",
-    "erased",
-    "get_static_type",
-    "match_type",
-    "static_type",
-    "struct_info_base_check",
-    "struct_info_lca",
-    "tir_vars_in_struct_info",
-]

@@ -1,0 +1,147 @@
+"""What handles on Relax and tensor functions share: the operation, its name, its attributes, its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from ..diagnostics import TiraxError, unknown_name
+from ..dialects import relax
+from ..dialects.relax.operator import from_attr
+from ..dialects.relax.structure import PRIVATE
+from ..script.printer import print_script
+from ..script.printer import show as show_script
+from .tir.prim_expr import attr_of
+
+
+class StaleHandleError(TiraxError, RuntimeError):
+    """A handle that no longer points at anything: what it stood for was removed by a rewrite."""
+
+
+class DictAttrs(Mapping[str, Any]):
+    """Attributes of a function or module as Python values; read only (`with_attr` gives a changed copy)."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]):
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            raise unknown_name("attribute", name, self._values)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self._values:
+            raise AttributeError(name)
+        return self._values[name]
+
+    def __repr__(self) -> str:
+        return f"DictAttrs({self._values})"
+
+
+class BaseFunc:
+    """What handles on Relax and tensor functions share. Changes give a copy, which belongs to no module yet."""
+
+    _op: Operation
+
+    @property
+    def op(self) -> Any:
+        """The xDSL operation. Raises `StaleHandleError` where a rewrite has removed the function."""
+        if self._op.regions[0].parent is None:
+            raise StaleHandleError(
+                "the handle on a function no longer points at anything",
+                hint="a rewrite removed it: get the function again from the module",
+            )
+        return self._op
+
+    @classmethod
+    def on(cls, op: Operation) -> Self:
+        """The handle of this class on an operation."""
+        view = cls.__new__(cls)
+        view._op = op
+        return view
+
+    @property
+    def name(self) -> str:
+        """The name in the module; `main` for a local function."""
+        name = self.op.properties.get("sym_name")
+        return name.data if isinstance(name, StringAttr) else "main"
+
+    @property
+    def private(self) -> bool:
+        return self.op.properties.get("sym_visibility") == PRIVATE
+
+    @property
+    def attrs(self) -> DictAttrs:
+        """The attributes, `global_symbol` among them where the function is not private."""
+        attrs = self.op.func_attrs
+        found = {} if attrs is None else {k: from_attr(v) for k, v in attrs.data.items()}
+        return DictAttrs(found if self.private or self.is_local else {"global_symbol": self.name, **found})
+
+    @property
+    def is_local(self) -> bool:
+        return isinstance(self.op, relax.ClosureOp)
+
+    def copy(self) -> Self:
+        """A copy that belongs to no module."""
+        return self.on(self.op.clone())
+
+    def with_attr(self, key_or_attrs: str | Mapping[str, Any], value: Any = None) -> Self:
+        """A copy with an attribute (or several) set; `global_symbol` names the function and makes it public."""
+        new = self.copy()
+        given = {key_or_attrs: value} if isinstance(key_or_attrs, str) else dict(key_or_attrs)
+        symbol = given.pop("global_symbol", None)
+        if symbol is not None and not new.is_local:
+            new.op.properties["sym_name"] = StringAttr(str(symbol))
+            new.op.properties.pop("sym_visibility", None)
+        new._set_attrs({k: attr_of(v) for k, v in given.items()})
+        return new
+
+    def with_attrs(self, attrs: Mapping[str, Any]) -> Self:
+        """A copy with attributes set."""
+        return self.with_attr(attrs)
+
+    def without_attr(self, key: str) -> Self:
+        """A copy without an attribute; without `global_symbol` it is private."""
+        new = self.copy()
+        if key == "global_symbol":
+            new.op.properties["sym_visibility"] = PRIVATE
+        else:
+            new._set_attrs({key: None})
+        return new
+
+    def _set_attrs(self, changes: Mapping[str, Attribute | None]) -> None:
+        old = self.op.func_attrs
+        merged = {**({} if old is None else old.data), **changes}
+        kept = {k: v for k, v in merged.items() if v is not None}
+        self.op.func_attrs = DictionaryAttr(kept) if kept else None
+
+    def script(self, **options: Any) -> str:
+        """The function as TVMScript; options as those of the printer."""
+        return print_script(self.op, **options)
+
+    def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
+        """Print the function as TVMScript, highlighted on a terminal."""
+        show_script(self.op, style=style, black_format=black_format, **options)
+
+    def __str__(self) -> str:
+        return self.script()
+
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BaseFunc) and self._op is other._op
+
+    def __hash__(self) -> int:
+        return hash(self._op)

@@ -1,0 +1,206 @@
+"""Handles on what tensor functions consist of: buffers, parameters, statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, cast
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.names import name_of, set_name
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, SymExpr
+from ...script.printer.fragment import print_statements
+from .dims import Dim, dim_of, dim_value
+from .prim_expr import PrimExpr, Var
+
+
+class Buffer:
+    """A buffer: a parameter, an allocation, or (`decl_buffer`) one that has no function yet."""
+
+    __slots__ = ("ssa",)
+
+    def __init__(self, value: SSAValue):
+        self.ssa = value
+
+    @property
+    def type(self) -> tir.BufferType:
+        return cast(tir.BufferType, self.ssa.type)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.ssa) or "buffer"
+
+    @property
+    def shape(self) -> list[Dim]:
+        return [dim_value(d) for d in self.type.dims]
+
+    @property
+    def strides(self) -> list[Dim]:
+        """The strides in elements where they are given, else none."""
+        return [dim_value(d) for d in self.type.explicit_strides or ()]
+
+    @property
+    def elem_offset(self) -> Dim:
+        offset = self.type.elem_offset
+        return 0 if offset is None else dim_value(offset)
+
+    @property
+    def dtype(self) -> str:
+        return dtype_name(self.type.dtype)
+
+    @property
+    def data_alignment(self) -> int:
+        return self.type.align.data
+
+    @property
+    def offset_factor(self) -> int:
+        return self.type.offset_factor.data
+
+    def scope(self) -> str:
+        """The memory that the buffer lies in, `global` by default."""
+        return self.type.scope.data
+
+    @property
+    def axis_separators(self) -> list[int]:
+        """Axes where a flattened buffer keeps a boundary."""
+        return [s.data for s in self.type.separators]
+
+    @property
+    def data(self) -> PrimExpr:
+        """The address of the memory."""
+        return PrimExpr(tir.BufferDataOp(self.ssa).result)
+
+    # How elements and parts are reached; `buffer_access` fills these in.
+    __getitem__: ClassVar[Callable[..., Any]]
+    vload: ClassVar[Callable[..., PrimExpr]]
+    vstore: ClassVar[Callable[..., Stmt]]
+    access_ptr: ClassVar[Callable[..., PrimExpr]]
+    offset_of: ClassVar[Callable[..., list[PrimExpr]]]
+    get_flattened_buffer: ClassVar[Callable[..., Buffer]]
+
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Buffer) and self.ssa is other.ssa
+
+    def __hash__(self) -> int:
+        return hash(self.ssa)
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.name}, {self.type})"
+
+
+def decl_buffer(
+    shape: Any,
+    dtype: str = "float32",
+    name: str = "buffer",
+    data: Any = None,
+    strides: Any = None,
+    elem_offset: Any = None,
+    scope: str = "global",
+    data_alignment: int = tir.types.DEFAULT_ALIGN,
+    offset_factor: int = 1,
+    axis_separators: Sequence[int] = (),
+) -> Buffer:
+    """A buffer that has no function yet."""
+    t = tir.BufferType.of(
+        _extents(shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]),
+        dtype_of(dtype),
+        strides=_extents(strides) if strides else None,
+        offset=None if elem_offset is None else _extents([elem_offset])[0],
+        scope=scope,
+        align=data_alignment,
+        offset_factor=offset_factor,
+        separators=axis_separators,
+    )
+    value = Block(arg_types=[t]).args[0]
+    set_name(value, name)
+    return Buffer(value)
+
+
+def _extents(values: Sequence[Any]) -> list[SymExpr]:
+    """Extents as tensor functions have them: numbers are int32."""
+    return [Const(v, i32) if isinstance(v, int) else dim_of(v) for v in values]
+
+
+class Stmt:
+    """A statement: a handle on an op. `children` are the statements inside of it."""
+
+    __slots__ = ("op",)
+
+    operations: ClassVar[Callable[[Any], list[Operation]]]
+    """The operations that it consists of; `statements` fills it in."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    @property
+    def kind(self) -> str:
+        """The op's name, e.g. `tir.for`."""
+        return self.op.name
+
+    @property
+    def children(self) -> list[Stmt]:
+        return [s for region in self.op.regions for block in region.blocks for s in statements_of(block)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stmt) and self.op is other.op
+
+    def __hash__(self) -> int:
+        return hash(self.op)
+
+    def same_as(self, other: object) -> bool:
+        return self == other
+
+    def script(self, **options: Any) -> str:
+        """The statement as TVMScript, after what it takes from elsewhere."""
+        return print_statements(self.operations(), **options)
+
+    def __str__(self) -> str:
+        return self.script()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.op.name})"
+
+
+def statements_of(block: Block) -> list[Stmt]:
+    """The statements of a block of ops, without the expressions they use."""
+    expressions = (*tir.EXPRESSION_OPS, ValueOp)
+    return [Stmt(op) for op in block.ops if not isinstance(op, expressions)]
+
+
+class Param(Var):
+    """A parameter of a tensor function; two handles on the same one are equal, and may be keys of a dictionary."""
+
+    __slots__ = ()
+
+    def __init__(self, value: SSAValue):
+        self.ssa = value
+
+    @property
+    def name(self) -> str:
+        return name_of(self.ssa) or ""
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of a scalar, `handle` for a buffer."""
+        return "handle" if isinstance(self.ssa.type, tir.BufferType | tir.HandleType) else dtype_name(self.ssa.type)
+
+    def __eq__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return isinstance(other, Param) and self.ssa is other.ssa
+
+    def __ne__(self, other: object) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.ssa)
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__

@@ -1,0 +1,146 @@
+"""Symbolic variables and parameters of Relax functions replaced by what they are known to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
+from ...dialects import relax
+from ...dialects.dtypes import dtype_of, numpy_dtype
+from ...dialects.names import name_of
+from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
+from ..verification.verify import location_of
+from .refine import refine_struct_info
+from .substitute import substitute_symbols
+
+
+def symbol_name(key: Any) -> str:
+    """A variable's name, given as a string or as a handle that has one."""
+    if isinstance(key, str):
+        return key
+    name = getattr(key, "name", None) or getattr(key, "name_hint", None)
+    if not isinstance(name, str):
+        raise TiraxError("a symbolic variable is given by its name or its handle", found=type(key).__name__)
+    return name
+
+
+def _expr(value: Any) -> SymExpr:
+    if isinstance(value, int | SymExpr):
+        return as_expr(value)
+    convert = getattr(value, "as_sym", None)
+    if convert is None:
+        raise TiraxError("the value of a symbolic variable is an integer or an expression", found=type(value).__name__)
+    return convert()
+
+
+def bind_symbols(funcs: Sequence[relax.FuncOp], values: Mapping[Any, Any]) -> None:
+    """Replace symbolic variables, given by name or handle, by integers or expressions, in place.
+
+    Raises `NameLookupError` for a name that is no variable of any of the functions.
+    """
+    by_name = {symbol_name(k): v for k, v in values.items()}
+    known = {str(v.name) for f in funcs for v in function_symbols(f)}
+    for name in by_name:
+        if name not in known:
+            raise unknown_name("symbolic variable", name, known)
+    exprs = {name: _expr(value) for name, value in by_name.items()}
+    for func in funcs:
+        _bind_symbols_of(func, exprs)
+
+
+def function_symbols(func: relax.FuncOp) -> list[Var]:
+    """The symbolic variables of a Relax function: of its parameters and of all bindings."""
+    types = [p.type for p in func.params] + [r.type for op in func.walk() for r in op.results]
+    return relax.free_symbolic_vars(types)
+
+
+def _bind_symbols_of(func: relax.FuncOp, values: Mapping[str, SymExpr]) -> None:
+    """Replace variables by name everywhere in the function, in place, and refine struct info."""
+    mapping = {v: values[str(v.name)] for v in function_symbols(func) if v.name in values}
+    substitute_symbols(func, mapping)
+    refine_struct_info(func)
+
+
+# Parameters.
+
+
+def _param_name(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    name = getattr(key, "name_hint", None)
+    if not isinstance(name, str):
+        raise TiraxError("a parameter is given by its name or its handle", found=type(key).__name__)
+    return name
+
+
+def bind_parameters(func: relax.FuncOp, arrays: Mapping[Any, Any]) -> None:
+    """Bind parameters, by name or handle, to arrays, in place.
+
+    Raises `NameLookupError` for a name that is no parameter, `ShapeError` and `DTypeError` for arrays that do not fit.
+    """
+    arrays = {_param_name(key): value for key, value in arrays.items()}
+    params = {name_of(p) or "": p for p in func.params}
+    for name in arrays:
+        if name not in params:
+            raise unknown_name(f"parameter of @{func.sym_name.data}", name, params, location_of(func))
+    contents = {name: _as_data(name, params[name], value) for name, value in arrays.items()}
+    symbols: dict[str, SymExpr] = {}
+    for name, data in contents.items():
+        _bind_dims(name, params[name], data, symbols)
+    _bind_symbols_of(func, symbols)
+    block = func.body.block
+    for name, data in contents.items():
+        for use in list(params[name].uses):
+            constant = relax.ConstantOp(data)
+            user = use.operation
+            assert user.parent is not None
+            user.parent.insert_op_before(constant, user)
+            user.operands[use.index] = constant.result
+        block.erase_arg(params[name])  # pyright: ignore[reportArgumentType]
+
+
+def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:
+    t = param.type
+    if not isinstance(t, relax.TensorType):
+        raise TiraxError(f"parameter '{name}' cannot be bound to an array", expected="a tensor parameter", found=t)
+    array = _as_array(value)
+    dtype = dtype_of(array.dtype.name)
+    if t.element is not None and array.dtype != numpy_dtype(t.element):
+        raise DTypeError(f"the array for parameter '{name}' has the wrong dtype", expected=t.element, found=dtype)
+    if t.rank is not None and array.ndim != t.rank:
+        raise ShapeError(f"the array for parameter '{name}' has the wrong rank", expected=t.rank, found=array.ndim)
+    return relax.TensorDataAttr.from_numpy(array, dtype)
+
+
+def _as_array(value: Any) -> Any:
+    """An array of anything that has one: arrays, constants of Relax (by their data), tensors by DLPack."""
+    value = getattr(value, "data", value) if type(value).__name__ == "Constant" else value
+    if isinstance(value, np.ndarray):
+        return cast("np.ndarray[Any, Any]", value)
+    if hasattr(value, "numpy"):
+        return np.asarray(value.numpy())
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise TiraxError("this is no array", found=error) from error
+
+
+def _bind_dims(name: str, param: SSAValue, data: relax.TensorDataAttr, symbols: dict[str, SymExpr]) -> None:
+    assert isinstance(param.type, relax.TensorType)
+    for axis, (dim, extent) in enumerate(zip(param.type.dims or (), data.data.shape, strict=False)):
+        if isinstance(dim, Var):
+            bound = symbols.setdefault(str(dim.name), Const(extent, dim.dtype))
+        else:
+            bound = dim.substitute({v: symbols[str(v.name)] for v in dim.free_vars() if v.name in symbols})
+        if bound.constant not in (None, extent):
+            raise ShapeError(
+                f"the array for parameter '{name}' has the wrong extent in dimension {axis}",
+                expected=f"{bound.constant} ({dim})" if bound is not dim else str(dim),
+                found=extent,
+            )
