@@ -41,6 +41,11 @@ def analyzer_with(ranges: Ranges, analyzer: Analyzer | None = None) -> Analyzer:
     return out
 
 
+def units(loops: Iterable[tir.ForOp]) -> dict[Var, SymExpr]:
+    """The variables of those loops that run once, with their only values."""
+    return {st.loop_expr(lp): st.min_of(lp) for lp in loops if st.constant_extent(lp) == 1}
+
+
 def require_plain(loop: tir.ForOp, what: str, *, from_zero: bool = True) -> None:
     """Refuse a loop that has annotations, is bound to threads or does not start at 0: it cannot be `what`."""
     if loop.annotations is not None and loop.annotations.data:

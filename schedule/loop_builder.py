@@ -19,6 +19,12 @@ from ..ir.affine.values import Materializer
 Insert = Callable[[Operation], object]
 
 
+def result_of(insert: Insert, op: Operation) -> SSAValue:
+    """Insert an operation; its result."""
+    insert(op)
+    return op.results[0]
+
+
 @dataclass(frozen=True)
 class Iter:
     """An iterator of a block: its variable and how many values it has, from 0.
@@ -45,6 +51,19 @@ Bindings = dict[Iter, SSAValue]
 """The values of iterators at some place of the loops that are built."""
 
 
+def unfused(place: SymExpr, extents: Sequence[SymExpr]) -> list[SymExpr]:
+    """What iterators of these extents are, the outermost first, where they are counted as one.
+
+    (t, [n, m])  ->  [t // m, t % m]
+    """
+    out: list[SymExpr] = []
+    below: SymExpr = Const(1, place.dtype)
+    for k in range(len(extents) - 1, -1, -1):
+        out.append(floordiv(place if k == 0 else floormod(place, below * extents[k]), below))
+        below = below * extents[k]
+    return out[::-1]
+
+
 class Cloner:
     """Copies the operations that compute a value, with replacements; each operation is copied once."""
 
@@ -57,17 +76,11 @@ class Cloner:
         self._map[old] = new
 
     def constant(self, value: int, dtype: IntegerType) -> SSAValue:
-        op = tir.ConstOp(value, dtype)
-        self.insert(op)
-        return op.result
+        return result_of(self.insert, tir.ConstOp(value, dtype))
 
     def cast(self, value: SSAValue, dtype: Attribute) -> SSAValue:
         """`value` as `dtype`."""
-        if value.type == dtype:
-            return value
-        op = tir.CastOp(value, dtype)
-        self.insert(op)
-        return op.result
+        return value if value.type == dtype else result_of(self.insert, tir.CastOp(value, dtype))
 
     def __call__(self, value: SSAValue) -> SSAValue:
         """The copy of what computes `value`; a value from outside of the copied block is itself."""
@@ -105,8 +118,7 @@ class LoopBuilder:
 
     def op(self, op: Operation) -> SSAValue:
         """Append an operation; its result."""
-        self.insert(op)
-        return op.results[0]
+        return result_of(self.insert, op)
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
@@ -179,9 +191,8 @@ class LoopBuilder:
         for it, value in where.items():
             if it.parts:
                 outer, inner = it.parts
-                place = Var(value, it.dtype)
-                found[outer] = self.value(floordiv(place, inner.extent), it.dtype)
-                found[inner] = self.value(floormod(place, inner.extent), it.dtype)
+                parts = unfused(Var(value, it.dtype), [outer.extent, inner.extent])
+                found.update({part: self.value(e, it.dtype) for part, e in zip(it.parts, parts, strict=True)})
             else:
                 found[it] = value
         return found

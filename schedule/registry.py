@@ -1,6 +1,6 @@
 """The primitives by name.
 
-    @primitive
+    @primitive()
     def parallel(state: State, loop: tir.ForOp) -> None:
         \"\"\"…\"\"\"
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from xdsl.ir import Operation
 
@@ -35,6 +35,8 @@ class Primitive:
     function: Callable[..., Any]
     signature: inspect.Signature
     """That of the method of `Schedule`: without the state, with `self`."""
+    adapt: Adapter | None = None
+    follow: Follower | None = None
 
     @cached_property
     def kinds(self) -> dict[str, Kinds]:
@@ -48,50 +50,35 @@ Adapter = Callable[[Any, dict[str, Any]], dict[str, Any]]
 """(schedule, arguments as the user gave them) -> arguments as they are recorded, and as the primitive takes them."""
 
 
-def adapted(adapter: Adapter) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let arguments of a primitive go through `adapter` first: functions become index maps, for instance."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        setattr(function, "adapt", adapter)  # noqa: B010 (functions have no such attribute for the type checker)
-        return function
-
-    return decorate
-
-
 Follower = Callable[[Any, dict[str, Any]], Callable[[], object] | None]
 """(schedule, arguments as the user gave them) -> what takes the steps that the call stands for, too; None for none."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def followed(follower: Follower) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a call of a primitive stand for further steps after it, which are instructions of their own.
+def primitive(*, adapt: Adapter | None = None, follow: Follower | None = None) -> Callable[[F], F]:
+    """Register the decorated function as the primitive of its name.
 
-    `follower` is asked before the step is taken.
+    Its arguments go through `adapt` first: functions become index maps, for instance. A call stands for the further
+    steps of `follow`, too, which are instructions of their own; it is asked before the step is taken. Raises
+    `TiraxError` where the dialect has no instruction of the name, or one with other arguments.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        setattr(function, "follow", follower)  # noqa: B010 (functions have no such attribute for the type checker)
+    def register(function: F) -> F:
+        name = function.__name__
+        if name not in INSTRUCTIONS:
+            raise TiraxError(f"the dialect sched has no instruction {name}", expected="a row in INSTRUCTIONS")
+        spec, signature = INSTRUCTIONS[name], inspect.signature(function)
+        state, *params = signature.parameters.values()
+        names = {p.name for p in params} - {"decision"}
+        if names != set(spec.params):
+            wrong = f"{name}: the parameters are not those of the instruction"
+            raise TiraxError(wrong, expected=spec.params, found=sorted(names))
+        self = state.replace(name="self", annotation=inspect.Parameter.empty)
+        method = signature.replace(parameters=[self, *params])
+        PRIMITIVES[name] = Primitive(spec, function, method, adapt, follow)
         return function
 
-    return decorate
-
-
-def primitive(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register the decorated function as the primitive of its name."""
-    spec = INSTRUCTIONS.get(function.__name__)
-    if spec is None:
-        raise TiraxError(f"the dialect sched has no instruction {function.__name__}", expected="a row in INSTRUCTIONS")
-    signature = inspect.signature(function)
-    params = list(signature.parameters.values())
-    names = {p.name for p in params[1:]} - {"decision"}
-    if names != set(spec.params):
-        raise TiraxError(
-            f"{spec.name}: the parameters are not those of the instruction", expected=spec.params, found=sorted(names)
-        )
-    method = signature.replace(
-        parameters=[params[0].replace(name="self", annotation=inspect.Parameter.empty), *params[1:]]
-    )
-    PRIMITIVES[spec.name] = Primitive(spec, function, method)
-    return function
+    return register
 
 
 _NAMES: dict[type, str] = {

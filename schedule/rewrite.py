@@ -154,7 +154,7 @@ def _erase_unused(values: Iterable[SSAValue]) -> None:
 
 def _explicit_regions(block: tir.BlockOp) -> list[tir.ReadsOp | tir.WritesOp]:
     """The regions of a block that are not inferred."""
-    notes = {} if block.annotations is None else block.annotations.data
+    notes = st.annotations_of(block)
     found: list[tir.ReadsOp | tir.WritesOp] = []
     for key, regions in (("explicit_read_region", block.reads), ("explicit_write_region", block.writes)):
         if key in notes:

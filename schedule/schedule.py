@@ -258,7 +258,7 @@ def _module(mod: Any) -> ModuleOp:
 
 def _method(primitive: Primitive) -> Any:
     spec = primitive.spec
-    follow = getattr(primitive.function, "follow", None)
+    follow = primitive.follow
 
     def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
         given = _bound(self, primitive, args, kwargs)
@@ -298,12 +298,11 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
 
 def _adapted(self: Schedule, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call as they are recorded."""
-    adapt = getattr(primitive.function, "adapt", None)
-    if adapt is None:
+    if primitive.adapt is None:
         return dict(arguments)
     self._given(primitive, arguments)
     try:
-        return adapt(self, arguments)
+        return primitive.adapt(self, arguments)
     except ScheduleError as error:
         raise error.rendered(primitive.spec.name, self._level) from error
 

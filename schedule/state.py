@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..diagnostics import unknown_name
 from ..dialects import tir
@@ -113,6 +113,11 @@ def name_of_block(block: BlockLike) -> str:
 def domains_of(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
     """The iterators of a block with their domains: least value and extent."""
     return dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
+
+
+def annotations_of(op: tir.BlockOp | tir.ForOp) -> dict[str, Attribute]:
+    """The annotations of a block or a loop."""
+    return {} if op.annotations is None else dict(op.annotations.data)
 
 
 def buffers_read(block: tir.BlockOp) -> list[SSAValue]:

@@ -10,6 +10,7 @@ line are stored as ever.
 
 from __future__ import annotations
 
+from math import prod
 from typing import cast
 
 from xdsl.ir import SSAValue
@@ -29,13 +30,14 @@ def pays_streamed(stage: Stage, lane: Iter, machine: Machine) -> bool:
     """Whether a stage writes rows of a result that no cache holds from rows that the function keeps."""
     if not can_be_streamed(stage):
         return False
-    kind = cast(BufferType, stage.buffer.type)
-    size = bit_width(kind.dtype)
-    for extent in kind.dims:
-        size *= extent.constant or 0
     rows = [load for load in stage.loads if constant_slope(load, lane) != 0]
     kept = bool(rows) and all(isinstance(r.buffer.owner, tir.AllocBufferOp) for r in rows)
-    return kept and size >= 8 * machine.caches.l3
+    return kept and size_in_bits(cast(BufferType, stage.buffer.type)) >= 8 * machine.caches.l3
+
+
+def size_in_bits(kind: BufferType) -> int:
+    """How large a buffer is; 0 where that is not known."""
+    return bit_width(kind.dtype) * prod(extent.constant or 0 for extent in kind.dims)
 
 
 def can_be_streamed(stage: Stage) -> bool:

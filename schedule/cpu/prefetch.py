@@ -13,18 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import sym_expr_of
-from ..loop_builder import Cloner, Insert
-from .nontemporal_store import is_streamed
+from ..loop_builder import Insert, result_of
+from ..rewrite import before, copier
+from ..state import loop_expr
+from .nontemporal_store import is_streamed, size_in_bits
 from .stages import tree
 
 LINE_BITS = 512
@@ -37,10 +40,7 @@ _SECOND_LEVEL, _DATA = 2, 1
 def ask_for(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
     """Ask for the line of an element, into the second-level cache."""
 
-    def value(op: Operation) -> SSAValue:
-        insert(op)
-        return op.results[0]
-
+    value = partial(result_of, insert)
     element = value(tir.LoadOp(buffer, indices))
     address = value(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
     how = [value(tir.ConstOp(number, i32)) for number in (int(write), _SECOND_LEVEL, _DATA)]
@@ -69,14 +69,11 @@ def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
     kind = cast(BufferType, op.buffer.type)
     if isinstance(op.buffer.owner, tir.AllocBufferOp) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
         return False
-    size = bit_width(kind.dtype)
-    for extent in kind.dims:
-        size *= extent.constant or 0
     *outer, last = (sym_expr_of(i) for i in op.indices)
-    lane = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
+    lane = loop_expr(loop)
     below = [inner for index in op.indices for inner in tree(index)]
     fits = last == lane and all(lane not in e.free_vars() for e in outer)
-    return size >= _LARGE_BITS and fits and not any(isinstance(inner, tir.LoadOp) for inner in below)
+    return size_in_bits(kind) >= _LARGE_BITS and fits and not any(isinstance(inner, tir.LoadOp) for inner in below)
 
 
 def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
@@ -133,17 +130,11 @@ def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAVal
     if strips.loop_var.type != dtype:
         return
 
-    def insert(op: Operation) -> None:
-        body.insert_op_before(op, anchor)
+    insert = before(anchor)
 
-    def value(op: Operation) -> SSAValue:
-        insert(op)
-        return op.results[0]
-
+    value = partial(result_of, insert)
     for first in range(0, width, line.elements):
         begin = value(tir.MulOp(strips.loop_var, value(tir.ConstOp(width, dtype))))
         place = value(tir.AddOp(begin, value(tir.ConstOp(first, dtype))))
-        cloner = Cloner(insert)
-        for old, new in (*where.items(), (line.loop.loop_var, place)):
-            cloner.replace(old, new)
+        cloner = copier(insert, {**where, line.loop.loop_var: place})
         ask_for(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)

@@ -38,7 +38,7 @@ from ..rewrite import (
 from ..state import State, fail
 
 
-@primitive
+@primitive()
 def blockize(state: State, target: tir.ForOp | Sequence[tir.BlockOp], preserve_unit_iters: bool = True) -> tir.BlockOp:
     """Make one block of what a loop computes, or of blocks that follow each other.
 
@@ -94,8 +94,7 @@ class _Part:
 
     def outer_rows(self) -> list[tuple[IterKind, SymExpr, SymExpr]]:
         """Kind, binding and extent of the iterators of the block around this one."""
-        units = {st.loop_expr(lp) for lp in st.loops_above(self.block) if st.constant_extent(lp) == 1}
-        units -= {st.loop_expr(lp) for lp in self.inside}
+        units = checks.units(lp for lp in st.loops_above(self.block) if lp not in self.inside)
         rows: list[tuple[IterKind, SymExpr, SymExpr]] = []
         for kind, division, given in zip(self.block.kinds, self.divisions, self.bindings, strict=True):
             kept = self.preserve and division.outer.is_unit and given in units
@@ -267,7 +266,7 @@ def _init_condition(
     part: _Part, needed: Sequence[tir.ForOp], mapping: Mapping[SSAValue, SSAValue], insert: Insert
 ) -> SSAValue | None:
     """What of the predicate is of the loops of the init; those that run once are at their only value."""
-    units = {st.loop_expr(lp): st.min_of(lp) for lp in part.inside if lp not in needed and st.constant_extent(lp) == 1}
+    units = checks.units(lp for lp in part.inside if lp not in needed)
     others = [lp.loop_var for lp in part.inside if lp not in needed and st.loop_expr(lp) not in units]
     copy, build = copier(insert, mapping), Materializer(insert)
     moved = {**units, **{cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in mapping.items()}}

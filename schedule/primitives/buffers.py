@@ -19,9 +19,10 @@ from ...handles.tir.index_map import IndexMap
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
+from .. import state as st
 from ..accesses import accesses_of, require_allocated, set_type
 from ..arguments import buffers_of, given_map, index_dtype, nth
-from ..registry import adapted, primitive
+from ..registry import primitive
 from ..rewrite import before
 from ..state import State, fail
 
@@ -32,7 +33,7 @@ ALIGN = "buffer_dim_align"
 """The annotation of `storage_align`: a list of [index of the written buffer, axis, factor, offset]."""
 
 
-@primitive
+@primitive()
 def storage_align(state: State, block: tir.BlockOp, buffer_index: int, axis: int, factor: int, offset: int) -> None:
     """Ask for strides of a buffer that `block` writes: that of `axis` is `offset` modulo `factor`, in elements.
 
@@ -48,7 +49,7 @@ def storage_align(state: State, block: tir.BlockOp, buffer_index: int, axis: int
         fail(f"the buffer {name_of(buffer)} has no such axis", block, expected=f"{-rank} to {rank - 1}", found=axis)
     require_allocated(block, buffer)
     place = [buffer_index, axis % rank]
-    known: dict[str, Any] = {} if block.annotations is None else dict(block.annotations.data)
+    known = st.annotations_of(block)
     rows = decode(known[ALIGN], []) if ALIGN in known else []
     new = [*place, factor, offset]
     rows = [new if r[:2] == place else r for r in rows]
@@ -56,7 +57,7 @@ def storage_align(state: State, block: tir.BlockOp, buffer_index: int, axis: int
     block.properties["annotations"] = DictionaryAttr(known)
 
 
-@primitive
+@primitive()
 def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype: str) -> None:
     """Store what `block` writes as another type of elements: values are converted when stored and when read.
 
@@ -115,8 +116,7 @@ def _range(given: Any) -> tuple[Any, Any]:
     return given, given + 1
 
 
-@primitive
-@adapted(_with_ranges)
+@primitive(adapt=_with_ranges)
 def annotate_buffer_access(
     state: State, block: tir.BlockOp, buffer_index: int, buf_type: str, gen_new_ranges: IndexMapAttr
 ) -> None:
@@ -152,13 +152,13 @@ def _extent(block: tir.BlockOp, first: SymExpr, end: SymExpr) -> SymExpr:
 
 
 def _mark_explicit(block: tir.BlockOp, key: str, index: int) -> None:
-    known: dict[str, Any] = {} if block.annotations is None else dict(block.annotations.data)
+    known = st.annotations_of(block)
     marked = decode(known[key], []) if key in known else []
     known[key] = encode(sorted({*marked, index}), [])
     block.properties["annotations"] = DictionaryAttr(known)
 
 
-@primitive
+@primitive()
 def unsafe_hide_buffer_access(state: State, block: tir.BlockOp, buf_type: str, buf_index_array: Sequence[int]) -> None:
     """Take regions out of what `block` says that it reads or writes, though it accesses them.
 

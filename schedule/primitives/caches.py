@@ -20,7 +20,7 @@ from .. import checks
 from .. import state as st
 from ..accesses import set_type
 from ..arguments import nth, with_index
-from ..registry import adapted, primitive
+from ..registry import primitive
 from ..rewrite import Insert, allocate, before, empty_block, joined, nested, new_loop, refresh_regions
 from ..state import BlockLike, State, fail
 
@@ -28,8 +28,7 @@ Row = tuple[SymExpr, SymExpr]
 """First index and extent of a dimension."""
 
 
-@primitive
-@adapted(with_index("read_buffer_index", "read"))
+@primitive(adapt=with_index("read_buffer_index", "read"))
 def cache_read(
     state: State,
     block: tir.BlockOp,
@@ -69,8 +68,7 @@ def cache_read(
     return made
 
 
-@primitive
-@adapted(with_index("write_buffer_index", "write"))
+@primitive(adapt=with_index("write_buffer_index", "write"))
 def cache_write(
     state: State,
     block: tir.BlockOp,
@@ -316,7 +314,7 @@ def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
             op.operands[k] = build(sym_expr_of(op.operands[k]) - offset, dtype)
 
 
-@primitive
+@primitive()
 def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope: str) -> None:
     """Put the buffer that `block` writes at `buffer_index` into another storage scope.
 

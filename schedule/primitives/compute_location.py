@@ -28,7 +28,7 @@ Domain = tuple[SymExpr, SymExpr]
 """First value and extent."""
 
 
-@primitive
+@primitive()
 def compute_at(
     state: State, block: tir.BlockOp, loop: Place, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
@@ -57,7 +57,7 @@ def compute_at(
     return _move(block, loop, place, _known_sizes(_domains(block, needed, lenient=True)), preserve_unit_loops)
 
 
-@primitive
+@primitive()
 def reverse_compute_at(
     state: State, block: tir.BlockOp, loop: Place, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
@@ -299,7 +299,7 @@ def _move(
     _check_predicate(block)
     around = [*st.loops_above(loop), loop]
     analyzer = checks.analyzer_of(around)
-    units: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in around if st.constant_extent(lp) == 1}
+    units = checks.units(around)
     domains = {v: (first.substitute(units), extent.substitute(units)) for v, (first, extent) in domains.items()}
     rows = [
         _limited(analyzer, domains.get(var), (least, extent))
@@ -417,7 +417,7 @@ def _conditions(
     inside = [*around, *loops]
     analyzer = checks.analyzer_of(inside)
     out: list[SymExpr] = []
-    units: dict[Var, SymExpr] = {st.loop_expr(lp): st.min_of(lp) for lp in loops if st.constant_extent(lp) == 1}
+    units = checks.units(loops)
     for value, (first, extent), least, size in zip(values, rows, block.mins, block.extents, strict=True):
         if (first, extent) == (least, size):
             continue

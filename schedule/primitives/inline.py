@@ -21,7 +21,7 @@ from ..rewrite import before, copier, erase_if_unread, inline_value, joined, ref
 from ..state import State, fail
 
 
-@primitive
+@primitive()
 def compute_inline(state: State, block: tir.BlockOp) -> None:
     """Write what a producer computes in place of every read of it; the block and its buffer are no more.
 
@@ -66,7 +66,7 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue], list[tir.
     return store, values, _element_loads(block, store.buffer)
 
 
-@primitive
+@primitive()
 def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     """Write what a consumer computes where its producer stores; the consumer and the buffer between are no more.
 

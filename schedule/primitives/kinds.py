@@ -20,7 +20,7 @@ from ..state import BlockLike, State, fail
 _THREAD = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
 
 
-@primitive
+@primitive()
 def parallel(state: State, loop: tir.ForOp) -> None:
     """Run the iterations of `loop` on several threads.
 
@@ -33,7 +33,7 @@ def parallel(state: State, loop: tir.ForOp) -> None:
     _kind(loop, ForKind.PARALLEL)
 
 
-@primitive
+@primitive()
 def vectorize(state: State, loop: tir.ForOp) -> None:
     """Run the iterations of `loop` as the lanes of vectors.
 
@@ -45,7 +45,7 @@ def vectorize(state: State, loop: tir.ForOp) -> None:
     _kind(loop, ForKind.VECTORIZED)
 
 
-@primitive
+@primitive()
 def unroll(state: State, loop: tir.ForOp) -> None:
     """Write the iterations of `loop` one after the other.
 
@@ -54,7 +54,7 @@ def unroll(state: State, loop: tir.ForOp) -> None:
     _kind(loop, ForKind.UNROLLED)
 
 
-@primitive
+@primitive()
 def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
     """Bind `loop` to an axis of threads, `threadIdx.x` for instance.
 
@@ -98,7 +98,7 @@ def _is_around(op: Operation, loop: tir.ForOp) -> bool:
 Noted = tir.ForOp | tir.BlockOp | tir.FuncOp
 
 
-@primitive
+@primitive()
 def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> None:
     """Add the remark `ann_key: ann_val` to a loop or a block: a string, a number, a list or a dictionary.
 
@@ -106,7 +106,7 @@ def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> 
     """
     if isinstance(block_or_loop, tir.FuncOp):
         block_or_loop = explicit_root(block_or_loop)
-    known = {} if block_or_loop.annotations is None else dict(block_or_loop.annotations.data)
+    known = st.annotations_of(block_or_loop)
     if ann_key in known:
         return
     try:
@@ -116,15 +116,14 @@ def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> 
     block_or_loop.properties["annotations"] = DictionaryAttr({**known, ann_key: value})
 
 
-@primitive
+@primitive()
 def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
     """Take the remark `ann_key` away from a loop or a block. Refused where there is none.
 
     The root block becomes implicit again where this was its last remark.
     """
     target = root_of(block_or_loop) if isinstance(block_or_loop, tir.FuncOp) else block_or_loop
-    notes = None if isinstance(target, tir.FuncOp) else target.annotations
-    known = {} if notes is None else dict(notes.data)
+    known = {} if isinstance(target, tir.FuncOp) else st.annotations_of(target)
     if ann_key not in known:
         fail(f"there is no annotation {ann_key}", block_or_loop, found=sorted(known))
     del known[ann_key]
@@ -169,6 +168,6 @@ def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
     return root
 
 
-@primitive
+@primitive()
 def enter_postproc(state: State) -> None:
     """Mark the place in the trace from which on steps are postprocessing; nothing is changed."""

@@ -29,7 +29,7 @@ from ..accesses import (
 )
 from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
 from ..padding import Padding, PadFunction, fill, replace_writer
-from ..registry import adapted, followed, primitive
+from ..registry import primitive
 from ..rewrite import Axis, before, block_in_loops, move_operations, remove
 from ..state import State, fail
 
@@ -41,9 +41,7 @@ def _separated(schedule: Any, arguments: dict[str, Any]) -> Callable[[], object]
     return partial(step, arguments["block"], arguments["buffer"], separators) if separators else None
 
 
-@primitive
-@adapted(with_layout)
-@followed(_separated)
+@primitive(adapt=with_layout, follow=_separated)
 def transform_layout(
     state: State,
     block: tir.BlockOp,
@@ -125,8 +123,7 @@ def _check_sizes(block: tir.BlockOp, buffer: SSAValue, func: tir.FuncOp, shape: 
         fail(f"no shape would say any more what {lost[0]} is", block)
 
 
-@primitive
-@adapted(with_index_map)
+@primitive(adapt=with_index_map)
 def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMapAttr) -> None:
     """Let a block run over other iterators: those that `index_map` makes of its own.
 
@@ -198,8 +195,7 @@ def replace_block(
     state.replaced[block] = new
 
 
-@primitive
-@adapted(with_buffer)
+@primitive(adapt=with_buffer)
 def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], axis_separators: Sequence[int]) -> None:
     """Keep groups of axes of a buffer apart when it is flattened: those before and after each of `axis_separators`.
 

@@ -11,11 +11,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, floormod, product
+from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, product
 from ...ir.affine.values import Materializer
 from ...transforms.tir.walk import remove_dead
 from .. import checks
 from .. import state as st
+from ..loop_builder import unfused
 from ..registry import primitive
 from ..rewrite import (
     Insert,
@@ -34,7 +35,7 @@ from ..rewrite import (
 from ..state import State, fail
 
 
-@primitive
+@primitive()
 def split(
     state: State,
     loop: tir.ForOp,
@@ -127,7 +128,7 @@ def require(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymE
     set_predicate(block, joined([*parts, condition.results[0]], insert))
 
 
-@primitive
+@primitive()
 def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True) -> tir.ForOp:
     """Make one loop of loops that are directly inside of each other.
 
@@ -147,14 +148,9 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     (fused,) = _nest(loops[0], [product(extents, dtype)], [name])
     body = fused.body.block
     build = Materializer(body.add_op)
-    inner: SymExpr = Const(1, dtype)
-    variable: SymExpr = st.loop_expr(fused)
-    for k in range(len(loops) - 1, -1, -1):
-        extent = extents[k]
-        index = floordiv(variable, inner) if k == 0 else floordiv(floormod(variable, inner * extent), inner)
-        value = Const(0, dtype) if extent.constant == 1 else index
-        loops[k].loop_var.replace_all_uses_with(build(value, dtype))
-        inner = inner * extent
+    places = unfused(st.loop_expr(fused), extents)
+    for loop, extent, place in reversed(list(zip(loops, extents, places, strict=True))):
+        loop.loop_var.replace_all_uses_with(build(Const(0, dtype) if extent.constant == 1 else place, dtype))
     take_nest(loops, body)
     replace_op(loops[0], fused)
     _simplify_below([fused], preserve_unit_iters, everything=any(e.constant == 1 for e in extents))
@@ -172,7 +168,7 @@ def _check_nested(loops: Sequence[tir.ForOp]) -> None:
             fail("the extent of a loop depends on another of the loops", loop)
 
 
-@primitive
+@primitive()
 def reorder(state: State, loops: list[tir.ForOp]) -> None:
     """Change the order of loops of one nest: those given take the places of each other in the order given.
 
@@ -297,7 +293,7 @@ def _move_tree(value: SSAValue, movable: Sequence[Operation], target: Block) -> 
         target.add_op(op)
 
 
-@primitive
+@primitive()
 def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.ForOp:
     """Put a loop that runs once directly around a block or a loop.
 
@@ -315,7 +311,7 @@ def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.F
     return loop
 
 
-@primitive
+@primitive()
 def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int]) -> None:
     """Change the order of a block's iterators: `new_order` are their positions.
 

@@ -44,7 +44,7 @@ from ..state import State, fail
 from .caches import replace_buffer
 
 
-@primitive
+@primitive()
 def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None:
     """Round the domain of each iterator up to a multiple of its number in `padding`; buffers are padded with zeros.
 
@@ -223,7 +223,7 @@ def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: I
     refresh_regions(made)
 
 
-@primitive
+@primitive()
 def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.BlockOp:
     """Take a padding apart: a block that fills all with the constant before `loop`, and the block that copies the rest.
 
@@ -337,7 +337,7 @@ def _bound(part: SymExpr, variables: dict[Var, int], block: tir.BlockOp) -> tupl
 
 def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
     """Write the values of loops outside that run once for their variables."""
-    units = {st.loop_expr(lp): st.min_of(lp) for lp in outside if st.constant_extent(lp) == 1}
+    units = checks.units(outside)
     if units:
         build = Materializer(before(block))
         bindings = [sym_expr_of(b) for b in block.bindings]

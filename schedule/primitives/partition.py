@@ -23,7 +23,7 @@ from ..rewrite import before, empty_block, loop_like, merge_nest, nested
 from ..state import State, fail
 
 
-@primitive
+@primitive()
 def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
     """Make one loop of loops beside each other; the loops around them, up to those that they share, are merged, too.
 
@@ -149,7 +149,7 @@ def _is_point(interval: Ends) -> bool:
     return (interval[1] - interval[0]).constant == 0
 
 
-@primitive
+@primitive()
 def loop_partition(
     state: State, loop: tir.ForOp, factors: Sequence[int | None], preserve_unit_iters: bool = True
 ) -> list[tir.ForOp]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...diagnostics import suggestion
 from ...dialects import tir
 from .. import state as st
@@ -9,7 +11,12 @@ from ..registry import primitive
 from ..state import BlockLike, State, fail
 
 
-@primitive
+def _with_function(schedule: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """A default for `func_name` is written into the trace, as TVM does."""
+    return {**arguments, "func_name": schedule.state.function(arguments["func_name"]).sym_name.data}
+
+
+@primitive(adapt=_with_function)
 def get_block(state: State, name: str, func_name: str | None = None) -> BlockLike:
     """The block called `name` of the function `func_name` (the one worked on, `main`, or the only one); `root` is all.
 
@@ -29,40 +36,31 @@ def get_block(state: State, name: str, func_name: str | None = None) -> BlockLik
     return found[0]
 
 
-@primitive
+@primitive()
 def get_loops(state: State, block: BlockLike) -> list[tir.ForOp]:
     """The loops around `block` in its scope, the outermost first."""
     return [] if st.is_function(block) else st.loops_above(block)
 
 
-@primitive
+@primitive()
 def get_child_blocks(state: State, block_or_loop: BlockLike | tir.ForOp) -> list[tir.BlockOp]:
     """The blocks directly below a block or a loop, in order."""
     return st.blocks_below(block_or_loop)
 
 
-@primitive
+@primitive()
 def get_producers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
     """The blocks before `block` in its scope that write what it reads."""
     return st.producers(block)
 
 
-@primitive
+@primitive()
 def get_consumers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
     """The blocks after `block` in its scope that read what it writes."""
     return st.consumers(block)
 
 
-@primitive
+@primitive()
 def get_output_blocks(state: State, scope_block: BlockLike) -> list[tir.BlockOp]:
     """The blocks of a scope that write buffers which are not allocated in it."""
     return st.output_blocks(scope_block)
-
-
-def _adapted(self: object, arguments: dict[str, object]) -> dict[str, object]:
-    """A default for `func_name` is written into the trace, as TVM does."""
-    state: State = self.state  # pyright: ignore[reportAttributeAccessIssue]
-    return {**arguments, "func_name": state.function(arguments["func_name"]).sym_name.data}  # pyright: ignore[reportArgumentType]
-
-
-get_block.adapt = _adapted  # pyright: ignore[reportFunctionMemberAccess]

@@ -39,7 +39,7 @@ from ..rewrite import (
 from ..state import State, fail
 
 
-@primitive
+@primitive()
 def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.BlockOp:
     """Move the init of a reduction into a block of its own, in front of `loop`.
 
@@ -129,7 +129,7 @@ class _Reduction:
         return [store.buffer for store in self.stores]
 
 
-@primitive
+@primitive()
 def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     """Let each iteration of a reduction loop have a result of its own, which are combined afterwards.
 

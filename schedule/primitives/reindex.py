@@ -19,7 +19,7 @@ from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
 from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
-from ..registry import adapted, primitive
+from ..registry import primitive
 from ..rewrite import (
     BlockIter,
     Insert,
@@ -38,8 +38,7 @@ from ..state import BlockLike, State, fail
 from .caches import allocate_like
 
 
-@primitive
-@adapted(with_buffer)
+@primitive(adapt=with_buffer)
 def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.BlockOp:
     """Copy what `block` reads or writes of a buffer into one whose axes are the iterators of the block.
 
@@ -74,8 +73,7 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     return made
 
 
-@primitive
-@adapted(both(with_index_map, with_index("read_buffer_index", "read")))
+@primitive(adapt=both(with_index_map, with_index("read_buffer_index", "read")))
 def reindex_cache_read(
     state: State, block: tir.BlockOp, read_buffer_index: int, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
@@ -91,8 +89,7 @@ def reindex_cache_read(
     return _cache(block, target, storage_scope, given_map(block, index_map), "read")
 
 
-@primitive
-@adapted(both(with_index_map, with_index("write_buffer_index", "write")))
+@primitive(adapt=both(with_index_map, with_index("write_buffer_index", "write")))
 def reindex_cache_write(
     state: State, block: tir.BlockOp, write_buffer_index: int, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:

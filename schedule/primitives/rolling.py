@@ -36,7 +36,7 @@ class _Axis:
     overlap: int
 
 
-@primitive
+@primitive()
 def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int) -> None:
     """Keep what an iteration of the loops around `block` computes for the next one, in a buffer used in circles.
 

@@ -18,7 +18,7 @@ from ..state import State, fail
 from .inline import can_compute_inline
 
 
-@primitive
+@primitive()
 def sample_categorical(
     state: State, candidates: Sequence[Any], probs: Sequence[float], decision: int | None = None
 ) -> tuple[int, int]:
@@ -34,7 +34,7 @@ def sample_categorical(
     return candidates[chosen], chosen
 
 
-@primitive
+@primitive()
 def sample_perfect_tile(
     state: State, loop: tir.ForOp, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:
@@ -56,7 +56,7 @@ def sample_perfect_tile(
     return list(tiles), list(tiles)
 
 
-@primitive
+@primitive()
 def sample_partitioned_tile(
     state: State,
     loop: tir.ForOp,
@@ -126,7 +126,7 @@ def _tile(state: State, extent: int, n: int) -> list[int]:
     return tiles
 
 
-@primitive
+@primitive()
 def sample_compute_location(
     state: State, block: tir.BlockOp, decision: int | None = None
 ) -> tuple[tir.ForOp | Location, int]:

@@ -19,7 +19,7 @@ from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside
 from ..arguments import buffers_of, nth, with_index
-from ..registry import adapted, primitive
+from ..registry import primitive
 from ..rewrite import (
     BlockIter,
     Insert,
@@ -38,8 +38,7 @@ from .caches import Row, allocate_like, copy_loops, replace_buffer, rows_of
 from .reindex import statement_of
 
 
-@primitive
-@adapted(with_index("read_buffer_index", "read"))
+@primitive(adapt=with_index("read_buffer_index", "read"))
 def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, storage_scope: str) -> list[tir.BlockOp]:
     """Let `block` update a copy of a buffer that it reads and writes: copied before it, and back after it.
 
@@ -72,7 +71,7 @@ def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Ends]:
     return [(first, first + extent - 1) for first, extent in zip(starts, region.extents, strict=True)]
 
 
-@primitive
+@primitive()
 def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh: int = 0) -> list[tir.BlockOp]:
     """Compute the indices at which `block` reads in blocks of their own, into buffers.
 
@@ -141,7 +140,7 @@ def _index_stage(
     return new, made
 
 
-@primitive
+@primitive()
 def read_at(
     state: State, loop: tir.ForOp, block: tir.BlockOp, read_buffer_index: int, storage_scope: str
 ) -> tir.BlockOp:
@@ -167,7 +166,7 @@ def read_at(
     return _copy_block(loop, buffer, new, rows, before(readers[0]), label(new), buffer)
 
 
-@primitive
+@primitive()
 def write_at(
     state: State, loop: tir.ForOp, block: tir.BlockOp, write_buffer_index: int, storage_scope: str
 ) -> tir.BlockOp:

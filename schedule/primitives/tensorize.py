@@ -26,7 +26,7 @@ from ..tensor_intrin import TensorIntrin
 from .blockize import blockize
 
 
-@primitive
+@primitive()
 def tensorize(
     state: State,
     block_or_loop: tir.BlockOp | tir.ForOp,
@@ -306,8 +306,7 @@ class _Region:
 def _annotate(block: tir.BlockOp, root: Operation | None) -> None:
     """Give the block the annotations of the implementation's root block, too."""
     if isinstance(root, tir.BlockOp) and root.annotations is not None:
-        own = {} if block.annotations is None else dict(block.annotations.data)
-        block.properties["annotations"] = DictionaryAttr({**own, **root.annotations.data})
+        block.properties["annotations"] = DictionaryAttr({**st.annotations_of(block), **root.annotations.data})
 
 
 def _write_symbols(block: tir.BlockOp, symbols: dict[Var, SymExpr]) -> None:
