@@ -20,9 +20,8 @@ from ..transforms.tir.lower_opaque_block import LowerOpaqueBlock
 from ..transforms.tir.mark_unrolled_loops import MarkUnrolledLoops
 from ..transforms.tir.parallelize_loops import ParallelizeLoops
 from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
-from ..transforms.tir.simplify_scheduled import SimplifyScheduled
+from ..transforms.tir.simplify import SimplifyScheduled, TirSimplify
 from ..transforms.tir.storage_rewrite import StorageRewrite
-from ..transforms.tir.tir_simplify import TirSimplify
 from .tir_to_scf import ConvertTirToScf, OutlineParallel, PromoteTiles
 
 

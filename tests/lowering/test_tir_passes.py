@@ -16,7 +16,7 @@ from tirax.transforms.tir.lower_init_block import LowerInitBlock
 from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
 from tirax.transforms.tir.lower_opaque_block import LowerOpaqueBlock
 from tirax.transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
-from tirax.transforms.tir.tir_simplify import TirSimplify
+from tirax.transforms.tir.simplify import TirSimplify
 
 NARROW = "llvm -mcpu=x86-64 -vector-width=128"
 BLOCKS = [

@@ -1,11 +1,17 @@
-"""`simplify`: index arithmetic is written as short as the ranges of loop variables allow, and decided branches go.
+"""Three passes that simplify: index arithmetic by what is known (`simplify`), control flow that is decided.
+
+`simplify` writes index arithmetic as short as the ranges of loop variables allow, and decided branches go:
 
     for %i to 8 {
       if %i < 8 {store %x, %A[(%i * 4 + 3) floordiv 4]}     ->     for %i to 8 {store %x, %A[%i]}
     }
 
 Inside of a branch, and of a block with a predicate, what the condition says is known, too, and so is what was asserted
-or promised (`T.assume`) before.
+or promised (`T.assume`) before. `simplify-scheduled` is `simplify` of the functions that a schedule was given to
+(`tir.is_scheduled`): layouts that a schedule changes leave `lane // 16` and `lane % 16` in indices, which would be
+gathers. What the default schedule writes has no such indices, and proving that costs a tenth of a build.
+
+`tir-simplify` knows nothing of ranges: loops of one or no iteration, decided branches and dead values go.
 """
 
 from __future__ import annotations
@@ -26,7 +32,17 @@ from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
-from .walk import bind_loop, erase_with_tree, functions, integer_type, remove_dead, take_side
+from .walk import (
+    bind_loop,
+    bound_expr,
+    erase_with_tree,
+    functions,
+    integer_type,
+    is_empty,
+    is_scheduled,
+    remove_dead,
+    take_side,
+)
 
 _INDEX_TYPES = (i1, i32, i64)
 """What is computed in other types may wrap around."""
@@ -47,6 +63,54 @@ class Simplify(Pass):
     def wants(self, func: tir.FuncOp) -> bool:
         """Whether a function is simplified."""
         return True
+
+
+@dataclass(frozen=True)
+class SimplifyScheduled(Simplify):
+    """Simplify integer expressions and branches of scheduled functions."""
+
+    name = "simplify-scheduled"
+
+    def wants(self, func: tir.FuncOp) -> bool:
+        return is_scheduled(func)
+
+
+@dataclass(frozen=True)
+class TirSimplify(Pass):
+    """Inline loops that run once, remove those that never run and branches that are decided, drop unused values."""
+
+    name = "tir-simplify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            for inner in reversed(list(func.walk())):
+                if isinstance(inner, tir.ForOp):
+                    _simplify_loop(inner)
+                elif isinstance(inner, tir.IfOp):
+                    _simplify_if(inner)
+            remove_dead(func)
+
+
+def _simplify_loop(loop: tir.ForOp) -> None:
+    count = bound_expr(loop.extent).constant
+    if count is not None and count <= 0:
+        erase_with_tree(loop)
+    elif count == 1 and loop.thread is None:
+        first = loop.min
+        if isinstance(first, SymExpr):
+            first = Materializer(inserter(loop))(first, cast(IntegerType, loop.loop_var.type))
+        loop.loop_var.replace_all_uses_with(first)
+        inline_before(loop.body.block, loop)
+        erase_with_tree(loop)
+
+
+def _simplify_if(branch: tir.IfOp) -> None:
+    """`if true {S} else {T}` -> `S`; a condition without effect on anything -> nothing."""
+    decided = sym_expr_of(branch.cond).constant
+    if decided is not None:
+        take_side(branch, bool(decided))
+    elif is_empty(branch.then_region) and is_empty(branch.else_region):
+        erase_with_tree(branch)
 
 
 class _Simplifier:
