@@ -100,6 +100,11 @@ PIPELINES: dict[str, tuple[str, ...]] = {
 }
 
 
+def pipelines_of(name: str) -> list[str]:
+    """The pipelines that a pass is in: none for those that are for users alone."""
+    return [pipeline for pipeline, passes in PIPELINES.items() if name in passes]
+
+
 def pipeline_passes(name: str, target: str = "llvm") -> list[Any]:
     """The passes of a named pipeline for a target. Raises `NameLookupError` for an unknown name."""
     if name not in PIPELINES:

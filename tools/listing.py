@@ -24,9 +24,9 @@ def _wrapped(text: str, indent: int) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
 
 
-def _entry(name: str, cls: type[Any]) -> list[str]:
+def _entry(name: str, cls: type[Any], mark: str = "") -> list[str]:
     options = [f"      {text}" for text in option_texts(cls)]
-    return [f"  {name}", *_wrapped(_summary(cls), 6), *options]
+    return [f"  {name}{mark}", *_wrapped(_summary(cls), 6), *options]
 
 
 def _others(kind: str, names: Iterable[str]) -> list[str]:
@@ -35,10 +35,12 @@ def _others(kind: str, names: Iterable[str]) -> list[str]:
 
 def passes_text(known: Mapping[str, Callable[[], type[Any]]]) -> str:
     """Our passes with what they do and their options, then the names of xDSL's."""
+    from ..lowering.pipelines import pipelines_of
+
     ours = TIRAX_UNIVERSE.all_passes
-    lines = ["passes:"]
+    lines = ["passes (those with a * are in no pipeline, for those who ask for them):"]
     for name in sorted(ours):
-        lines += _entry(name, ours[name]())
+        lines += _entry(name, ours[name](), "" if pipelines_of(name) else " *")
     lines += ["short names:", *(f"  {short} = {name}" for short, name in ALIASES.items())]
     return "\n".join([*lines, *_others("passes", known.keys() - ours.keys())])
 

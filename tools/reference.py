@@ -80,6 +80,7 @@ def operators() -> str:
 
 def passes() -> str:
     """A table of the passes with their options."""
+    from ..lowering.pipelines import pipelines_of
     from ..universe import TIRAX_UNIVERSE
 
     lines = [_NOTE, "# Passes\n"]
@@ -88,6 +89,8 @@ def passes() -> str:
         lines.append(f"## `{name}`\n\n{_first_paragraph(cls)}\n")
         module = sys.modules[cls.__module__]
         lines.append(f"{_first_paragraph(module)}\n")
+        pipelines = pipelines_of(name)
+        lines.append(f"Pipelines: {', '.join(f'`{p}`' for p in pipelines) or 'none; for those who ask for it'}.\n")
         options = [f for f in dataclasses.fields(cls) if f.name != "name"]
         lines += [f"- `{f.name}: {f.type}`{_default(f)}" for f in options]
         lines += [""] if options else []

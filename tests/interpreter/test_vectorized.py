@@ -19,9 +19,9 @@ from tirax.interpreter import InterpreterError, interpret
 from tirax.interpreter import vectorized as vectorized_module
 from tirax.interpreter.tir import TirSemantics
 from tirax.ir.passes.transform import new_context
-from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
 from tirax.transforms.fusion.fuse_ops import FuseOps
 from tirax.transforms.fusion.fuse_tir import FuseTIR
+from tirax.transforms.fusion.pattern import AnnotateTIROpPattern
 from tirax.transforms.legalize import LegalizeOps
 
 DTYPES: dict[str, Any] = {

@@ -16,7 +16,7 @@ from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps
-from tirax.transforms.tir.lower_narrow_types import LowerNarrowTypes
+from tirax.transforms.tir.storage_legalize import LowerNarrowTypes
 from tirax.tvm_api import relax as rx
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -15,8 +15,7 @@ from tirax.interpreter import InterpreterError, interpret, random_inputs, symbol
 from tirax.interpreter.compare import same_values
 from tirax.ir.functions.lookup import functions
 from tirax.transforms.params.bundle_model_params import BundleModelParams
-from tirax.transforms.params.lazy_get_input import LazyGetInput
-from tirax.transforms.params.lazy_set_output import LazySetOutput
+from tirax.transforms.params.lazy import LazyGetInput, LazySetOutput
 from tirax.transforms.params.lift_transform_params import LiftTransformParams
 from tirax.transforms.params.weights import set_num_input
 

@@ -1,14 +1,21 @@
-"""What kind of operator a tensor function is, found by looking at its blocks (TVM's operator pattern kinds)."""
+"""What kind of operator a tensor function is, found by looking at its blocks (TVM's operator pattern kinds).
+
+`annotate-tir-op-pattern` notes it on every tensor function, for `fuse-ops` to read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects import tir
+from ...ir.passes.transform import Pass
 
 ATTRIBUTE = "op_pattern"
 """The function attribute that holds the kind."""
@@ -197,3 +204,28 @@ def _uncast(value: SSAValue) -> Operation | None:
     while isinstance(op, tir.CastOp):
         op = op.value.op if isinstance(op.value, OpResult) else None
     return op
+
+
+_SCHEDULED = "tir.is_scheduled"
+
+
+@dataclass(frozen=True)
+class AnnotateTIROpPattern(Pass):
+    """Set the attribute `op_pattern` of each `tir.func` that has none, to the kind found by analysing its blocks."""
+
+    name: ClassVar[str] = "annotate-tir-op-pattern"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Annotate in place."""
+        for func in op.body.block.ops:
+            if isinstance(func, tir.FuncOp):
+                annotate(func)
+
+
+def annotate(func: tir.FuncOp) -> None:
+    """Set the attribute `op_pattern` of `func` unless it has one; a schedule would not outlive being fused."""
+    attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
+    if ATTRIBUTE not in attrs:
+        kind = OpPattern.OPAQUE if _SCHEDULED in attrs else find_pattern(func)
+        attrs[ATTRIBUTE] = IntegerAttr(int(kind), i64)
+        func.func_attrs = DictionaryAttr(dict(sorted(attrs.items())))

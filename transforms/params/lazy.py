@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of
-from ...dialects.relax.types import erase_unbound
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import OBJECT, PrimType, erase_unbound, tuple_type
 from ...dialects.sym.expr import Var
+from ...ir.functions.lookup import relax_functions
 from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.names import NameSupply, variable_names
+from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import erase, insert_before
+from ..bindings.to_non_dataflow import flatten_dataflow
 from ..functions.symbols import mentioned_in
+from .weights import add_param, num_input, remove_params, set_num_input
 
 Load = Callable[[SSAValue, Operation], SSAValue]
 """`load(parameter, before)` makes bindings before an op; it gives what stands for the parameter from there on."""
@@ -107,3 +115,91 @@ def inline_fields(value: SSAValue) -> list[SSAValue]:
     """The fields of a tuple that is written in place; any other value by itself."""
     whole = value.owner
     return list(whole.fields_) if isinstance(whole, relax.TupleOp) and name_of(value) is None else [value]
+
+
+GETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], OBJECT)
+"""`fget_param(index, name)` gives a parameter."""
+
+
+@dataclass(frozen=True)
+class LazyGetInput(Pass):
+    """The weights of public functions, those after the first `num_input` parameters, are asked for where they are used.
+
+    f(x, w) {… w …}  ->  f(x, fget_param) {… w = match_cast(fget_param(0, "w")); w …}
+
+    `fget_param(index, name)` is a pure function that the caller passes; weights that are not used are never asked for.
+    They are asked for once, or once in each branch that is the first to use them.
+    Without the attribute `num_input` all parameters are weights; with it, it counts `fget_param`, too.
+    """
+
+    name = "lazy-get-input"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in relax_functions(op):
+            if not func.private:
+                _load_lazily(func, num_input(func) or 0)
+
+
+def _load_lazily(func: relax.FuncOp, inputs: int) -> None:
+    block = func.body.block
+    weights: list[SSAValue] = list(block.args[inputs:])
+    index = {w: i for i, w in enumerate(weights)}
+    names = NameSupply(variable_names(func, weights))
+    getter = add_param(block, GETTER, names.fresh("fget_param"), inputs)
+
+    def load(weight: SSAValue, before: Operation) -> SSAValue:
+        name = name_of(weight) or "param"
+        number, label = relax.PrimValueOp(index[weight]), relax.StringOp(name)
+        call = relax.CallValueOp(getter, [number.result, label.result], OBJECT)
+        cast = relax.MatchCastOp(call.result, weight.type)
+        set_name(call.result, names.fresh(f"{name}_untyped"))
+        set_name(cast.result, names.fresh(name))
+        return insert_before(before, number, label, call, cast).results[0]
+
+    LazyLoader(func, weights, load).run()
+    remove_params(block, weights)
+    set_num_input(func, inputs + 1)
+
+
+NOTHING = tuple_type(())
+SETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], NOTHING, pure=False)
+"""`fset_output(index, value)` takes a result."""
+
+
+@dataclass(frozen=True)
+class LazySetOutput(Pass):
+    """Public functions give what they return to a function that the caller passes, each part as soon as it is there.
+
+    f(x) {y = exp(x); return (y, x)}
+    ->  f(x, fset_output) {fset_output(1, x); y = exp(x); fset_output(0, y); return ()}
+
+    `fset_output` returns the empty tuple. It is the last parameter, or with the attribute `num_input` the last of the
+    inputs, which are one more then. Dataflow blocks become plain bindings, since its calls have effects.
+    """
+
+    name = "lazy-set-output"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in relax_functions(op):
+            if not func.private:
+                _give_lazily(func)
+
+
+def _give_lazily(func: relax.FuncOp) -> None:
+    flatten_dataflow(func)
+    inputs = num_input(func)
+    setter = add_param(func.body.block, SETTER, NameSupply(variable_names(func)).fresh("fset_output"), inputs)
+    if inputs is not None:
+        set_num_input(func, inputs + 1)
+
+    def give(index: int, value: SSAValue) -> Sequence[Operation]:
+        number = relax.PrimValueOp(index)
+        return number, relax.CallValueOp(setter, [number.result, value], NOTHING)
+
+    returned = func.return_op.value
+    outputs = inline_fields(returned)
+    hand_over(func, outputs, give)
+    if outputs != [returned]:
+        whole = returned.owner
+        assert isinstance(whole, relax.TupleOp)
+        erase(whole)

@@ -1,18 +1,24 @@
-"""What `bf16-compute-legalize` and `fp8-compute-legalize` share: arithmetic in a wider type."""
+"""`bf16-compute-legalize` and `fp8-compute-legalize`: what is computed in narrow floats is computed in wider ones.
+
+%c = tir.add %a, %b : bf16     ->     %c = cast(add(cast(%a), cast(%b)) : f32) : bf16
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, FloatAttr, ModuleOp, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import lanes_of, scalar_of
+from ...dialects.dtypes import dtype_of, is_float, is_narrow, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
+from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
 from .storage_legalize import like
-from .walk import erase_with_tree, remove_dead
+from .walk import erase_with_tree, functions, remove_dead
 
 _COMPUTED = (*tir.BINARY.values(), tir.SelectOp, tir.CallIntrinOp)
 _FOLLOWS = (tir.LetOp, tir.BroadcastOp, tir.ShuffleOp)
@@ -156,3 +162,27 @@ class _Legalizer:
         block = op.parent
         assert isinstance(block, Block)
         block.insert_op_after(back, op)
+
+
+@dataclass(frozen=True)
+class BF16ComputeLegalize(Pass):
+    """Convert to float32 before and to bfloat16 after arithmetic; loads, stores and buffers stay."""
+
+    name = "bf16-compute-legalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            legalize(func, lambda t: isinstance(t, BFloat16Type), f32)
+
+
+@dataclass(frozen=True)
+class FP8ComputeLegalize(Pass):
+    """Convert to `promote_dtype` before and back after arithmetic on 8 bit floats; loads, stores and buffers stay."""
+
+    name = "fp8-compute-legalize"
+    promote_dtype: str = "float16"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        wide = dtype_of(self.promote_dtype)
+        for func in functions(op):
+            legalize(func, lambda t: is_float(t) and is_narrow(t), wide)

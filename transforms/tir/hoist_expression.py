@@ -1,4 +1,4 @@
-"""`hoist-expression`: what is the same in all iterations of a loop stands around it: conditions, and named values.
+"""`hoist-expression`, `hoist-if-then-else`: what is the same in all iterations stands around a loop: conditions, names.
 
     for %i {                                         for %i {
       for %j {                                         if %i < %n {
@@ -7,7 +7,9 @@
     }                                                }
 
 Hoisted are conditions of branches, and of expressions that evaluate one of two sides, that are all there is in a loop:
-each side gets a copy of the loop in which the condition is decided.
+each side gets a copy of the loop in which the condition is decided. `hoist-if-then-else` does it for branches only:
+
+    for %i {if %c {S(%i)} else {T(%i)}}     ->     if %c {for %i {S(%i)}} else {for %i {T(%i)}}
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from ...diagnostics import unknown_name
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import same_tree
@@ -303,3 +306,29 @@ def _clean(op: Operation) -> None:
 
 def _does_nothing(region: Region) -> bool:
     return all(_is_expression(op) for block in region.blocks for op in block.ops)
+
+
+_VARIANTS = ("basic",)
+
+
+@dataclass(frozen=True)
+class HoistIfThenElse(Pass):
+    """Move branches that are all there is in a loop out of it, as far as their conditions allow.
+
+    The condition may read nothing: what it reads may change in the loop. The variable of a loop that is bound to
+    threads is of no such condition, but with `support_block_scope_hoisting` and without the variant "basic". Raises
+    `NameLookupError` for another variant.
+    """
+
+    name = "hoist-if-then-else"
+    variant: str | None = None
+    support_block_scope_hoisting: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = configured(self, "tir.HoistIfThenElse")
+        if options.variant is not None and options.variant not in _VARIANTS:
+            raise unknown_name("variant of hoist-if-then-else", options.variant, _VARIANTS)
+        flags = HoistedConditionals.IfElseStmt
+        if options.support_block_scope_hoisting and options.variant is None:
+            flags |= HoistedConditionals.UsingBlockVar
+        hoist(op, flags, HoistedLetBindings.Never)

@@ -1,19 +1,32 @@
-"""What passes that make indices int32 share: the integers that are index arithmetic, and their change of type."""
+"""`narrow-data-type` and `force-narrow-index-to-int32`: loop variables, indices and extents of int64 become int32.
+
+for %i : i64 = 0 to 16 {load %A[%i * 8]}     ->     for %i : i32 = 0 to 16 {load %A[%i * 8]}
+
+The first where all that is computed of them fits, the second everywhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, VectorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp, VectorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
+from ...dialects.names import name_of
 from ...dialects.sym import SymAttr, ValueOp
+from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
+from ...ir.affine.values import sym_expr_of
+from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type
-from .walk import values_of
+from ...ir.verification.verify import location_of
+from .walk import bind_loop, erase_with_tree, functions, values_of
 
 
 def is_wide(t: Attribute) -> bool:
@@ -60,3 +73,95 @@ def narrow_operation(op: Operation, *, buffers: bool) -> None:
             op.properties[name] = narrow_attribute(op.properties[name])
     if isinstance(op, ValueOp):
         op.properties["expr"] = narrow_attribute(op.properties["expr"])
+
+
+_ARITHMETIC = (*tir.BINARY.values(), tir.ConstOp, tir.CastOp, tir.SelectOp, tir.LetOp, ValueOp)
+_USERS = (*_ARITHMETIC, tir.LoadOp, tir.ForOp, tir.IfOp, tir.EvaluateOp, tir.IfThenElseOp)
+
+
+@dataclass(frozen=True)
+class NarrowDataType(Pass):
+    """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), where all of it fits.
+
+    A function stays as it is where something may not fit, or where int64 is data, too: it is loaded, stored or passed.
+    Raises `UnsupportedError` for other widths.
+    """
+
+    name = "narrow-data-type"
+    target_bits: int = 32
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target_bits not in (32, 64):
+            raise UnsupportedError("indices have 32 or 64 bits", expected="32 or 64", found=self.target_bits)
+        for func in functions(op):
+            if self.target_bits == 32 and _fits(func):
+                _narrow(func)
+
+
+def _fits(func: tir.FuncOp) -> bool:
+    analyzer = Analyzer()
+    if wide(func.params):
+        return False
+    return all(_operation_fits(op, analyzer) for op in list(func.walk())[1:])
+
+
+def _operation_fits(op: Operation, analyzer: Analyzer) -> bool:
+    if isinstance(op, tir.ForOp):
+        bind_loop(analyzer, op)
+    defined = wide(values_of(op))
+    if defined and not isinstance(op, (*_ARITHMETIC, tir.ForOp, tir.RampOp)):
+        return False
+    used = wide(op.operands)
+    stored = isinstance(op, tir.StoreOp) and op.value in used
+    if stored or (used and not isinstance(op, (*_USERS, tir.RampOp, tir.StoreOp))):
+        return False
+    return all(_value_fits(v, analyzer) for v in defined)
+
+
+def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
+    if not isinstance(value.type, IntegerType):
+        return True
+    bounds = analyzer.bounds(sym_expr_of(value))
+    return bounds.low >= -(2**31) and bounds.high < 2**31
+
+
+def _narrow(func: tir.FuncOp) -> None:
+    for op in list(func.walk()):
+        narrow_operation(op, buffers=False)
+    for op in list(func.walk()):
+        if isinstance(op, tir.CastOp) and op.value.type == op.result.type:
+            op.result.replace_all_uses_with(op.value)
+            erase_with_tree(op)
+
+
+@dataclass(frozen=True)
+class ForceNarrowIndexToInt32(Pass):
+    """Make all int64 int32. It is for the caller to know that nothing is as large as 2**31.
+
+    Raises `UnsupportedError` where int64 is what a function computes with: for buffers and parameters of int64.
+    """
+
+    name = "force-narrow-index-to-int32"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            _check(func)
+            for inner in list(func.walk()):
+                narrow_operation(inner, buffers=True)
+            for inner in list(func.walk()):
+                if isinstance(inner, tir.CastOp) and inner.value.type == inner.result.type:
+                    inner.result.replace_all_uses_with(inner.value)
+                    erase_with_tree(inner)
+
+
+def _check(func: tir.FuncOp) -> None:
+    for op in func.walk():
+        for value in values_of(op):
+            data = isinstance(value.type, tir.BufferType) and is_wide(value.type.dtype)
+            if data or (isinstance(value, BlockArgument) and op is func and is_wide(value.type)):
+                raise UnsupportedError(
+                    f"'{name_of(value)}' of @{func.sym_name.data} holds int64, not only indices are",
+                    location=location_of(op),
+                    expected="int64 in indices only",
+                    found=value.type,
+                )

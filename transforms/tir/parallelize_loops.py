@@ -8,6 +8,8 @@ Iterations are independent where what each writes lies in a part of every buffer
 far as intervals show it, and where nothing but loops, branches, loads and stores is in the loop. A loop of few
 iterations leaves the threads to the loops inside where these have more. How much work a thread must get is decided when
 the loop runs (`outline-parallel`); loops of a few thousand operations in all, as far as known here, stay as they are.
+
+`convert-for-loops-to-serial` takes it back.
 """
 
 from __future__ import annotations
@@ -177,3 +179,19 @@ def _moves_on(intervals: list[Ends], var: Var) -> bool:
 
 def _step(low: SymExpr, var: Var) -> int | None:
     return (low.substitute({var: add(var, 1)}) - low).constant
+
+
+@dataclass(frozen=True)
+class ConvertForLoopsToSerial(Pass):
+    """Make parallel loops serial; loops of other kinds stay as they are.
+
+    tir.for parallel %i = 0 to 8 {…}     ->     tir.for %i = 0 to 8 {…}
+    """
+
+    name = "convert-for-loops-to-serial"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            for loop in func.walk():
+                if isinstance(loop, tir.ForOp) and loop.kind is ForKind.PARALLEL:
+                    loop.properties.pop("kind_attr")

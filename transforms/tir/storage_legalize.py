@@ -1,10 +1,24 @@
-"""What `lower-narrow-types`, `bf16-storage-legalize` and `fp8-storage-legalize` share: values stored as integers."""
+"""`lower-narrow-types`, `bf16-storage-legalize`, `fp8-storage-legalize`: values of narrow types are stored as integers.
+
+No machine computes with 8 bit floats and 4 bit integers: they are stored and converted. A buffer of them becomes one of
+bytes (`int4` has one byte an element, its low half), and a conversion becomes arithmetic on the bits:
+
+    %x = tir.load %A[%i] : f8E4M3FN            %b = tir.load %A[%i] : ui8
+    %y = tir.cast %x : f8E4M3FN -> f32    ->   %y = sign and magnitude of %b, shifted to where f32 has them
+    %x = tir.load %A[%i] : bf16                %b = tir.load %A[%i] : ui16
+    %y = tir.cast %x : bf16 -> f32        ->   %y = reinterpret(cast(%b) << 16) : f32
+
+Rounding is that of float32 to the nearest, to even where two are equally near; what is too great becomes infinity, or
+NaN where the type has none: as `ml_dtypes` converts. Anything else done to these types is a diagnostic.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -12,10 +26,11 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
 from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import PrimExpr, place, placeholder_value
+from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, inline_before, set_type
 from ...ir.verification.verify import location_of
-from .storage_codecs import Codec
-from .walk import values_of
+from .storage_codecs import BF16_CODECS, FP8_CODECS, NARROW_CODECS, Codec
+from .walk import functions, values_of
 
 _MOVES = (
     tir.FuncOp,
@@ -167,3 +182,46 @@ def _put(op: Operation, block: Block, value: SSAValue) -> None:
     set_name(value, name_of(value) or name_of(op.results[0]))
     op.results[0].replace_all_uses_with(value)
     erase(op)
+
+
+@dataclass(frozen=True)
+class BF16StorageLegalize(Pass):
+    """Make buffers and values of bfloat16 such of uint16; a float32 is rounded to the nearest, to even.
+
+    Parameters, too: who calls the function passes the same memory. Raises `UnsupportedError` for what is computed in
+    bfloat16, which `bf16-compute-legalize` removes.
+    """
+
+    name = "bf16-storage-legalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            store_as_bits(func, BF16_CODECS, "run bf16-compute-legalize before")
+
+
+@dataclass(frozen=True)
+class FP8StorageLegalize(Pass):
+    """Make buffers and values of 8 bit floats such of uint8, as `lower-narrow-types` does with integers of 4 bits, too.
+
+    Raises `UnsupportedError` for what is computed in such types, which `fp8-compute-legalize` removes.
+    """
+
+    name = "fp8-storage-legalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            store_as_bits(func, FP8_CODECS, "run fp8-compute-legalize before")
+
+
+@dataclass(frozen=True)
+class LowerNarrowTypes(Pass):
+    """Store 8 bit floats and 4 bit integers as bytes, and convert them by arithmetic on bits.
+
+    Raises `UnsupportedError` for other operations on them.
+    """
+
+    name = "lower-narrow-types"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            store_as_bits(func, NARROW_CODECS, "convert it first: R.astype, T.Cast")

@@ -4,6 +4,7 @@
 // RUN: tirax-opt --list-targets | filecheck %s --check-prefix=TARGETS
 // RUN: tirax-opt --version | filecheck %s --check-prefix=VERSION
 
+// PASSES:      adjust-matmul-order *
 // PASSES:      fold-constant
 // PASSES-NEXT:   {{.+}}
 // PASSES-NEXT:   max_bytes: int = 268435456

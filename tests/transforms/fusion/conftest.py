@@ -11,7 +11,7 @@ from xdsl.parser import Parser
 
 from tirax.dialects import relax
 from tirax.ir.passes.transform import new_context
-from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
+from tirax.transforms.fusion.pattern import AnnotateTIROpPattern
 from tirax.transforms.legalize import LegalizeOps
 
 _SHORT = re.compile(r"(?<![%\w@])(f32|i64|bool)(\[[^\]]*\])")

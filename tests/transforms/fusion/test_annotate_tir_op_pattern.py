@@ -8,8 +8,7 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from tirax.dialects import tir
-from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
-from tirax.transforms.fusion.pattern import declared_pattern
+from tirax.transforms.fusion.pattern import AnnotateTIROpPattern, declared_pattern
 
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, FUSABLE, OPAQUE = 0, 1, 2, 3, 4, 8
 

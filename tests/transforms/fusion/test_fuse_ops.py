@@ -13,13 +13,12 @@ from tirax.dialects import relax, tir
 from tirax.dialects.names import name_of, set_name
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.passes.transform import PassContext
-from tirax.transforms.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern
 from tirax.transforms.fusion.fuse_ops import FuseOps
 from tirax.transforms.fusion.fuse_tir import FuseTIR
 from tirax.transforms.fusion.graph import BindingGraph, PostDominators
 from tirax.transforms.fusion.groups import Groups
 from tirax.transforms.fusion.outline import Outliner
-from tirax.transforms.fusion.pattern import OpPattern
+from tirax.transforms.fusion.pattern import AnnotateTIROpPattern, OpPattern
 
 Program = Callable[[str, str, str], ModuleOp]
 Parse = Callable[[str], ModuleOp]

@@ -1,4 +1,4 @@
-"""`remove-assume`: what a program promises with `T.assume` is no longer needed, and goes."""
+"""`remove-assume` and `skip-assert`: what a program promises, or has checked, is no longer needed, and goes."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ def _is_assume(op: object) -> bool:
 
 def _assumes(op: tir.EvaluateOp) -> bool:
     return _is_assume(op.value.owner)
+
+
+@dataclass(frozen=True)
+class SkipAssert(Pass):
+    """Remove `tir.assert`, and what only its condition needs."""
+
+    name = "skip-assert"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            found = [inner for inner in func.walk() if isinstance(inner, tir.AssertOp)]
+            for inner in found:
+                erase_with_tree(inner)
+            if found:
+                remove_dead(func)

@@ -1,18 +1,19 @@
-"""Let functions be called in the module what they are called outside."""
+"""Let functions be called in the module what they are called outside, or be callable from outside at all."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
-from ...ir.functions.lookup import FunctionOp, functions
+from ...ir.functions.lookup import FunctionOp, callee_names, functions
 from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of
-from .renaming import rename_functions
 
 _SYMBOL = "global_symbol"
 
@@ -66,3 +67,43 @@ def _check_unique(wanted: dict[str, str], table: dict[str, FunctionOp]) -> None:
             hint="make one of them private, or give it another global_symbol",
             notes=[f"'{symbol}' is wanted by @{first} and @{second}" for symbol, first, second in problems],
         )
+
+
+_CALLEE = ("callee", "func")
+"""The properties of calls and references that name a function of the module."""
+
+
+def rename_functions(module: ModuleOp, names: Mapping[str, str]) -> None:
+    """Rename functions of a module, old name -> new one, with every mention of them, in place.
+
+    Calls by name (`call_dps_packed`, …) of a function of the module are mentions, too.
+    """
+    if not names:
+        return
+    for op in module.walk():
+        if any(n in names for n in callee_names(op)):
+            op.properties = {k: _renamed(v, names) if k in _CALLEE else v for k, v in op.properties.items()}
+    for name, func in functions(module).items():
+        func.sym_name = StringAttr(names.get(name, name))
+
+
+def _renamed(attr: Attribute, names: Mapping[str, str]) -> Attribute:
+    if isinstance(attr, SymbolRefAttr):
+        name = attr.root_reference.data
+        return SymbolRefAttr(names.get(name, name))
+    return StringAttr(names.get(attr.data, attr.data)) if isinstance(attr, StringAttr) else attr
+
+
+@dataclass(frozen=True)
+class AttachGlobalSymbol(Pass):
+    """Every function becomes public, under the name that it has in the module.
+
+    private f(), g() {global_symbol = "h"}  ->  f(), g()
+    """
+
+    name = "attach-global-symbol"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op).values():
+            func.sym_visibility = None
+            drop_symbol(func)

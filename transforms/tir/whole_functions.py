@@ -1,0 +1,62 @@
+"""`bind-target`, `annotate-entry-func` and `Filter`: what tensor functions say of themselves, and which stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ...handles.tir.prim_func import PrimFunc
+from ...ir.passes.transform import Pass
+from .walk import erase_with_tree, functions, with_attr
+
+
+@dataclass(frozen=True)
+class BindTarget(Pass):
+    """Give the attribute `target`, the text of a target, to the tensor functions that have none."""
+
+    name = "bind-target"
+    target: str = "llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            if func.func_attrs is None or "target" not in func.func_attrs.data:
+                with_attr(func, "target", str(self.target))
+
+
+ENTRY = "tir.is_entry_func"
+
+
+@dataclass(frozen=True)
+class AnnotateEntryFunc(Pass):
+    """Give the attribute `tir.is_entry_func` to the tensor function, or to the only one that is not private.
+
+    Where several are public nothing changes.
+    """
+
+    name = "annotate-entry-func"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found = functions(op)
+        public = found if len(found) == 1 else [f for f in found if not f.private]
+        if len(public) == 1:
+            with_attr(public[0], ENTRY, True)
+
+
+def _always(_func: PrimFunc) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Filter(Pass):
+    """Remove the tensor functions for which `fcond(func)` is false. Who calls them must go, too."""
+
+    name = "filter"
+    fcond: Callable[[PrimFunc], bool] = field(default=_always)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            if not self.fcond(PrimFunc.on(func)):
+                erase_with_tree(func)
