@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from ...runtime import Device, NDArray, ShapeTuple, VirtualMachine, from_dlpack
 from ...runtime import device as device_of
 from . import spec as _spec
 from .exporter import Exporter
-
-if TYPE_CHECKING:
-    from .core import Module
 
 _PIPELINES = {"default_build": "default-cpu"}
 """TVM's names of pipelines -> ours."""
@@ -98,7 +95,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {"numpy": np.asarray, "torch": _to_t
 
 
 def compile_module(
-    module: Module, spec: Any, device: Any, pipeline: Any, out_format: str, debug: bool
+    module: _spec.Exported, spec: Any, device: Any, pipeline: Any, out_format: str, debug: bool
 ) -> CompiledModule:
     """`Module.jit`."""
     from ...lowering.build import build

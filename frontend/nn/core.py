@@ -8,7 +8,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from ...diagnostics import unknown_name
 from ...handles.module import IRModule
+from .compiled import compile_module
+from .exporter import Exporter
 from .extern import ExternModule
+from .spec import ModuleSpec
 from .subroutine import SubroutineMixin
 from .tensor import (
     Effect,
@@ -102,8 +105,6 @@ class Module(SubroutineMixin):
         functions have an effect for `op.print_` and `op.debug_func`. External modules that the model calls are the
         third result where `allow_extern`, and refused (`TiraxError`) where not.
         """
-        from .exporter import Exporter
-        from .spec import ModuleSpec
 
         exporter = Exporter(debug)
         mod = exporter.build(ModuleSpec.from_raw(spec, self))
@@ -127,7 +128,6 @@ class Module(SubroutineMixin):
         arrays of `out_format`, "torch" or "numpy"; effects are kept between the calls. Raises `TiraxError`,
         `NameLookupError`, and what `relax.build` does.
         """
-        from .compiled import compile_module
 
         return compile_module(self, spec, device, pipeline, out_format, debug)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Var as SymVar
@@ -17,9 +17,6 @@ from ..block_builder import BlockBuilder
 from . import spec as _spec
 from .effects import IOEffect
 from .tensor import Effect, Object, Parameter, Tensor
-
-if TYPE_CHECKING:
-    from .extern import ExternModule
 
 
 class _Builder(BlockBuilder):
@@ -43,7 +40,8 @@ class Exporter:
     def __init__(self, debug: bool = False):
         self.builder = _Builder()
         self.io_effect = IOEffect() if debug else None
-        self.extern_mods: list[ExternModule] = []
+        self.extern_mods: list[Any] = []
+        """The `ExternModule`s that the model calls."""
         self.subroutines: dict[Any, Any] = {}
         """What a subroutine depends on -> its function."""
 
@@ -55,8 +53,8 @@ class Exporter:
             raise TiraxError("no module is being exported", hint="this is called by methods of modules, in export_tvm")
         return stack[-1]
 
-    def add_extern(self, mod: ExternModule) -> None:
-        """Remember an external module that the model calls."""
+    def add_extern(self, mod: Any) -> None:
+        """Remember an `ExternModule` that the model calls."""
         if mod not in self.extern_mods:
             self.extern_mods.append(mod)
 
@@ -212,8 +210,8 @@ def _unwrap(outputs: Any) -> Expr:
     raise TiraxError("not what a method returns", expected="a Tensor, or a tuple of them", found=type(outputs).__name__)
 
 
-def add_extern(mod: ExternModule) -> None:
-    """Tell the export that is going on of an external module that the model calls. Raises `TiraxError`."""
+def add_extern(mod: Any) -> None:
+    """Tell the export that is going on of an `ExternModule` that the model calls. Raises `TiraxError`."""
     Exporter.current().add_extern(mod)
 
 

@@ -13,6 +13,7 @@ from ...diagnostics import TiraxError, UnsupportedError, unknown_name
 from ...handles.relax.calls import call_dps_packed, to_expr
 from ...handles.relax.expr import Expr
 from ...handles.relax.struct_info import StructInfo
+from .exporter import add_extern
 from .tensor import Object, Tensor, unwrap, wrap_nested
 
 
@@ -52,8 +53,6 @@ class ExternModule:
             raise unknown_name("external function", func_name, self.symbols)
 
         def call(*args: Any) -> Any:
-            from .exporter import add_extern
-
             add_extern(self)
             given = [a if isinstance(a, Tensor | Object | Expr | int | float | str) else to_expr(a) for a in args]
             return emit_dps(func_name, given, infer(*given))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.sym.expr import Var as SymVar
@@ -16,9 +16,6 @@ from ...handles.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-
-if TYPE_CHECKING:
-    from .core import Module
 
 
 @dataclass(frozen=True)
@@ -145,16 +142,24 @@ def _in_order(given: list[str], method: Callable[..., Any]) -> list[str]:
     return [name for name in parameters if name in given]
 
 
+class Exported(Protocol):
+    """What an export asks a module for (`core.Module`)."""
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Any]]: ...
+
+    def named_effects(self, prefix: str = "") -> Iterator[tuple[str, Any]]: ...
+
+
 @dataclass
 class ModuleSpec:
     """The methods of a module that are exported."""
 
-    module: Module
+    module: Exported
     method_names: list[str]
     method_specs: list[MethodSpec]
 
     @staticmethod
-    def from_raw(spec: Any, module: Module) -> ModuleSpec:
+    def from_raw(spec: Any, module: Exported) -> ModuleSpec:
         """From `{"forward": {"x": Tensor(…)}}`. Raises `TiraxError` for what is no method, and as `MethodSpec`."""
         if isinstance(spec, ModuleSpec):
             return spec

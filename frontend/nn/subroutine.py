@@ -18,6 +18,7 @@ from ...handles.relax.expr import Expr, GlobalVar, ShapeExpr, Tuple, Var
 from ...handles.relax.struct_info import ShapeStructInfo, StructInfo, type_of
 from ...ir.functions.symbolic_vars import definable_vars
 from ..block_builder import BlockBuilder
+from .exporter import Exporter
 from .tensor import Object, Parameter, Tensor, wrap_nested
 
 
@@ -52,8 +53,6 @@ def _as_subroutine(forward: Callable[..., Any]) -> Callable[..., Any]:
 def _call(
     builder: BlockBuilder, module: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    from .exporter import Exporter
-
     given = dict(list(inspect.signature(forward).bind(module, *args, **kwargs).arguments.items())[1:])
     values = {n: _bound(builder, v) for n, v in given.items() if isinstance(v, Tensor | Object)}
     plain = {n: v for n, v in given.items() if n not in values}
@@ -110,8 +109,6 @@ def _define(
     parameters: Mapping[str, Parameter],
 ) -> tuple[str, StructInfo]:
     """A private function of what `forward` does: its name, and the struct info of its result."""
-    from .exporter import Exporter
-
     if next(module.named_effects(), None) is not None:
         raise TiraxError(f"{type(module).__name__} has effects, and is a subroutine", hint="define_subroutine = False")
     exporter = Exporter.current()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects.dtypes import dtype_of
-from ...handles.relax.calls import to_expr
+from ...handles.relax.calls import binary, call_operator, to_expr
 from ...handles.relax.expr import Expr, ShapeExpr, TupleGetItem, Var, const
 from ...handles.relax.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ...handles.tir.dims import Dim
@@ -30,12 +30,10 @@ def set_default_dtype(dtype: str) -> None:
     _default_dtype[-1] = dtype
 
 
-def _operator(name: str, swapped: bool = False) -> Callable[[Tensor, Any], Tensor]:
+def _operator(name: str, result: str | None = None, swapped: bool = False) -> Callable[[Tensor, Any], Tensor]:
     def apply(self: Tensor, other: Any) -> Tensor:
-        from . import op
-
-        function = getattr(op, name)
-        return function(other, self) if swapped else function(self, other)
+        operands = (other, self) if swapped else (self, other)
+        return emit_binary(name, *operands, result or name)
 
     apply.__doc__ = f"`op.{name}`{' with the operands exchanged' if swapped else ''}."
     return apply
@@ -99,8 +97,8 @@ class Tensor:
     __radd__ = _operator("add")
     __sub__ = _operator("subtract")
     __rsub__ = _operator("subtract", swapped=True)
-    __mul__ = _operator("multiply")
-    __rmul__ = _operator("multiply")
+    __mul__ = _operator("multiply", "mul")
+    __rmul__ = _operator("multiply", "mul")
     __truediv__ = _operator("divide")
     __rtruediv__ = _operator("divide", swapped=True)
     __matmul__ = _operator("matmul")
@@ -112,34 +110,25 @@ class Tensor:
     minimum = _operator("minimum")
 
     def __neg__(self) -> Tensor:
-        from . import op
-
-        return op.negative(self)
+        return emit("negative", self, name="neg")
 
     def astype(self, dtype: str) -> Tensor:
         """The tensor converted to `dtype`."""
-        from . import op
-
-        return op.astype(self, dtype)
+        return self if self.dtype == dtype else emit("astype", self, dtype, name="astype")
 
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in another shape."""
-        from . import op
-
-        return op.reshape(self, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        return emit("reshape", self, tuple(given), name="reshape")
 
     def permute_dims(self, *axes: Any) -> Tensor:
         """The dimensions in another order, reversed where none is given."""
-        from . import op
-
         given = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
-        return op.permute_dims(self, list(given) or None)
+        return permute_dims(self, list(given) or None)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
         """Each element `repeats` times along an axis, of the flat tensor where that is None."""
-        from . import op
-
-        return op.repeat(self, repeats, axis)
+        return emit("repeat", self, repeats=repeats, axis=axis, name="repeat")
 
 
 class Parameter(Tensor):
@@ -257,3 +246,22 @@ def unwrap(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [unwrap(v) for v in cast(Iterable[Any], value)]
     return value
+
+
+def emit(operator: str, *args: Any, name: str, **attrs: Any) -> Any:
+    """Bind a call of the Relax operator `relax.<operator>` to a variable called like `name`."""
+    call = call_operator(f"relax.{operator}", *map(unwrap, args), **{k: unwrap(v) for k, v in attrs.items()})
+    return wrap_nested(call, name)
+
+
+def emit_binary(operator: str, a: Any, b: Any, name: str) -> Tensor:
+    """As `emit`, of an operator of two tensors, either of which may be a number."""
+    return wrap_nested(binary(operator, unwrap(a), unwrap(b)), name)
+
+
+def permute_dims(x: Tensor, axes: Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """The dimensions of x in another order, reversed where `axes` is None."""
+    if name is None:
+        hint = x.expr_handle.name_hint if isinstance(x.expr_handle, Var) else ""
+        name = hint.replace("linear", "matmul") if "linear" in hint else "permute_dims"
+    return emit("permute_dims", x, axes, name=name)

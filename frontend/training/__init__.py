@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .setup_trainer import SetupTrainer
-from .trainer import Trainer
-from .utils import AppendLoss
+from ...transforms.training.append_loss import AppendLoss
+from .trainer import SetupTrainer, Trainer
 
 __all__ = ["AppendLoss", "SetupTrainer", "Trainer"]

@@ -152,9 +152,12 @@ provide(
         },
         "training.loss": {"frontend.training.loss": "*"},
         "training.optimizer": {"frontend.training.optimizer": "*"},
-        "training.setup_trainer": {"frontend.training.setup_trainer": "*"},
-        "training.trainer": {"frontend.training.trainer": "*"},
-        "training.utils": {"frontend.training.utils": "*"},
+        "training.setup_trainer": {"frontend.training.trainer": "ADJOINT BACKBONE LOSS OPTIMIZER SetupTrainer"},
+        "training.trainer": {"frontend.training.trainer": "Trainer"},
+        "training.utils": {
+            "transforms.training.append_loss": "AppendLoss",
+            "transforms.training.te_gradients": "register_te_gradient",
+        },
         "utils": {"handles.relax.utils": "convert_to_expr copy_with_new_vars"},
     },
 )
