@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from ..dialects import tir
 from ..dialects.names import name_of, set_name
 from ..dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
-from ..dialects.tir import ForKind
+from ..dialects.tir import BufferType, ForKind
 from ..ir.affine.values import Materializer
 
 Insert = Callable[[Operation], object]
@@ -112,13 +112,43 @@ class LoopBuilder:
     def insert(self, op: Operation) -> None:
         self.block.add_op(op)
 
-    def value(self, expr: SymExpr, dtype: IntegerType) -> SSAValue:
-        """The value of an expression."""
+    def value(self, expr: SymExpr, dtype: IntegerType | None = None) -> SSAValue:
+        """The value of an expression, of its own dtype where no other is said."""
         return self.build(expr, dtype)
 
     def op(self, op: Operation) -> SSAValue:
         """Append an operation; its result."""
         return result_of(self.insert, op)
+
+    def const(self, value: int | float, dtype: Attribute) -> SSAValue:
+        """A number."""
+        return self.op(tir.ConstOp(value, dtype))
+
+    def load(self, buffer: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
+        """An element of a buffer, or a vector of them."""
+        return self.op(tir.LoadOp(buffer, place))
+
+    def store(self, value: SSAValue, buffer: SSAValue, place: Sequence[SSAValue]) -> None:
+        """Store an element, or a vector of them."""
+        self.insert(tir.StoreOp(value, buffer, place))
+
+    def put(self, cloner: Cloner, store: tir.StoreOp, value: SSAValue | None = None) -> None:
+        """What a store does, of copies; or store another value there."""
+        value = cloner(store.value) if value is None else value
+        self.store(value, store.buffer, [cloner(index) for index in store.indices])
+
+    def ramp(self, first: SSAValue, lanes: int) -> SSAValue:
+        """The places of a vector that begins at one."""
+        return self.op(tir.RampOp(first, self.const(1, first.type), lanes))
+
+    def registers(self, shape: Sequence[SymExpr | int], dtype: Attribute) -> SSAValue:
+        """What is kept in registers: a buffer of the loops' own, the rows of which are as long as is said."""
+        return self.scratch(shape, dtype, "local")
+
+    def scratch(self, shape: Sequence[SymExpr | int], dtype: Attribute, scope: str = "global") -> SSAValue:
+        """A buffer the rows of which may be longer than what is used of them."""
+        dims = [as_expr(dim) for dim in shape]
+        return self.op(tir.AllocBufferOp(BufferType.of(dims, dtype, scope=scope), padded=True))
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
@@ -159,6 +189,35 @@ class LoopBuilder:
         with self.inside(block):
             body()
         self.insert(tir.IfOp(cond, Region(block), None if other is None else Region(other)))
+
+    def branch_either(self, cond: SSAValue, body: Callable[[], object], other: Callable[[], object]) -> None:
+        """`body` where a condition holds, else `other`."""
+        block = Block()
+        with self.inside(block):
+            other()
+        self.branch(cond, body, block)
+
+    def branch_at_least(self, size: SymExpr, least: int, many: Callable[[], object], few: Callable[[], object]) -> None:
+        """`many` where a size that is not known before it runs is at least so much, else `few`."""
+        enough = tir.GeOp(self.value(size), self.value(Const(least, size.dtype)))
+        self.branch_either(self.op(enough), many, few)
+
+    def branch_if_any(self, count: SymExpr, body: Callable[[], object]) -> None:
+        """`body` where a count is above 0; what is known is not asked for."""
+        if count.constant is None:
+            self.branch(self.op(tir.LtOp(self.value(Const(0, count.dtype)), self.value(count))), body)
+        elif count.constant:
+            body()
+
+    def vectors(
+        self, it: Iter, count: SymExpr | int, body: Callable[[SSAValue], object], name: str | None = None
+    ) -> None:
+        """`body` for each of so many neighbours along an iterator, as vectors."""
+        self.loop(count, body, dtype=it.dtype, kind=ForKind.VECTORIZED, name=name)
+
+    def unrolled(self, dtype: IntegerType, count: int, body: Callable[[SSAValue], object]) -> None:
+        """`body` for each of so many rows, one after the other in the code."""
+        self.loop(count, body, dtype=dtype, kind=ForKind.UNROLLED)
 
     def nest(self, iters: Sequence[Iter], where: Bindings, body: Callable[[Bindings], object]) -> None:
         """Serial loops over `iters`; `body` is given `where` with their values."""

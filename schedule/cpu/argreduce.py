@@ -31,7 +31,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
-from .microkernel import branch_either, branch_if_any, element_type, put, registers, vectors
+from .microkernel import element_type
 from .plan import NestPlan
 from .stages import Iter, constant_slope, results_of, tree
 from .vector_reduction import across
@@ -207,7 +207,7 @@ def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
     def row(where: Bindings) -> None:
         cloner = loops.cloner(where)
         for store in choice.inits:
-            put(loops, cloner, store)
+            loops.put(cloner, store)
         loops.nest(outer, where, lambda ks: _Row(loops, plan, ks).emit())
 
     loops.nest(spatial, {}, row)
@@ -226,14 +226,14 @@ class _Row:
         """How many times the vectors fit."""
 
     def emit(self) -> None:
-        branch_if_any(self.loops, self.full, self._vectors)
+        self.loops.branch_if_any(self.full, self._vectors)
         self._one_by_one(self.full * self.plan.width, self.plan.lane.extent)
 
     def _one_by_one(self, begin: SymExpr, end: SymExpr) -> None:
         dtype = self.plan.lane.dtype
 
         def element(v: SSAValue) -> None:
-            self._one(self.loops.value(begin + Var(v, dtype), dtype))
+            self._one(self.loops.value(begin + Var(v, dtype)))
 
         self.loops.loop(end - begin, element, dtype=dtype, name="k")
 
@@ -242,21 +242,21 @@ class _Row:
         cloner = self.loops.cloner({**self.where, self.plan.lane: k})
         values = [cloner(store.value) for store in self.plan.choice.stores]
         for store, value in zip(self.plan.choice.stores, values, strict=True):
-            put(self.loops, cloner, store, value)
+            self.loops.put(cloner, store, value)
 
     def _vectors(self) -> None:
         """The best of whole vectors, which then is compared with what there was before."""
         plan, loops = self.plan, self.loops
         kind = plan.choice.value.type
         best, step, *seen = (self._buffer(dtype) for dtype in (kind, i32, *([i32] if is_float(kind) else [])))
-        zero = loops.op(tir.ConstOp(0, i32))
+        zero = loops.const(0, i32)
 
         def begin(c: SSAValue) -> None:
             x = self._element(c)
-            loops.insert(tir.StoreOp(x, best, [c]))
-            loops.insert(tir.StoreOp(zero, step, [c]))
+            loops.store(x, best, [c])
+            loops.store(zero, step, [c])
             for buffer in seen:
-                loops.insert(tir.StoreOp(self._or_nan(zero, x), buffer, [c]))
+                loops.store(self._or_nan(zero, x), buffer, [c])
 
         self._along(begin)
         loops.loop(self.full - 1, lambda v: self._step(v, best, step, seen), dtype=plan.lane.dtype, name="k_tile")
@@ -265,26 +265,26 @@ class _Row:
             self._one(k)
             return
         nans = across(loops, seen[0], [], (plan.lanes, plan.vectors), tir.MaxOp)
-        has_nan = loops.op(tir.GtOp(nans, loops.op(tir.ConstOp(0, i32))))
+        has_nan = loops.op(tir.GtOp(nans, loops.const(0, i32)))
         done = self.full * plan.width
-        branch_either(loops, has_nan, lambda: self._one_by_one(Const(0, plan.lane.dtype), done), lambda: self._one(k))
+        loops.branch_either(has_nan, lambda: self._one_by_one(Const(0, plan.lane.dtype), done), lambda: self._one(k))
 
     def _step(self, v: SSAValue, best: SSAValue, step: SSAValue, seen: list[SSAValue]) -> None:
         """Compare the vectors behind those of number `v` with the best."""
         loops, dtype, choice = self.loops, self.plan.lane.dtype, self.plan.choice
-        number = loops.value(Var(v, dtype) + 1, dtype)
-        first = loops.value(Var(number, dtype) * self.plan.width, dtype)
+        number = loops.value(Var(v, dtype) + 1)
+        first = loops.value(Var(number, dtype) * self.plan.width)
         here = self._as(number, i32)
         keeps = _KEEPS[choice.better][0 if choice.wants_first else 1]
 
         def compare(c: SSAValue) -> None:
             x = self._element(loops.sum(first, c))
-            old, place = (loops.op(tir.LoadOp(buffer, [c])) for buffer in (best, step))
+            old, place = (loops.load(buffer, [c]) for buffer in (best, step))
             stays = loops.op(keeps(old, x))
-            loops.insert(tir.StoreOp(loops.op(tir.SelectOp(stays, old, x)), best, [c]))
-            loops.insert(tir.StoreOp(loops.op(tir.SelectOp(stays, place, here)), step, [c]))
+            loops.store(loops.op(tir.SelectOp(stays, old, x)), best, [c])
+            loops.store(loops.op(tir.SelectOp(stays, place, here)), step, [c])
             for buffer in seen:
-                loops.insert(tir.StoreOp(self._or_nan(loops.op(tir.LoadOp(buffer, [c])), x), buffer, [c]))
+                loops.store(self._or_nan(loops.load(buffer, [c]), x), buffer, [c])
 
         self._along(compare)
 
@@ -295,14 +295,14 @@ class _Row:
         size = (plan.lanes, plan.vectors)
         top = across(loops, best, [], size, _KEEPS[plan.choice.better][2])
         first = plan.choice.wants_first
-        none = loops.op(tir.ConstOp((1 << (dtype.width.data - 1)) - 1 if first else -1, dtype))
+        none = loops.const((1 << (dtype.width.data - 1)) - 1 if first else -1, dtype)
         places = self._buffer(dtype)
 
         def place(c: SSAValue) -> None:
-            is_top = loops.op(tir.EqOp(loops.op(tir.LoadOp(best, [c])), top))
-            number = self._as(loops.op(tir.LoadOp(step, [c])), dtype)
+            is_top = loops.op(tir.EqOp(loops.load(best, [c]), top))
+            number = self._as(loops.load(step, [c]), dtype)
             at = Var(number, dtype) * plan.width + Var(self._as(c, dtype), dtype)
-            loops.insert(tir.StoreOp(loops.op(tir.SelectOp(is_top, loops.value(at, dtype), none)), places, [c]))
+            loops.store(loops.op(tir.SelectOp(is_top, loops.value(at), none)), places, [c])
 
         self._along(place)
         return self._as(across(loops, places, [], size, tir.MinOp if first else tir.MaxOp), plan.lane.dtype)
@@ -315,10 +315,10 @@ class _Row:
 
     def _or_nan(self, before: SSAValue, x: SSAValue) -> SSAValue:
         loops = self.loops
-        return loops.op(tir.SelectOp(loops.op(tir.NeOp(x, x)), loops.op(tir.ConstOp(1, i32)), before))
+        return loops.op(tir.SelectOp(loops.op(tir.NeOp(x, x)), loops.const(1, i32), before))
 
     def _buffer(self, dtype: Attribute) -> SSAValue:
-        return registers(self.loops, [self.plan.width], dtype)
+        return self.loops.registers([self.plan.width], dtype)
 
     def _along(self, body: Callable[[SSAValue], object]) -> None:
-        vectors(self.loops, self.plan.lane, self.plan.width, body)
+        self.loops.vectors(self.plan.lane, self.plan.width, body)

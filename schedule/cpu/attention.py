@@ -104,7 +104,7 @@ def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
 
     def head(where: Bindings) -> None:
         def tile(v: SSAValue) -> None:
-            first = loops.value(mul(Var(v, row.dtype), Const(size, row.dtype)), row.dtype)
+            first = loops.value(mul(Var(v, row.dtype), Const(size, row.dtype)))
             _Tile(loops, plan, where, first, _part(row.extent, first, size, row.dtype)).emit()
 
         count = floordiv(add(row.extent, size - 1), Const(size, row.dtype))
@@ -178,7 +178,7 @@ class _Tile:
         count = maximum(floordiv(add(end, keys - 1), Const(keys, dtype)) - skipped, Const(0, dtype))
 
         def tile(v: SSAValue) -> None:
-            at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)), dtype)
+            at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)))
             self._step(at, _part(end, at, keys, dtype))
 
         loops.loop(count, tile, dtype=dtype, name="keys")
@@ -198,14 +198,14 @@ class _Tile:
         for high in highs:
             end = minimum(end, high.substitute(values))
         if highs:
-            end = Var(self.loops.value(maximum(end, Const(0, dtype)), dtype), dtype)
+            end = Var(self.loops.value(maximum(end, Const(0, dtype))), dtype)
         return minimum(begin, extent), end
 
     # the steps
 
     def _only(self, end: SymExpr) -> None:
         """All keys as one tile."""
-        at = self.loops.value(Const(0, self.index), self.index)
+        at = self.loops.value(Const(0, self.index))
         self._scores(at, end)
 
         def row(i: SSAValue) -> None:
@@ -263,7 +263,7 @@ class _Tile:
             score = cloner(found.score)
             if found.allowed is None:
                 return score
-            least = inner.op(tir.ConstOp(float("-inf"), score.type))
+            least = inner.const(float("-inf"), score.type)
             return inner.op(tir.SelectOp(cloner(found.allowed), score, least))
 
         iters = [(self.rows, False), (extent, False), *((it.extent, True) for it in stage.reduce)]
@@ -314,9 +314,9 @@ class _Tile:
         """Nothing to look at: zeros, not 0 / 0."""
         loops = self.loops
         total = _load(loops, self.total, i)
-        zero, one = (loops.op(tir.ConstOp(number, total.type)) for number in (0.0, 1.0))
+        zero, one = (loops.const(number, total.type) for number in (0.0, 1.0))
         safe = loops.op(tir.SelectOp(loops.op(tir.EqOp(total, zero)), one, total))
-        loops.insert(tir.StoreOp(safe, self.total, [i]))
+        loops.store(safe, self.total, [i])
 
     def _values(self, at: SSAValue, extent: SymExpr) -> SSAValue:
         """The values of a tile of keys side by side: in the tensor those of the other heads lie between them."""
@@ -341,18 +341,13 @@ class _Tile:
         few = Block()
         with loops.inside(few):
             self._mix_with(None, at, extent, begin, epilogue)
-        enough = tir.GeOp(loops.value(self.rows, dtype), loops.value(Const(FEWEST_ROWS, dtype), dtype))
+        enough = tir.GeOp(loops.value(self.rows), loops.value(Const(FEWEST_ROWS, dtype)))
         loops.branch(
             loops.op(enough), lambda: self._mix_with(self._values(at, extent), at, extent, begin, epilogue), few
         )
 
     def _mix_with(
-        self,
-        values: SSAValue | None,
-        at: SSAValue,
-        extent: SymExpr,
-        begin: Write,
-        epilogue: tuple[Write, Place] | None,
+        self, values: SSAValue | None, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None
     ) -> None:
         found = self.plan.attention
 
@@ -434,7 +429,7 @@ class _Tile:
 
 
 def _load(inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
-    return inner.op(tir.LoadOp(buffer, place))
+    return inner.load(buffer, place)
 
 
 def _begin_of(stage: Stage) -> Write:

@@ -46,21 +46,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .dot_products_plan import DotPanels, DotProductPlan, plan_dot_products, room
 from .epilogue import hoist_uniform
-from .microkernel import (
-    Squares,
-    Strip,
-    branch_at_least,
-    element_type,
-    ramp,
-    registers,
-    row_tiles,
-    scratch,
-    strips,
-    tile_name,
-    under,
-    unrolled,
-    whole_vectors,
-)
+from .microkernel import Squares, Strip, element_type, row_tiles, strips, tile_name, under, whole_vectors
 from .panels import FEWEST_ROWS
 from .stages import Iter
 
@@ -125,12 +111,12 @@ class _Strip:
             filled = plan.panels is None and (turned or (count.constant or 0) >= FEWEST_ROWS)
             self._by_panel(turned) if filled else self._tiles(None)
         else:
-            branch_at_least(self.loops, count, FEWEST_ROWS, self._by_panel, lambda: self._tiles(None))
+            self.loops.branch_at_least(count, FEWEST_ROWS, self._by_panel, lambda: self._tiles(None))
 
     def _by_panel(self, turned: bool = False) -> None:
         """Fill a panel of all steps, then all tiles."""
         k, group, lanes, taps = self.plan.k, self.plan.dot.group, self.plan.lanes, self.plan.taps
-        panel = scratch(self.loops, [*map(_known_room, taps), self._room(), self.padded], self.packed)
+        panel = self.loops.scratch([*map(_known_room, taps), self._room(), self.padded], self.packed)
         done: SymExpr = Const(0, k.dtype)
         if turned:
             blocks, whole = k.extent // (lanes * group), self.width // lanes * lanes
@@ -177,7 +163,7 @@ class _Strip:
         count, left = k.extent // group, k.extent % group
 
         def step(at: SymExpr, first: SymExpr, taken: int) -> None:
-            body(_Step(taps, loops.value(at, k.dtype), loops.value(first, k.dtype), taken))
+            body(_Step(taps, loops.value(at), loops.value(first), taken))
 
         def single(v: SSAValue) -> None:
             step(count + Var(v, k.dtype), count * group + Var(v, k.dtype), 1)
@@ -201,15 +187,15 @@ class _Strip:
         plan, loops, lane, k = self.plan, self.loops, self.plan.lane, self.plan.k
 
         def from_begin(c: SSAValue) -> SSAValue:
-            return loops.value(begin + Var(c, lane.dtype), lane.dtype) if begin else c
+            return loops.value(begin + Var(c, lane.dtype)) if begin else c
 
         def clear(c: SSAValue) -> None:
-            loops.insert(tir.StoreOp(self.number(0), panel, [*at, from_begin(c)]))
+            loops.store(self.number(0), panel, [*at, from_begin(c)])
 
         def column(c: SSAValue) -> None:
             c = from_begin(c)
             place: Bindings = {**self.where, **step.taps, lane: self.strip.at(c)}
-            ks = [loops.value(Var(step.first, k.dtype) + n, k.dtype) for n in range(step.taken)]
+            ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
             cloners = [loops.cloner({**place, k: at}) for at in ks]
             guard = self.strip.guard(place)
             for cloner in [] if guard is None else cloners:
@@ -217,7 +203,7 @@ class _Strip:
 
             def store() -> None:
                 value = self.together([cloner(plan.columns) for cloner in cloners])
-                loops.insert(tir.StoreOp(value, panel, [*at, c]))
+                loops.store(value, panel, [*at, c])
 
             under(loops, guard, store)
 
@@ -232,9 +218,9 @@ class _Strip:
             return [self._of_panels(self.plan.panels, step, v) for v in range(number)]
         place = step.place
         if panel is None:
-            panel, place = registers(self.loops, [self.padded], self.packed), []
+            panel, place = self.loops.registers([self.padded], self.packed), []
             self.pack(panel, place, step)
-        return [self.loops.op(tir.LoadOp(panel, [*place, self.vector(v)])) for v in range(number)]
+        return [self.loops.load(panel, [*place, self.vector(v)]) for v in range(number)]
 
     def _of_panels(self, panels: DotPanels, step: _Step, vector: int) -> SSAValue:
         """A vector of panels that are there; of what is not taken the bits are 0."""
@@ -242,9 +228,9 @@ class _Strip:
         dtype, lanes = panels.load.indices[-1].type, self.plan.lanes * group
         cloner = loops.cloner({**self.where, **step.taps})
         middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
-        places = ramp(loops, loops.op(tir.ConstOp(vector * lanes, dtype)), lanes)
-        number = loops.value(sym_expr_of(self.strip.first) // panels.width, plan.lane.dtype)
-        value = loops.op(tir.LoadOp(panels.load.buffer, [number, *middle, step.at, places]))
+        places = loops.ramp(loops.const(vector * lanes, dtype), lanes)
+        number = loops.value(sym_expr_of(self.strip.first) // panels.width)
+        value = loops.load(panels.load.buffer, [number, *middle, step.at, places])
         value = loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
         if step.taken == group:
             return value
@@ -272,7 +258,7 @@ class _Strip:
 
     def number(self, value: int) -> SSAValue:
         """A constant of the panels' dtype."""
-        return self.loops.op(tir.ConstOp(value, self.packed))
+        return self.loops.const(value, self.packed)
 
     def spread(self, value: int) -> SSAValue:
         """It in every lane."""
@@ -281,7 +267,7 @@ class _Strip:
     def vector(self, number: int) -> SSAValue:
         """The places of a vector in a row."""
         lanes = self.plan.lanes
-        return ramp(self.loops, self.loops.op(tir.ConstOp(number * lanes, self.plan.lane.dtype)), lanes)
+        return self.loops.ramp(self.loops.const(number * lanes, self.plan.lane.dtype), lanes)
 
 
 @dataclass
@@ -302,14 +288,14 @@ class _Tile:
         """Sum up and finish the rows; with `shifted` there is one more, of what is too much."""
         dot, strip, loops = self.plan.dot, self.strip, self.loops
         every = self.rows + dot.shifted
-        acc = registers(loops, [every, strip.padded], dot.sums)
+        acc = loops.registers([every, strip.padded], dot.sums)
 
         def clear(r: SSAValue, c: SSAValue) -> None:
-            loops.insert(tir.StoreOp(loops.op(tir.ConstOp(0, dot.sums)), acc, [r, c]))
+            loops.store(loops.const(0, dot.sums), acc, [r, c])
 
         def step(at: _Step) -> None:
             columns = strip.columns(self.panel, at)
-            unrolled(loops, self.row_type, self.rows, lambda r: self._add(acc, r, self._row(r, at), columns))
+            loops.unrolled(self.row_type, self.rows, lambda r: self._add(acc, r, self._row(r, at), columns))
             if dot.shifted:
                 self._add(acc, self._place(self.rows), strip.spread(_SHIFT), columns)
 
@@ -321,19 +307,19 @@ class _Tile:
         def columns(r: SSAValue) -> None:
             self.strip.strip.vectors(lambda c: body(r, c), width)
 
-        unrolled(self.loops, self.row_type, rows, columns)
+        self.loops.unrolled(self.row_type, rows, columns)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""
         plan, loops, k = self.plan, self.loops, self.plan.k
         place: Bindings = {**self._at_row(r), **step.taps}
         if plan.dot.group == 1 or step.taken < plan.dot.group:
-            ks = [loops.value(Var(step.first, k.dtype) + n, k.dtype) for n in range(step.taken)]
+            ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
             value = self.strip.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])
         else:
             cloner = loops.cloner({**place, k: step.first})
             *outer, last = (cloner(i) for i in plan.rows.indices)
-            neighbours = loops.op(tir.LoadOp(plan.rows.buffer, [*outer, ramp(loops, last, step.taken)]))
+            neighbours = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, step.taken)])
             value = loops.op(tir.ReinterpretOp(neighbours, i32))
         lanes = loops.op(tir.BroadcastOp(value, plan.lanes))
         if not plan.dot.shifted:
@@ -344,8 +330,8 @@ class _Tile:
         """Add products to the sums of a row."""
         for v, column in enumerate(columns):
             place = [r, self.strip.vector(v)]
-            total = self._dot(self.loops.op(tir.LoadOp(acc, place)), row, column)
-            self.loops.insert(tir.StoreOp(total, acc, place))
+            total = self._dot(self.loops.load(acc, place), row, column)
+            self.loops.store(total, acc, place)
 
     def _dot(self, old: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
         dot, loops = self.plan.dot, self.loops
@@ -359,9 +345,9 @@ class _Tile:
 
     def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
         plan, loops, strip = self.plan, self.loops, self.strip.strip
-        value = loops.op(tir.LoadOp(acc, [r, c]))
+        value = loops.load(acc, [r, c])
         if plan.dot.shifted:
-            value = loops.op(tir.SubOp(value, loops.op(tir.LoadOp(acc, [self._place(self.rows), c]))))
+            value = loops.op(tir.SubOp(value, loops.load(acc, [self._place(self.rows), c])))
         dtype = element_type(plan.stage.buffer)
         if dtype != value.type:
             value = loops.op(tir.CastOp(value, dtype))
@@ -373,4 +359,4 @@ class _Tile:
         return self.where if row is None or self.first is None else {**self.where, row: self.loops.sum(self.first, r)}
 
     def _place(self, row: int) -> SSAValue:
-        return self.loops.op(tir.ConstOp(row, self.row_type))
+        return self.loops.const(row, self.row_type)

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType, VectorType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, Var, as_expr, product
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.sym.expr import Const, SymExpr, Var, product
+from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
 from .epilogue import Guard, hoist_uniform
 from .machine import Machine
@@ -35,43 +35,6 @@ _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
 
 # loops
-
-
-def vectors(
-    loops: LoopBuilder, it: Iter, count: SymExpr | int, body: Callable[[SSAValue], object], name: str | None = None
-) -> None:
-    """`body` for each of so many neighbours along an iterator, as vectors."""
-    loops.loop(count, body, dtype=it.dtype, kind=ForKind.VECTORIZED, name=name)
-
-
-def unrolled(loops: LoopBuilder, dtype: IntegerType, count: int, body: Callable[[SSAValue], object]) -> None:
-    """`body` for each of so many rows, one after the other in the code."""
-    loops.loop(count, body, dtype=dtype, kind=ForKind.UNROLLED)
-
-
-def branch_if_any(loops: LoopBuilder, count: SymExpr, body: Callable[[], object]) -> None:
-    """`body` where a count is above 0; what is known is not asked for."""
-    if count.constant is None:
-        zero = loops.value(Const(0, count.dtype), count.dtype)
-        loops.branch(loops.op(tir.LtOp(zero, loops.value(count, count.dtype))), body)
-    elif count.constant:
-        body()
-
-
-def branch_either(loops: LoopBuilder, cond: SSAValue, body: Callable[[], object], other: Callable[[], object]) -> None:
-    """`body` where a condition holds, else `other`."""
-    block = Block()
-    with loops.inside(block):
-        other()
-    loops.branch(cond, body, block)
-
-
-def branch_at_least(
-    loops: LoopBuilder, size: SymExpr, least: int, many: Callable[[], object], few: Callable[[], object]
-) -> None:
-    """`many` where a size that is not known before it runs is at least so much, else `few`."""
-    count, bound = (loops.value(expr, size.dtype) for expr in (size, Const(least, size.dtype)))
-    branch_either(loops, loops.op(tir.GeOp(count, bound)), many, few)
 
 
 def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -> None:
@@ -118,7 +81,7 @@ def whole_and_rest(
 ) -> None:
     """Pieces of a size, then what is left as one: `body` is given where a piece begins, and how much there is."""
     done = pieces(loops, it, [(size, None)], lambda begin, _: body(begin, Const(size, it.dtype)), name)
-    branch_if_any(loops, it.extent - done, lambda: body(done, it.extent - done))
+    loops.branch_if_any(it.extent - done, lambda: body(done, it.extent - done))
 
 
 # strips
@@ -140,13 +103,13 @@ class Strip:
 
     def vectors(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
         """`body` for each lane, or for so many."""
-        vectors(self.loops, self.it, self.size if count is None else count, body)
+        self.loops.vectors(self.it, self.size if count is None else count, body)
 
     def guard(self, where: Bindings) -> Guard | None:
         """The condition for a lane that may be beyond the end, None where none is."""
         if not self.masked:
             return None
-        end = self.loops.value(self.it.extent, self.it.dtype)
+        end = self.loops.value(self.it.extent)
         return Guard(self.it, self.loops.op(tir.LtOp(where[self.it], end)))
 
 
@@ -166,7 +129,7 @@ def strips(
     """
 
     def strip(begin: SymExpr, size: int, masked: bool = False) -> None:
-        body(Strip(loops, it, loops.value(begin, it.dtype), size, masked))
+        body(Strip(loops, it, loops.value(begin), size, masked))
 
     done = pieces(loops, it, sizes, strip, name)
     left = it.extent - done
@@ -254,28 +217,6 @@ def whole_vectors(width: int, lanes: int) -> int:
     return -(-width // lanes) * lanes
 
 
-def registers(loops: LoopBuilder, shape: Sequence[SymExpr | int], dtype: Attribute) -> SSAValue:
-    """What is kept in registers: a buffer of the loops' own, the rows of which are as long as is said."""
-    return scratch(loops, shape, dtype, "local")
-
-
-def scratch(loops: LoopBuilder, shape: Sequence[SymExpr | int], dtype: Attribute, scope: str = "global") -> SSAValue:
-    """A buffer the rows of which may be longer than what is used of them."""
-    dims = [as_expr(dim) for dim in shape]
-    return loops.op(tir.AllocBufferOp(BufferType.of(dims, dtype, scope=scope), padded=True))
-
-
-def ramp(loops: LoopBuilder, first: SSAValue, lanes: int) -> SSAValue:
-    """The places of a vector that begins at one."""
-    return loops.op(tir.RampOp(first, loops.op(tir.ConstOp(1, first.type)), lanes))
-
-
-def put(loops: LoopBuilder, cloner: Cloner, store: tir.StoreOp, value: SSAValue | None = None) -> None:
-    """What a store does, of copies; or store another value there."""
-    value = cloner(store.value) if value is None else value
-    loops.insert(tir.StoreOp(value, store.buffer, [cloner(index) for index in store.indices]))
-
-
 # sums
 
 
@@ -305,7 +246,7 @@ def accumulate(
     def build() -> None:
         for load in loads.values():
             loops.insert(load)
-        loops.insert(tir.StoreOp(cloner(update.combiner.result), *to))
+        loops.store(cloner(update.combiner.result), *to)
 
     under(loops, guard, build)
 
@@ -356,8 +297,8 @@ class Squares:
             column, step = Var(g, lane.dtype) * size, Var(v, k.dtype) * size
             rows = [self._read({**where}, begin + step * self.group, column + at) for at in range(size)]
             for at, value in enumerate(transposed(loops, rows)):
-                here = [*place, loops.value(step + at, k.dtype), ramp(loops, loops.value(column, lane.dtype), size)]
-                loops.insert(tir.StoreOp(value, panel, here))
+                here = [*place, loops.value(step + at), loops.ramp(loops.value(column), size)]
+                loops.store(value, panel, here)
 
         def columns(g: SSAValue) -> None:
             loops.loop(count, lambda v: square(g, v), dtype=k.dtype, name=tile_name(k, "k"))
@@ -367,11 +308,11 @@ class Squares:
     def _read(self, where: Bindings, step: SymExpr, column: SymExpr) -> SSAValue:
         """As many steps of a column as a vector has lanes."""
         loops, lane, k = self.strip.loops, self.strip.it, self.k
-        where[k] = loops.value(step, k.dtype)
-        where[lane] = loops.value(Var(self.strip.first, lane.dtype) + column, lane.dtype)
+        where[k] = loops.value(step)
+        where[lane] = loops.value(Var(self.strip.first, lane.dtype) + column)
         cloner = loops.cloner(where)
         *outer, last = (cloner(index) for index in self.load.indices)
-        value = loops.op(tir.LoadOp(self.load.buffer, [*outer, ramp(loops, last, self.size * self.group)]))
+        value = loops.load(self.load.buffer, [*outer, loops.ramp(last, self.size * self.group)])
         if self.packed is None:
             return value
         return loops.op(tir.ReinterpretOp(value, VectorType(self.packed, [self.size])))

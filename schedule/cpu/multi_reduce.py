@@ -24,7 +24,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
 from .machine import Machine
-from .microkernel import element_type, put, registers, vectors, whole_and_rest
+from .microkernel import element_type, whole_and_rest
 from .plan import NestPlan
 from .stages import Iter, constant_slope, results_of
 
@@ -102,7 +102,7 @@ def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
 
     def tiles(where: Bindings) -> None:
         def tile(first: SymExpr, count: SymExpr) -> None:
-            _Tile(loops, plan, where, loops.value(first, plan.lane.dtype), count).emit()
+            _Tile(loops, plan, where, loops.value(first), count).emit()
 
         whole_and_rest(loops, plan.lane, plan.width, tile, "j_tile")
 
@@ -122,21 +122,21 @@ class _Tile:
     def emit(self) -> None:
         """Begin, reduce, and store what is read later."""
         plan, loops = self.plan, self.loops
-        parts = {s.buffer: registers(loops, [plan.width], element_type(s.buffer)) for s in plan.stores}
+        parts = {s.buffer: loops.registers([plan.width], element_type(s.buffer)) for s in plan.stores}
         begins = {init.buffer: init.value for init in plan.inits}
 
         def begin(c: SSAValue) -> None:
             for buffer, part in parts.items():
-                loops.insert(tir.StoreOp(loops.cloner()(begins[buffer]), part, [c]))
+                loops.store(loops.cloner()(begins[buffer]), part, [c])
 
         def end(c: SSAValue) -> None:
             cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c)})
             for store in plan.stores:
                 if not self._is_forgotten(store.buffer):
-                    put(loops, cloner, store, loops.op(tir.LoadOp(parts[store.buffer], [c])))
+                    loops.put(cloner, store, loops.load(parts[store.buffer], [c]))
 
         def along(body: Callable[[SSAValue], object]) -> None:
-            vectors(loops, plan.lane, self.count, body)
+            loops.vectors(plan.lane, self.count, body)
 
         reduce = [it for it in plan.iters if it.reduce]
         along(begin)
@@ -148,10 +148,10 @@ class _Tile:
         cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c), **ks})
         for load in plan.loads:
             if load.buffer in parts:
-                cloner.replace(load.result, loops.op(tir.LoadOp(parts[load.buffer], [c])))
+                cloner.replace(load.result, loops.load(parts[load.buffer], [c]))
         values = [cloner(store.value) for store in plan.stores]
         for value, part in zip(values, parts.values(), strict=True):
-            loops.insert(tir.StoreOp(value, part, [c]))
+            loops.store(value, part, [c])
 
     def _is_forgotten(self, buffer: SSAValue) -> bool:
         """Whether nothing but the nest itself reads a buffer."""

@@ -35,21 +35,21 @@ class Panels:
 
     def ask_for_next(self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: SymExpr) -> None:
         """Ask for one line of what the next panel has where this one is read: the lines take turns."""
-        last, dtype = floordiv(self.lane.extent - 1, self.width), self.lane.dtype
+        last = floordiv(self.lane.extent - 1, self.width)
         if last.constant == 0:
             return
         line = max(1, LINE_BITS // bit_width(cast(BufferType, self.load.buffer.type).dtype))
         following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
         cloner = loops.cloner(where)
-        cloner.replace(self.number, loops.value(following, dtype))
-        cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line), dtype))
+        cloner.replace(self.number, loops.value(following))
+        cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line)))
         ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
         dtype, begin = self.lane.dtype, sym_expr_of(first)
-        cloner.replace(self.number, loops.value(floordiv(begin, self.width), dtype))
-        cloner.replace(self.place, loops.value(add(floormod(begin, self.width), Var(c, dtype)), dtype))
+        cloner.replace(self.number, loops.value(floordiv(begin, self.width)))
+        cloner.replace(self.place, loops.value(add(floormod(begin, self.width), Var(c, dtype))))
 
 
 def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:

@@ -47,17 +47,13 @@ from .microkernel import (
     begin,
     element_bits,
     element_type,
-    registers,
     row_tiles,
     run_pieces,
-    scratch,
     strips,
     tile_name,
     tile_rows,
     tile_size,
     under,
-    unrolled,
-    vectors,
     whole_vectors,
 )
 from .packed import panels_of
@@ -292,7 +288,7 @@ class _Strip:
         self.width = self.strip.size * each
         self.padded = whole_vectors(self.width, plan.lanes)
         self.stepped = stepped(self.width, plan.lanes)
-        start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each, plan.lane.dtype)
+        start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each)
         self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
 
     def emit(self) -> None:
@@ -300,12 +296,12 @@ class _Strip:
         plan, loops = self.plan, self.loops
         outermost, *inner = plan.stage.reduce
         steps = self._steps_of_a_part()
-        panel = scratch(loops, [steps, *(it.extent for it in inner), self.padded], plan.operand.type)
+        panel = loops.scratch([steps, *(it.extent for it in inner), self.padded], plan.operand.type)
         if outermost.extent.constant == steps:
             self._use(panel, _Part(Const(0, outermost.dtype), outermost.extent), None)
             return
         rows = [*plan.above, plan.row]
-        sums = scratch(loops, [*(it.extent for it in rows), self.padded], element_type(plan.stage.buffer))
+        sums = loops.scratch([*(it.extent for it in rows), self.padded], element_type(plan.stage.buffer))
 
         def each(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
             def row(where: Bindings) -> None:
@@ -378,8 +374,8 @@ class _Strip:
         done = Const(0, outermost.dtype) if done is None else done
 
         def over(i: SSAValue) -> None:
-            v = self.loops.value(done + Var(i, outermost.dtype), outermost.dtype)
-            here = self.loops.value(part.begin + Var(v, outermost.dtype), outermost.dtype)
+            v = self.loops.value(done + Var(i, outermost.dtype))
+            here = self.loops.value(part.begin + Var(v, outermost.dtype))
             self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [v, *(ks[it] for it in inner)]))
 
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
@@ -388,43 +384,43 @@ class _Strip:
         """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
         plan, loops, lane = self.plan, self.loops, self.plan.lane
         if self.strip.masked or self.width < self.padded:
-            vectors(loops, lane, plan.lanes, lambda c: self._store_zero(panel, at, c))
+            loops.vectors(lane, plan.lanes, lambda c: self._store_zero(panel, at, c))
 
         def column(c: SSAValue, begin: SymExpr | int, row: Bindings, of: Strip | None) -> None:
-            place = loops.value(begin + Var(c, lane.dtype), lane.dtype)
+            place = loops.value(begin + Var(c, lane.dtype))
             here = {**self.where, **ks, **row, lane: c if of is None else of.at(place)}
             cloner, guard = loops.cloner(here), None if of is None else of.guard(here)
             if guard is not None:
                 hoist_uniform(cloner, plan.operand, lane)
-            under(loops, guard, lambda: loops.insert(tir.StoreOp(cloner(plan.operand), panel, [*at, place])))
+            under(loops, guard, lambda: loops.store(cloner(plan.operand), panel, [*at, place]))
 
         group = plan.group
         if group is None:
-            vectors(loops, lane, self.width - begin, lambda c: column(c, begin, {}, self.strip))
+            loops.vectors(lane, self.width - begin, lambda c: column(c, begin, {}, self.strip))
             return
         each = lane.extent.constant or 1
 
         def row(g: SSAValue) -> None:
             where = {group: self.strip.at(g)}
-            first = loops.value(Var(g, lane.dtype) * each, lane.dtype)
-            vectors(loops, lane, each, lambda c: column(c, Var(first, lane.dtype), where, None))
+            first = loops.value(Var(g, lane.dtype) * each)
+            loops.vectors(lane, each, lambda c: column(c, Var(first, lane.dtype), where, None))
 
-        unrolled(loops, lane.dtype, self.strip.size, row)
+        loops.unrolled(lane.dtype, self.strip.size, row)
 
     def _store_zero(self, panel: SSAValue, at: list[SSAValue], c: SSAValue) -> None:
         loops, dtype = self.loops, self.plan.lane.dtype
-        place = loops.value(Var(c, dtype) + (self.padded - self.plan.lanes), dtype)
-        zero = loops.op(tir.ConstOp(0, element_type(panel)))
-        loops.insert(tir.StoreOp(zero, panel, [*at, place]))
+        place = loops.value(Var(c, dtype) + (self.padded - self.plan.lanes))
+        zero = loops.const(0, element_type(panel))
+        loops.store(zero, panel, [*at, place])
 
     def begin(self, where: Bindings, to: SSAValue, at: list[SSAValue]) -> None:
         """Store what a sum begins with; the column is the last of where it is stored."""
         here, loops = self._at_column(where, at[-1]), self.loops
-        begin(self.columns, self.plan.stage, self.plan.update, here, lambda v: loops.insert(tir.StoreOp(v, to, at)))
+        begin(self.columns, self.plan.stage, self.plan.update, here, lambda v: loops.store(v, to, at))
 
     def finish(self, where: Bindings, of: SSAValue, at: list[SSAValue]) -> None:
         """Finish a sum and store it."""
-        value = self.loops.op(tir.LoadOp(of, at))
+        value = self.loops.load(of, at)
         here = self._at_column(where, at[-1])
         self.plan.epilogue.store(self.loops, here, value, self.columns.guard(here))
 
@@ -445,17 +441,17 @@ class _Tile:
     def emit(self, rows: int, first: SSAValue) -> None:
         """One tile."""
         strip, plan, loops, sums = self.strip, self.strip.plan, self.strip.loops, self.sums
-        acc = registers(loops, [rows, strip.padded], element_type(plan.stage.buffer))
+        acc = loops.registers([rows, strip.padded], element_type(plan.stage.buffer))
 
         def elements(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
             def columns(r: SSAValue) -> None:
                 where = {**self.where, plan.row: loops.sum(first, r)}
                 strip.columns.vectors(lambda c: body(where, [r, c]), width)
 
-            unrolled(loops, plan.row.dtype, rows, columns)
+            loops.unrolled(plan.row.dtype, rows, columns)
 
         def copied(of: SSAValue, place: list[SSAValue], to: SSAValue, at: list[SSAValue]) -> None:
-            loops.insert(tir.StoreOp(loops.op(tir.LoadOp(of, place)), to, at))
+            loops.store(loops.load(of, place), to, at)
 
         def sum_at(where: Bindings, c: SSAValue) -> list[SSAValue]:
             return [*(where[it] for it in (*plan.above, plan.row)), c]

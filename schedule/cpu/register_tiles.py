@@ -33,16 +33,13 @@ from .microkernel import (
     Strip,
     accumulate,
     begin,
-    branch_either,
     byte_count,
     element_bits,
     element_type,
-    registers,
     row_tiles,
     strips,
     tile_name,
     tile_size,
-    unrolled,
     whole_vectors,
 )
 from .packed import Panels, panels_of
@@ -241,7 +238,7 @@ class _Tile:
         if inside is None:
             self._tile(None)
         else:
-            branch_either(self.loops, inside, lambda: self._tile(self.plan.interior), lambda: self._tile(None))
+            self.loops.branch_either(inside, lambda: self._tile(self.plan.interior), lambda: self._tile(None))
 
     def _inside(self) -> SSAValue | None:
         """Whether nothing that a tile reads is padding; None where that is not asked for, or cannot be known."""
@@ -259,12 +256,12 @@ class _Tile:
         """Accumulate and finish the elements."""
         loops, plan, strip = self.loops, self.plan, self.strip
         padded = whole_vectors(strip.size, plan.lanes)
-        acc = registers(loops, [self.rows, padded], element_type(plan.stage.buffer))
+        acc = loops.registers([self.rows, padded], element_type(plan.stage.buffer))
         if self.first_row is not None and not strip.masked:
             self._ask_for_results(self.first_row)
 
         def start(where: Bindings, at: list[SSAValue]) -> None:
-            begin(strip, plan.stage, plan.update, where, lambda value: loops.insert(tir.StoreOp(value, acc, at)))
+            begin(strip, plan.stage, plan.update, where, lambda value: loops.store(value, acc, at))
 
         def step(ks: Bindings) -> None:
             if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.first_row is not None:
@@ -274,7 +271,7 @@ class _Tile:
 
         def end(where: Bindings, at: list[SSAValue]) -> None:
             guard = strip.guard(where)
-            plan.epilogue.store(loops, where, loops.op(tir.LoadOp(acc, at)), guard)
+            plan.epilogue.store(loops, where, loops.load(acc, at), guard)
 
         self._elements(start)
         loops.nest(plan.stage.reduce, {}, step)
@@ -286,7 +283,7 @@ class _Tile:
         row, lane = cast(Iter, plan.row), plan.lane
 
         def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
-            column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size, lane.dtype)
+            column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size)
             cloner = plan.epilogue.cloner(loops, {**self.outer, row: loops.sum(first_row, r), lane: column})
             indices = [cloner(index) for index in access.indices]
             ask_for(loops.insert, access.buffer, indices, write=isinstance(access, tir.StoreOp))
@@ -313,7 +310,7 @@ class _Tile:
             body(where, [r, c])
 
         dtype = (row or self.plan.lane).dtype
-        unrolled(self.loops, dtype, self.rows, lambda r: self.strip.vectors(lambda c: element(r, c)))
+        self.loops.unrolled(dtype, self.rows, lambda r: self.strip.vectors(lambda c: element(r, c)))
 
     def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, interior: Interior | None) -> None:
         cloner = self.loops.cloner(where)

@@ -28,7 +28,7 @@ from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
-from .microkernel import element_type, pieces, tile_name, vectors
+from .microkernel import element_type, pieces, tile_name
 from .plan import Plan
 from .prefetch import LINE_BITS, ask_for
 from .register_tiles import plan_register_tiles
@@ -88,18 +88,18 @@ def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
     assert init is not None
 
     def along(body: Callable[[SSAValue], object]) -> None:
-        vectors(loops, lane, lane.extent, body, name_of(lane.var))
+        loops.vectors(lane, lane.extent, body, name_of(lane.var))
 
     def begin(j: SSAValue) -> None:
-        loops.insert(tir.StoreOp(loops.cloner({**where, lane: j})(init.value), sums, [j]))
+        loops.store(loops.cloner({**where, lane: j})(init.value), sums, [j])
 
     def steps(ks: Bindings) -> None:
         def some(first: SymExpr, count: int) -> None:
-            places = [loops.value(first + step, inner.dtype) for step in range(count)]
+            places = [loops.value(first + step) for step in range(count)]
             _lines(loops, plan, {**where, **ks}, sums, places)
 
         def one(v: SSAValue) -> None:
-            place = loops.value(done + Var(v, inner.dtype), inner.dtype)
+            place = loops.value(done + Var(v, inner.dtype))
             along(lambda j: _add(loops, plan, {**where, **ks, lane: j}, sums, [place]))
 
         done = pieces(loops, inner, [(plan.streams, None)], some, tile_name(inner, "k"))
@@ -107,7 +107,7 @@ def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
 
     along(begin)
     loops.nest([it for it in plan.stage.reduce if it is not inner], {}, steps)
-    along(lambda j: plan.epilogue.store(loops, {**where, lane: j}, loops.op(tir.LoadOp(sums, [j]))))
+    along(lambda j: plan.epilogue.store(loops, {**where, lane: j}, loops.load(sums, [j])))
 
 
 def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
@@ -116,13 +116,13 @@ def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAVa
     width = LINE_BITS // max(bit_width(element_type(load.buffer)) for load in plan.far)
 
     def part(begin: SymExpr, size: SymExpr | int) -> None:
-        first = loops.value(begin, lane.dtype)
-        vectors(loops, lane, size, lambda c: _add(loops, plan, {**where, lane: loops.sum(first, c)}, sums, places))
+        first = loops.value(begin)
+        loops.vectors(lane, size, lambda c: _add(loops, plan, {**where, lane: loops.sum(first, c)}, sums, places))
 
     def line(begin: SymExpr, size: int) -> None:
         following = minimum(begin + 8 * plan.prefetch_bytes * width // LINE_BITS, lane.extent - 1)
         for place in places:
-            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(following, lane.dtype)})
+            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(following)})
         part(begin, size)
 
     done = pieces(loops, lane, [(width, None)], line, tile_name(lane, "j", "line"))
@@ -141,12 +141,12 @@ def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
 def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
     """One element for the steps of `inner` at `places`."""
     j = where[plan.lane]
-    total = loops.op(tir.LoadOp(sums, [j]))
+    total = loops.load(sums, [j])
     for place in places:
         cloner = loops.cloner({**where, plan.inner: place})
         cloner.replace(plan.update.old.result, total)
         total = cloner(plan.update.combiner.result)
-    loops.insert(tir.StoreOp(total, sums, [j]))
+    loops.store(total, sums, [j])
 
 
 def _is_far(load: tir.LoadOp, it: Iter) -> bool:

@@ -31,7 +31,7 @@ from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .machine import Machine
-from .microkernel import Strip, element_type, put, ramp, registers, under, vectors, whole_and_rest, whole_vectors
+from .microkernel import Strip, element_type, under, whole_and_rest, whole_vectors
 from .plan import NestPlan
 from .stages import Iter, address, constant_slope, is_expression, tree
 
@@ -193,25 +193,25 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
     scan, lane = plan.scan, column
 
     def block(first: SymExpr, count: SymExpr) -> None:
-        start = loops.value(first, lane.dtype)
-        totals = registers(loops, [whole_vectors(plan.width, plan.lanes)], scan.dtype)
+        start = loops.value(first)
+        totals = loops.registers([whole_vectors(plan.width, plan.lanes)], scan.dtype)
 
         def begin(c: SSAValue) -> None:
-            loops.insert(tir.StoreOp(loops.cloner(where)(scan.start), totals, [c]))
+            loops.store(loops.cloner(where)(scan.start), totals, [c])
 
         def step(k: SSAValue) -> None:
             def element(c: SSAValue) -> None:
                 cloner = loops.cloner({**where, lane: loops.sum(start, c), scan.along: k})
-                old = loops.op(tir.LoadOp(totals, [c]))
+                old = loops.load(totals, [c])
                 cloner.replace(scan.old.result, old)
                 new = cloner(scan.combiner.result)
-                loops.insert(tir.StoreOp(new, totals, [c]))
+                loops.store(new, totals, [c])
                 cloner.replace(scan.stored.result, old if scan.exclusive else new)
-                put(loops, cloner, scan.store)
+                loops.put(cloner, scan.store)
 
-            vectors(loops, lane, count, element)
+            loops.vectors(lane, count, element)
 
-        vectors(loops, lane, count, begin)
+        loops.vectors(lane, count, begin)
         loops.loop(scan.along.extent, step, dtype=scan.along.dtype, name="k")
 
     whole_and_rest(loops, lane, plan.width, block, "j_tile")
@@ -229,40 +229,40 @@ class _Row:
     def emit(self) -> None:
         """Whole vectors, then one of which only the first lanes run."""
         loops, along, lanes = self.loops, self.scan.along, self.lanes
-        self.total = registers(loops, [1], self.scan.dtype)
+        self.total = loops.registers([1], self.scan.dtype)
         self._set_total(loops.cloner(self.where)(self.scan.start))
 
         def step(begin: SymExpr, count: SymExpr) -> None:
             masked = count.constant != lanes
-            self._step(Strip(loops, along, loops.value(begin, along.dtype), lanes, masked))
+            self._step(Strip(loops, along, loops.value(begin), lanes, masked))
 
         whole_and_rest(loops, along, lanes, step, "k_tile")
 
     def _set_total(self, value: SSAValue) -> None:
-        self.loops.insert(tir.StoreOp(value, self.total, [self.loops.op(tir.ConstOp(0, i64))]))
+        self.loops.store(value, self.total, [self.loops.const(0, i64)])
 
     def _step(self, strip: Strip) -> None:
         """One vector."""
         loops, scan, dtype = self.loops, self.scan, self.scan.dtype
         combine = type(scan.combiner)
-        terms, sums = (registers(loops, [self.lanes], dtype) for _ in "ts")
-        one = loops.op(tir.ConstOp(_IDENTITY[combine], dtype))
+        terms, sums = (loops.registers([self.lanes], dtype) for _ in "ts")
+        one = loops.const(_IDENTITY[combine], dtype)
         if strip.masked:
-            strip.vectors(lambda c: loops.insert(tir.StoreOp(one, terms, [c])))
+            strip.vectors(lambda c: loops.store(one, terms, [c]))
         self._elements(strip, lambda k, c: self._load(k, terms, c))
-        zero = loops.op(tir.ConstOp(0, i64))
-        every = ramp(loops, zero, self.lanes)
-        prefixes = loops.op(tir.LoadOp(terms, [every]))
+        zero = loops.const(0, i64)
+        every = loops.ramp(zero, self.lanes)
+        prefixes = loops.load(terms, [every])
         nothing = loops.op(tir.BroadcastOp(one, self.lanes))
         by = 1
         while by < self.lanes:
             prefixes = loops.op(combine(prefixes, self._of_blocks(prefixes, nothing, by)))
             by *= 2
-        total = loops.op(tir.LoadOp(self.total, [zero]))
+        total = loops.load(self.total, [zero])
         last = loops.op(tir.ShuffleOp([prefixes], [self.lanes - 1]))
         before = self._moved(prefixes, nothing) if scan.exclusive else prefixes
         result = loops.op(combine(loops.op(tir.BroadcastOp(total, self.lanes)), before))
-        loops.insert(tir.StoreOp(result, sums, [every]))
+        loops.store(result, sums, [every])
         self._set_total(loops.op(combine(total, last)))
         self._elements(strip, lambda k, c: self._store(k, sums, c))
 
@@ -285,9 +285,9 @@ class _Row:
 
     def _load(self, k: SSAValue, terms: SSAValue, c: SSAValue) -> None:
         value = self.loops.cloner({**self.where, self.scan.along: k})(self.scan.term)
-        self.loops.insert(tir.StoreOp(value, terms, [c]))
+        self.loops.store(value, terms, [c])
 
     def _store(self, k: SSAValue, sums: SSAValue, c: SSAValue) -> None:
         cloner = self.loops.cloner({**self.where, self.scan.along: k})
-        cloner.replace(self.scan.stored.result, self.loops.op(tir.LoadOp(sums, [c])))
-        put(self.loops, cloner, self.scan.store)
+        cloner.replace(self.scan.stored.result, self.loops.load(sums, [c]))
+        self.loops.put(cloner, self.scan.store)

@@ -24,7 +24,7 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
-from .microkernel import WIDEST_SQUARE, put, ramp, tile_name, transposed, vectors
+from .microkernel import WIDEST_SQUARE, tile_name, transposed
 from .plan import Plan
 from .stages import Iter, Stage, constant_slope
 
@@ -90,7 +90,7 @@ def _squares(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
 
 
 def _scaled(loops: LoopBuilder, value: SSAValue, size: int, it: Iter) -> SSAValue:
-    return loops.value(Var(value, it.dtype) * size, it.dtype)
+    return loops.value(Var(value, it.dtype) * size)
 
 
 def _rest(
@@ -105,13 +105,13 @@ def _rest(
 
     def element(i: SSAValue, j: SSAValue) -> None:
         here = {
-            loaded: loops.value(rows[0] + Var(i, loaded.dtype), loaded.dtype),
-            stored: loops.value(columns[0] + Var(j, stored.dtype), stored.dtype),
+            loaded: loops.value(rows[0] + Var(i, loaded.dtype)),
+            stored: loops.value(columns[0] + Var(j, stored.dtype)),
         }
-        put(loops, loops.cloner({**where, **here}), plan.stage.store)
+        loops.put(loops.cloner({**where, **here}), plan.stage.store)
 
     def row(i: SSAValue) -> None:
-        vectors(loops, stored, columns[1] - columns[0], lambda j: element(i, j), name_of(stored.var))
+        loops.vectors(stored, columns[1] - columns[0], lambda j: element(i, j), name_of(stored.var))
 
     if (columns[1] - columns[0]).constant != 0:
         loops.loop(rows[1] - rows[0], row, dtype=loaded.dtype, name=name_of(loaded.var))
@@ -122,12 +122,12 @@ def _square(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
 
     def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
         """Where a vector begins that is `step` further in the direction across."""
-        here = loops.value(Var(where[across], across.dtype) + step, across.dtype)
+        here = loops.value(Var(where[across], across.dtype) + step)
         cloner = loops.cloner({**where, across: here})
         *outer, last = (cloner(index) for index in access.indices)
-        return [*outer, ramp(loops, last, plan.size)]
+        return [*outer, loops.ramp(last, plan.size)]
 
-    rows = [loops.op(tir.LoadOp(plan.load.buffer, place(plan.load, plan.stored, step))) for step in range(plan.size)]
+    rows = [loops.load(plan.load.buffer, place(plan.load, plan.stored, step)) for step in range(plan.size)]
     store = plan.stage.store
     for step, value in enumerate(transposed(loops, rows)):
-        loops.insert(tir.StoreOp(value, store.buffer, place(store, plan.loaded, step)))
+        loops.store(value, store.buffer, place(store, plan.loaded, step))

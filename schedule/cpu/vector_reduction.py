@@ -24,17 +24,7 @@ from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
 from .machine import Machine
-from .microkernel import (
-    Strip,
-    accumulate,
-    element_bits,
-    element_type,
-    ramp,
-    registers,
-    strips,
-    unrolled,
-    vectors,
-)
+from .microkernel import Strip, accumulate, element_bits, element_type, strips
 from .plan import Plan
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
@@ -135,7 +125,7 @@ class _Tile:
 
     def emit(self) -> None:
         plan, loops = self.plan, self.loops
-        acc = registers(loops, [*(strip.size for strip in self.tile), plan.width], element_type(plan.stage.buffer))
+        acc = loops.registers([*(strip.size for strip in self.tile), plan.width], element_type(plan.stage.buffer))
         self._elements(lambda where, at: self._fill(at, acc))
         others = [it for it in plan.stage.reduce if it is not plan.lane]
         loops.nest(others, {}, lambda ks: self._along(acc, ks))
@@ -150,7 +140,7 @@ class _Tile:
                 return
             strip, *rest = left
             it = strip.it
-            unrolled(self.loops, it.dtype, strip.size, lambda v: nest(rest, {**where, it: strip.at(v)}, [*at, v]))
+            self.loops.unrolled(it.dtype, strip.size, lambda v: nest(rest, {**where, it: strip.at(v)}, [*at, v]))
 
         nest(self.tile, dict(self.where), [])
 
@@ -163,9 +153,9 @@ class _Tile:
         def lane(c: SSAValue) -> None:
             known = None if nothing is None else tir.ConstOp(nothing, element_type(plan.stage.buffer))
             value = loops.cloner()(init.value) if known is None else loops.op(known)
-            loops.insert(tir.StoreOp(value, acc, [*at, c]))
+            loops.store(value, acc, [*at, c])
 
-        vectors(loops, plan.lane, plan.width, lane)
+        loops.vectors(plan.lane, plan.width, lane)
 
     def _along(self, acc: SSAValue, ks: Bindings) -> None:
         """The reduction along the vectors: full widths, then what is left."""
@@ -215,9 +205,9 @@ def across(
     lanes, vectors = size
     total: SSAValue | None = None
     for vector in range(vectors):
-        base = loops.op(tir.ConstOp(vector * lanes, i64))
-        index = ramp(loops, base, lanes) if lanes > 1 else base
-        part = loops.op(tir.LoadOp(acc, [*at, index]))
+        base = loops.const(vector * lanes, i64)
+        index = loops.ramp(base, lanes) if lanes > 1 else base
+        part = loops.load(acc, [*at, index])
         total = part if total is None else loops.op(combine(total, part))
     assert total is not None
     if lanes == 1:
@@ -231,7 +221,7 @@ def across(
 def _horizontal(loops: LoopBuilder, lanes: SSAValue, dtype: Attribute, combine: type[tir.BinaryExpr]) -> SSAValue:
     """The reduction of one vector."""
     kind = _REDUCTIONS[combine][0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
-    args = [loops.op(tir.ConstOp(_NOTHING[combine], dtype)), lanes] if kind in ("fadd", "fmul") else [lanes]
+    args = [loops.const(_NOTHING[combine], dtype), lanes] if kind in ("fadd", "fmul") else [lanes]
     return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))
 
 

@@ -44,6 +44,7 @@ def attention(x):
 
 NN = module(op.matmul, ("n", 70), (70, 45))
 NT = module(nt, ("n", 70), (45, 70))
+COLUMNS = module(nt, ("n", 70), ("m", 70))
 WIDE = module(op.matmul, ("n", 40), (40, 1100))
 ROW = module(op.matmul, (1, 75), (75, 1100))
 ROWS = module(op.nn.softmax, ("n", 83))
@@ -59,6 +60,7 @@ CASES = [
     (*NN_CASE, {"lanes": 4, "vectors": 3, "rows": 2}),
     (*NN_CASE, {"order": '"rows, columns"', "rows": 1}),
     (*NT_CASE, {"vectors": 1, "rows": 7}),
+    (COLUMNS, *NT_CASE[1:], {"vectors": 1, "rows": 7}),
     (*NT_CASE, {"lanes": 4, "panel_bytes": 256}),
     (*NT_CASE, {"tile": "[1, 3]", "chains": 2}),
     (WIDE, np.matmul, ((25, 40), (40, 1100)), {"rows": 3}),
