@@ -18,7 +18,7 @@ which of 0 and -0 is kept as the value is not observed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType, i32
@@ -96,28 +96,19 @@ def plan_argreduce(root: Operation, machine: Machine) -> ArgReducePlan | None:
 def _choice_of(root: Operation) -> Choice | None:
     """The choice that a nest makes, None where it makes none, or what it keeps is read by others."""
     found = results_of(root)
-    if found is None or len(found.stores) != 2 or not _are_in_place([*found.stores, *found.inits], found.iters):
+    if found is None or len(found.stores) != 2 or not are_in_place([*found.stores, *found.inits], found.iters):
         return None
     block, stores = found.block, found.stores
     parts = _parts(stores[0], stores[1])
     value = stores[1].buffer
-    if parts is None or not is_intermediate(value) or any(block not in _parents(load) for load in loads_of(value)):
+    if parts is None or not is_intermediate(value) or not all(block.is_ancestor(load) for load in loads_of(value)):
         return None
     return Choice(block, found.iters, (stores[0], stores[1]), tuple(found.inits), *parts)
 
 
-def _parents(op: Operation) -> list[Operation]:
-    found: list[Operation] = []
-    parent = op.parent_op()
-    while parent is not None:
-        found.append(parent)
-        parent = parent.parent_op()
-    return found
-
-
-def _are_in_place(stores: list[tir.StoreOp], iters: list[Iter]) -> bool:
-    """Whether all stores are to one place, which is another one for other values of the spatial iterators."""
-    places = {tuple(sym_expr_of(i) for i in op.indices) for op in stores}
+def are_in_place(accesses: Sequence[tir.LoadOp | tir.StoreOp], iters: list[Iter]) -> bool:
+    """Whether all accesses are to one place, which is another one for other values of the spatial iterators."""
+    places = {tuple(sym_expr_of(i) for i in op.indices) for op in accesses}
     used = {v.name for place in places for e in place for v in e.free_vars()}
     several = [it for it in iters if it.extent.constant != 1]
     return len(places) == 1 and all((it.var in used) is not it.reduce for it in several)
@@ -153,12 +144,14 @@ def _meaning(value: SSAValue) -> Operation | None:
     return owner if isinstance(owner, Operation) else None
 
 
+def _place(access: tir.LoadOp | tir.StoreOp) -> tuple[SSAValue, list[SymExpr]]:
+    return access.buffer, [sym_expr_of(i) for i in access.indices]
+
+
 def _is_load(value: SSAValue, store: tir.StoreOp) -> bool:
     """Whether a value is what stands where `store` writes."""
     load = _meaning(value)
-    if not isinstance(load, tir.LoadOp) or load.buffer is not store.buffer:
-        return False
-    return [sym_expr_of(i) for i in load.indices] == [sym_expr_of(i) for i in store.indices]
+    return isinstance(load, tir.LoadOp) and _place(load) == _place(store)
 
 
 def _compares(op: Operation | None, a: SSAValue, b: SSAValue) -> bool:
@@ -167,14 +160,10 @@ def _compares(op: Operation | None, a: SSAValue, b: SSAValue) -> bool:
 
 def _same(a: SSAValue, b: SSAValue) -> bool:
     """Whether two values are one, or loads from one place."""
-    if a is b:
-        return True
     one, other = _meaning(a), _meaning(b)
-    if one is other and one is not None:
+    if a is b or (one is other and one is not None):
         return True
-    if not isinstance(one, tir.LoadOp) or not isinstance(other, tir.LoadOp) or one.buffer is not other.buffer:
-        return False
-    return [sym_expr_of(i) for i in one.indices] == [sym_expr_of(i) for i in other.indices]
+    return isinstance(one, tir.LoadOp) and isinstance(other, tir.LoadOp) and _place(one) == _place(other)
 
 
 def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:

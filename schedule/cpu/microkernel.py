@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
@@ -25,14 +25,27 @@ from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, product
 from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
-from .epilogue import Guard, hoist_uniform
+from .epilogue import Epilogue, Guard, hoist_uniform
 from .machine import Machine
+from .plan import Plan
 from .stages import Stage, Update
 
 _WIDEST_GEMV = 8
 _MOST_ROWS = 16
 _FEWEST_SUMS = 12
 """So many vectors have to be summed side by side that no multiplication waits for another one."""
+
+
+@dataclass
+class StagePlan(Plan):
+    """A plan for a stage, the elements of which are finished by an epilogue."""
+
+    epilogue: Epilogue
+
+    @property
+    def stage(self) -> Stage:
+        return self.epilogue.stage
+
 
 # loops
 
@@ -163,15 +176,36 @@ def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
     return max(1, min(rows, row.extent.constant or rows))
 
 
+@dataclass(frozen=True)
+class Rows:
+    """So many rows of a tile, from `first` of `row` on; both are None where nothing has rows, and there is one."""
+
+    loops: LoopBuilder
+    row: Iter | None
+    first: SSAValue | None
+    size: int
+    dtype: IntegerType
+
+    def at(self, r: SSAValue) -> Bindings:
+        """The iterator's value in a row."""
+        return {} if self.row is None or self.first is None else {self.row: self.loops.sum(self.first, r)}
+
+    def each(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
+        """`body` for each row, or for so many, one after the other in the code."""
+        self.loops.unrolled(self.dtype, self.size if count is None else count, body)
+
+
 def row_tiles(
-    loops: LoopBuilder, row: Iter | None, full: int, vectors: int, tile: Callable[[int, SSAValue | None], object]
+    loops: LoopBuilder, row: Iter | None, lane: Iter, size: tuple[int, int], tile: Callable[[Rows], object]
 ) -> None:
-    """Loops over tiles of up to `full` rows of vectors: `tile` is given the rows of a tile and its first row."""
+    """Loops over tiles of rows, `size` is (how many at most, how many vectors each has)."""
     if row is None:
-        tile(1, None)
+        tile(Rows(loops, None, None, 1, lane.dtype))
         return
-    sizes = _row_sizes(row, full, -(-_FEWEST_SUMS // vectors))
-    strips(loops, row, sizes, lambda rows: tile(rows.size, rows.first), name=tile_name(row, "i"))
+    full, count = size
+    sizes = _row_sizes(row, full, -(-_FEWEST_SUMS // count))
+    name = tile_name(row, "i")
+    strips(loops, row, sizes, lambda rows: tile(Rows(loops, row, rows.first, rows.size, row.dtype)), name=name)
 
 
 def _row_sizes(row: Iter, full: int, fewest: int) -> Sequence[tuple[int, int | None]]:

@@ -20,8 +20,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr
-from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
+from .argreduce import are_in_place
 from .inline import is_intermediate, loads_of
 from .machine import Machine
 from .microkernel import element_type, whole_and_rest
@@ -82,15 +82,11 @@ def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -
     loads = [op for op in body if isinstance(op, tir.LoadOp)]
     if any(op.regions for op in body):
         return None
-    own = [op for op in loads if op.buffer in written]
-    places = {tuple(sym_expr_of(i) for i in op.indices) for op in [*stores, *own]}
-    used = {v.name for place in places for e in place for v in e.free_vars()}
-    several = [it for it in iters if it.extent.constant != 1]
-    if len(places) != 1 or not all((it.var in used) is not it.reduce for it in several):
+    own, others = ([op for op in loads if (op.buffer in written) is inside] for inside in (True, False))
+    if not are_in_place([*stores, *own], iters):
         return None
-    given = [op for op in loads if op.buffer not in written]
-    for it in reversed([it for it in several if not it.reduce]):
-        slopes = [constant_slope(op, it) for op in given]
+    for it in reversed([it for it in iters if it.extent.constant != 1 and not it.reduce]):
+        slopes = [constant_slope(op, it) for op in others]
         if all(constant_slope(op, it) == 1 for op in stores) and all(s in (0, 1) for s in slopes) and 1 in slopes:
             return it
     return None

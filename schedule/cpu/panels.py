@@ -27,7 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
@@ -41,7 +41,9 @@ from .fuse_iters import moves_alike
 from .machine import Machine
 from .microkernel import (
     WIDEST_SQUARE,
+    Rows,
     Squares,
+    StagePlan,
     Strip,
     accumulate,
     begin,
@@ -57,7 +59,6 @@ from .microkernel import (
     whole_vectors,
 )
 from .packed import panels_of
-from .plan import Plan
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _LEAST_BYTES = 1 << 16
@@ -75,14 +76,13 @@ _MANY_ROWS = 64
 
 
 @dataclass
-class PanelPlan(Plan):
+class PanelPlan(StagePlan):
     """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
 
     A panel that would be larger than `panel_bytes` is copied in parts.
     """
 
     update: Update
-    epilogue: Epilogue
     operand: SSAValue
     outer: list[Iter]
     above: list[Iter]
@@ -94,10 +94,6 @@ class PanelPlan(Plan):
     vectors: int
     rows: int
     panel_bytes: int
-
-    @property
-    def stage(self) -> Stage:
-        return self.epilogue.stage
 
     @property
     def is_turned(self) -> bool:
@@ -166,7 +162,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
         tile = tile_rows(machine, vectors, rows[-1])
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
     return PanelPlan(
-        update, epilogue, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
+        epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
         max(_LEAST_BYTES, machine.caches.l2 // _PART_OF_CACHE),
     )  # fmt: skip
 
@@ -174,17 +170,19 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
 def _varies_with(stage: Stage, value: SSAValue) -> set[Iter]:
     """The iterators of a stage that `value` depends on."""
     by_var = {part.var: it for it in stage.iters for part in (it.parts or (it,))}
-    found: set[Iter] = set()
-    seen: set[Operation] = set()
+    return {by_var[v] for v in _computed_from(value) if v in by_var}
+
+
+def _computed_from(value: SSAValue) -> list[SSAValue]:
+    """What a value is computed from, itself and those in lazy expressions too."""
+    values: dict[SSAValue, None] = {}
     todo = [value]
     while todo:
         v = todo.pop()
-        if v in by_var:
-            found.add(by_var[v])
-        elif isinstance(v, OpResult) and v.op not in seen:
-            seen.add(v.op)
-            todo.extend(captured(v.op))
-    return found
+        if v not in values:
+            values[v] = None
+            todo.extend(captured(v.op) if isinstance(v, OpResult) else ())
+    return list(values)
 
 
 def _groups(
@@ -240,14 +238,8 @@ def _span(load: tir.LoadOp, it: Iter) -> int:
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:
     """Every load that `value` depends on, those in lazy expressions too."""
-    found: dict[Operation, None] = {}
-    todo = [value]
-    while todo:
-        v = todo.pop()
-        if isinstance(v, OpResult) and v.op not in found:
-            found.update(dict.fromkeys(v.op.walk()))
-            todo.extend(captured(v.op))
-    return [op for op in found if isinstance(op, tir.LoadOp)]
+    ops = {op: None for v in _computed_from(value) if isinstance(v, OpResult) for op in v.op.walk()}
+    return [op for op in ops if isinstance(op, tir.LoadOp)]
 
 
 def emit_panels(loops: LoopBuilder, plan: PanelPlan) -> None:
@@ -339,14 +331,11 @@ class _Strip:
         plan, loops = self.plan, self.loops
         self._fill(panel, part)
 
-        def rows(above: Bindings) -> None:
-            def tile(rows: int, first: SSAValue | None) -> None:
-                assert first is not None
-                _Tile(self, above, panel, part, sums).emit(rows, first)
+        def tiles(above: Bindings) -> None:
+            size = plan.rows, plan.vectors
+            row_tiles(loops, plan.row, plan.lane, size, lambda rows: _Tile(self, above, rows, panel, part, sums).emit())
 
-            row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
-
-        loops.nest(plan.above, self.where, rows)
+        loops.nest(plan.above, self.where, tiles)
 
     def _fill(self, panel: SSAValue, part: _Part) -> None:
         """Copy a part: squares of a transposed matrix, then element by element what is left."""
@@ -434,21 +423,22 @@ class _Tile:
 
     strip: _Strip
     where: Bindings
+    rows: Rows
     panel: SSAValue
     part: _Part
     sums: SSAValue | None
 
-    def emit(self, rows: int, first: SSAValue) -> None:
+    def emit(self) -> None:
         """One tile."""
         strip, plan, loops, sums = self.strip, self.strip.plan, self.strip.loops, self.sums
-        acc = loops.registers([rows, strip.padded], element_type(plan.stage.buffer))
+        acc = loops.registers([self.rows.size, strip.padded], element_type(plan.stage.buffer))
 
         def elements(width: int, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
             def columns(r: SSAValue) -> None:
-                where = {**self.where, plan.row: loops.sum(first, r)}
+                where = {**self.where, **self.rows.at(r)}
                 strip.columns.vectors(lambda c: body(where, [r, c]), width)
 
-            loops.unrolled(plan.row.dtype, rows, columns)
+            self.rows.each(columns)
 
         def copied(of: SSAValue, place: list[SSAValue], to: SSAValue, at: list[SSAValue]) -> None:
             loops.store(loops.load(of, place), to, at)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.ir import SSAValue
 
@@ -30,6 +29,8 @@ from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
 from .microkernel import (
+    Rows,
+    StagePlan,
     Strip,
     accumulate,
     begin,
@@ -43,14 +44,13 @@ from .microkernel import (
     whole_vectors,
 )
 from .packed import Panels, panels_of
-from .plan import Plan
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .unswitch_padding import Interior, interior_of, range_of
 
 
 @dataclass
-class RegisterTilePlan(Plan):
+class RegisterTilePlan(StagePlan):
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
@@ -58,7 +58,6 @@ class RegisterTilePlan(Plan):
     """
 
     update: Update
-    epilogue: Epilogue
     lane: Iter
     row: Iter | None
     lanes: int
@@ -68,10 +67,6 @@ class RegisterTilePlan(Plan):
     order: str = "columns, rows"
     interior: Interior | None = None
     far: tuple[tir.LoadOp | tir.StoreOp, ...] = ()
-
-    @property
-    def stage(self) -> Stage:
-        return self.epilogue.stage
 
     @property
     def width(self) -> int:
@@ -114,7 +109,7 @@ def plan_register_tiles(
         panels = None
     order, interior = _order(machine, stage, lane, row, panels), interior_of(stage, update.term)
     far = () if panels is None or row is None else tuple(_far_results(machine, epilogue, lane))
-    return RegisterTilePlan(update, epilogue, lane, row, lanes, vectors, rows, panels, order, interior, far)
+    return RegisterTilePlan(epilogue, update, lane, row, lanes, vectors, rows, panels, order, interior, far)
 
 
 def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
@@ -165,10 +160,10 @@ def _columns_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list
 
 def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     def tiles(where: Bindings) -> None:
-        def tile(rows: int, first: SSAValue | None) -> None:
-            _columns(loops, plan, lambda strip: _Tile(plan, strip, where, rows, first).emit())
+        def tile(rows: Rows) -> None:
+            _columns(loops, plan, lambda strip: _Tile(plan, strip, where, rows).emit())
 
-        row_tiles(loops, plan.row, plan.rows, plan.vectors, tile)
+        row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), tile)
 
     loops.nest(outer, {}, tiles)
 
@@ -206,11 +201,8 @@ def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[Strip],
 
 def _rows(plan: RegisterTilePlan, strip: Strip, where: Bindings) -> None:
     """Tiles of all rows of a strip."""
-
-    def tile(rows: int, first: SSAValue | None) -> None:
-        _Tile(plan, strip, where, rows, first).emit()
-
-    row_tiles(strip.loops, plan.row, plan.rows, plan.vectors, tile)
+    size = plan.rows, plan.vectors
+    row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit())
 
 
 def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
@@ -221,13 +213,12 @@ def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
 
 @dataclass
 class _Tile:
-    """So many rows of a strip from `first_row` on, which is None where there is one; the others are at `outer`."""
+    """So many rows of a strip; the other iterators are at `outer`."""
 
     plan: RegisterTilePlan
     strip: Strip
     outer: Bindings
-    rows: int
-    first_row: SSAValue | None
+    rows: Rows
 
     def __post_init__(self) -> None:
         self.loops = self.strip.loops
@@ -248,24 +239,24 @@ class _Tile:
         ranges = {it: range_of(value) for it, value in self.outer.items()}
         ranges |= {it: (Const(0, it.dtype), it.extent - 1) for it in plan.stage.reduce}
         ranges[plan.lane] = range_of(strip.first, strip.size)
-        if plan.row is not None and self.first_row is not None:
-            ranges[plan.row] = range_of(self.first_row, self.rows)
+        if plan.row is not None and self.rows.first is not None:
+            ranges[plan.row] = range_of(self.rows.first, self.rows.size)
         return plan.interior.holds(self.loops, ranges)
 
     def _tile(self, interior: Interior | None) -> None:
         """Accumulate and finish the elements."""
         loops, plan, strip = self.loops, self.plan, self.strip
         padded = whole_vectors(strip.size, plan.lanes)
-        acc = loops.registers([self.rows, padded], element_type(plan.stage.buffer))
-        if self.first_row is not None and not strip.masked:
-            self._ask_for_results(self.first_row)
+        acc = loops.registers([self.rows.size, padded], element_type(plan.stage.buffer))
+        if not strip.masked:
+            self._ask_for_results()
 
         def start(where: Bindings, at: list[SSAValue]) -> None:
             begin(strip, plan.stage, plan.update, where, lambda value: loops.store(value, acc, at))
 
         def step(ks: Bindings) -> None:
-            if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.first_row is not None:
-                turn = _turn(self.outer, self.first_row, self.rows)
+            if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
+                turn = _turn(self.outer, self.rows.first, self.rows.size)
                 plan.panels.ask_for_next(loops, {**self.outer, **ks}, strip.first, turn)
             self._elements(lambda where, at: self._step({**where, **ks}, at, acc, interior))
 
@@ -277,14 +268,14 @@ class _Tile:
         loops.nest(plan.stage.reduce, {}, step)
         self._elements(end)
 
-    def _ask_for_results(self, first_row: SSAValue) -> None:
+    def _ask_for_results(self) -> None:
         """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
         loops, plan = self.loops, self.plan
-        row, lane = cast(Iter, plan.row), plan.lane
+        lane = plan.lane
 
         def line(access: tir.LoadOp | tir.StoreOp, size: int, r: SSAValue, at: SSAValue) -> None:
             column = loops.value(sym_expr_of(self.strip.first) + Var(at, lane.dtype) * size)
-            cloner = plan.epilogue.cloner(loops, {**self.outer, row: loops.sum(first_row, r), lane: column})
+            cloner = plan.epilogue.cloner(loops, {**self.outer, **self.rows.at(r), lane: column})
             indices = [cloner(index) for index in access.indices]
             ask_for(loops.insert, access.buffer, indices, write=isinstance(access, tir.StoreOp))
 
@@ -297,20 +288,16 @@ class _Tile:
             ) -> None:
                 loops.loop(count, lambda at: line(access, size, r, at), dtype=lane.dtype)
 
-            loops.loop(self.rows, lines, dtype=row.dtype)
+            loops.loop(self.rows.size, lines, dtype=self.rows.dtype)
 
     def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
         """Unrolled rows of vectors: `body` is given where the element is in the result, and in the accumulators."""
-        row = self.plan.row
 
         def element(r: SSAValue, c: SSAValue) -> None:
             where = {**self.outer, self.plan.lane: self.strip.at(c)}
-            if row is not None and self.first_row is not None:
-                where[row] = self.loops.sum(self.first_row, r)
-            body(where, [r, c])
+            body({**where, **self.rows.at(r)}, [r, c])
 
-        dtype = (row or self.plan.lane).dtype
-        self.loops.unrolled(dtype, self.rows, lambda r: self.strip.vectors(lambda c: element(r, c)))
+        self.rows.each(lambda r: self.strip.vectors(lambda c: element(r, c)))
 
     def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, interior: Interior | None) -> None:
         cloner = self.loops.cloner(where)

@@ -28,11 +28,10 @@ from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .machine import Machine
-from .microkernel import element_type, pieces, tile_name
-from .plan import Plan
+from .microkernel import StagePlan, element_type, pieces, tile_name
 from .prefetch import LINE_BITS, ask_for
 from .register_tiles import plan_register_tiles
-from .stages import Iter, Stage, Update, constant_slope
+from .stages import Iter, Update, constant_slope
 
 _STREAMS = 8
 _PAGE_BYTES = 1 << 12
@@ -41,24 +40,19 @@ _PREFETCH_BYTES = 1 << 11
 
 
 @dataclass
-class RowStreamPlan(Plan):
+class RowStreamPlan(StagePlan):
     """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
 
     Lines are asked for that lie `prefetch_bytes` in front of what is read.
     """
 
     update: Update
-    epilogue: Epilogue
     lane: Iter
     inner: Iter
     far: list[tir.LoadOp]
     """What is read from memory all the way: rows of which neighbours lie pages apart."""
     streams: int = _STREAMS
     prefetch_bytes: int = _PREFETCH_BYTES
-
-    @property
-    def stage(self) -> Stage:
-        return self.epilogue.stage
 
 
 def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | None:
@@ -72,7 +66,7 @@ def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | No
         return None
     loads = [load for load in epilogue.stage.loads if load is not tiles.update.old]
     far = [load for load in loads if _is_far(load, inner[0])]
-    return RowStreamPlan(tiles.update, epilogue, tiles.lane, inner[0], far) if far else None
+    return RowStreamPlan(epilogue, tiles.update, tiles.lane, inner[0], far) if far else None
 
 
 def emit_row_streams(loops: LoopBuilder, plan: RowStreamPlan) -> None:

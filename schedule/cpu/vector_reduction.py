@@ -24,8 +24,7 @@ from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
 from .machine import Machine
-from .microkernel import Strip, accumulate, element_bits, element_type, strips
-from .plan import Plan
+from .microkernel import StagePlan, Strip, accumulate, element_bits, element_type, strips
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _ROWS = 4
@@ -45,19 +44,14 @@ _NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 
 @dataclass
-class VectorReductionPlan(Plan):
+class VectorReductionPlan(StagePlan):
     """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
 
     update: Update
-    epilogue: Epilogue
     lane: Iter
     tile: list[tuple[Iter, int]]
     lanes: int
     chains: int
-
-    @property
-    def stage(self) -> Stage:
-        return self.epilogue.stage
 
     @property
     def width(self) -> int:
@@ -78,7 +72,7 @@ def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1)
     lanes = max(1, machine.vector_bits // element_bits(stage))
     if lane.extent.constant is not None:
         chains = max(1, min(chains, lane.extent.constant // lanes))
-    return VectorReductionPlan(update, epilogue, lane, tile, lanes, chains)
+    return VectorReductionPlan(epilogue, update, lane, tile, lanes, chains)
 
 
 def _contiguous(stage: Stage, update: Update, it: Iter) -> bool:
