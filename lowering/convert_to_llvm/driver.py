@@ -75,11 +75,9 @@ def _with_memref_type(pointer: SSAValue, type: MemRefType[Attribute], at: Lowere
     return pointer
 
 
-def _unsupported(op: Operation) -> str | None:
-    """Why an operation cannot be lowered, None where it can or already is."""
-    if type(op) in RULES or op.dialect_name() in _LOWERED_DIALECTS:
-        return None
-    return op.name
+def _is_supported(kind: type[Operation]) -> bool:
+    """Whether operations of a class can be lowered, or already are."""
+    return kind in RULES or kind.dialect_name() in _LOWERED_DIALECTS
 
 
 def lower_body(body: Region, at: Lowerer) -> list[str]:
@@ -88,9 +86,10 @@ def lower_body(body: Region, at: Lowerer) -> list[str]:
     if first is None:
         return []
     scf.lower_region(body)
-    missing = [name for block in body.blocks for op in block.ops if (name := _unsupported(op)) is not None]
+    kinds = {type(op) for block in body.blocks for op in block.ops}
+    missing = {kind for kind in kinds if not _is_supported(kind)}
     if missing:
-        return missing
+        return [op.name for block in body.blocks for op in block.ops if type(op) in missing]
     _convert_types(body, at)
     marker = llvm.UndefOp.create(result_types=(PTR,))
     block_head = first.first_op

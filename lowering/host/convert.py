@@ -30,11 +30,10 @@ from ...ir.passes.transform import Pass
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
-from .entry import relax_entry, tir_entry
+from .entry import packed_entries, relax_entry, tir_entry
 from .function import HostModule
 from .kernels import kernel_of
 from .native import PTR
-from .packed_calls import packed_entries
 from .symbols import rename_kernels
 
 FUNCTIONS, SLOTS, CONSTANTS = "host.functions", "host.slots", "host.constants"

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import ShapeError
 from ...dialects.sym.analyzer import EVERYTHING, EXTENT, ExtentBounds, Interval
 from ...dialects.sym.expr import Algebra, Const, Op, Product, Sum, SymExpr, Var
+from ...dialects.xdsl_extras.arith_extras import INTEGER_PREDICATES
 from ...runtime import abi
 from ..convert_to_llvm.core import DYNAMIC, dense_i32, make_call
 from ..convert_to_llvm.types import PTR
@@ -28,6 +29,7 @@ from ..tir_to_scf.symbolic import Symbolic
 
 OpT = TypeVar("OpT", bound=Operation)
 
+_PREDICATES = {name: IntegerAttr(i, I64) for i, name in enumerate(INTEGER_PREDICATES)}
 _ORDERING = IntegerAttr(0, I64)
 _NO_WRAP_FLAGS, _INBOUNDS = IntegerAttr(0, I32), UnitAttr()
 
@@ -48,6 +50,7 @@ class Native(Emitter):
         self.region = Region(self.entry)
         self.declared = declared
         self._null: SSAValue | None = None
+        self._table = self.symbol(abi.TABLE_SYMBOL)
         self.block = self._start = self.new_block()
 
     def finish(self, name: str, result: Attribute) -> func.FuncOp:
@@ -93,8 +96,10 @@ class Native(Emitter):
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """As numbers are compared, so are pointers."""
-        if isinstance(a.type, llvm.LLVMPointerType):
+        if type(a.type) is llvm.LLVMPointerType:
             a, b = self.number_of(a), self.number_of(b)
+        if predicate in _PREDICATES:
+            return self.pure(arith.CmpiOp, (a, b), I1, {"predicate": _PREDICATES[predicate]})
         return super().compare(predicate, a, b)
 
     def number_of(self, pointer: SSAValue) -> SSAValue:
@@ -153,7 +158,7 @@ class Native(Emitter):
 
     def slot(self, number: int) -> SSAValue:
         """The content of a slot of the table."""
-        return self.read(self.address(self.symbol(abi.TABLE_SYMBOL), number, PTR))
+        return self.read(self.address(self._table, number, PTR))
 
     def symbol(self, name: str) -> SSAValue:
         """The address of a global or a function of the module, which need not be there yet."""

@@ -99,7 +99,8 @@ def as_object(f: HostFunction, value: Value) -> SSAValue:
     if isinstance(value, Shape):
         numbers = [f.own(f.call("PyLong_FromLongLong", [f.scope.of(e)])) for e in value.values]
         return _tuple_object(f, numbers)
-    return _number_object(f, value)
+    number = f.scope.of(value.value) if isinstance(value.value, SymExpr) else value.value
+    return number_object(f, number, value.dtype)
 
 
 def _array_object(f: HostFunction, value: Tensor) -> SSAValue:
@@ -110,14 +111,14 @@ def _array_object(f: HostFunction, value: Tensor) -> SSAValue:
     return f.slot(f.module.slot("constant_object", value.constant))
 
 
-def _number_object(f: HostFunction, value: Prim) -> SSAValue:
-    if not isinstance(value.value, SymExpr):
-        return f.own(f.call("PyFloat_FromDouble", [value.value]))
-    number = f.scope.of(value.value)
-    if dtype_name(value.dtype) == "bool":
-        return f.own(f.call("PyBool_FromLong", [number]))
-    convert = "PyLong_FromUnsignedLongLong" if dtype_name(value.dtype) == "uint64" else "PyLong_FromLongLong"
-    return f.own(f.call(convert, [number]))
+_CONVERSIONS = {"bool": "PyBool_FromLong", "uint64": "PyLong_FromUnsignedLongLong"}
+
+
+def number_object(f: HostFunction, number: SSAValue, dtype: Attribute) -> SSAValue:
+    """A number of `dtype`, given as an i64 or a double, as a Python object."""
+    if number.type == f64:
+        return f.own(f.call("PyFloat_FromDouble", [number]))
+    return f.own(f.call(_CONVERSIONS.get(dtype_name(dtype), "PyLong_FromLongLong"), [number]))
 
 
 def _tuple_object(f: HostFunction, items: Sequence[SSAValue]) -> SSAValue:

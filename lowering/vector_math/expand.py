@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 from ...target import Target
 from ..tir_to_scf.emitter import Emitter, like
 from . import errors, exponentials
@@ -50,11 +51,12 @@ class ExpandMath(Pass):
 
 
 def _expand_function(function: func.FuncOp, target: Target) -> None:
-    calls = [op for op in function.walk() if type(op) in FUNCTIONS]
+    ops = operations(function)
+    calls = [op for op in ops if type(op) in FUNCTIONS]
     if not calls:
         return
     emit = Emitter(function.body.blocks[0])
-    sums = [op for op in function.walk() if isinstance(op, arith.AddfOp)]
+    sums = [op for op in ops if isinstance(op, arith.AddfOp)]
     for op in sums:
         _expand_sum(emit, op, target)
     for op in calls:
