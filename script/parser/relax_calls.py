@@ -2,43 +2,115 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from xdsl.dialects.builtin import FloatAttr, TupleType, f32, f64, i1
-from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import suggestion
 from ...dialects import relax
 from ...dialects.dtypes import dtype_of, is_float
 from ...dialects.names import name_of
-from ...dialects.relax import OBJECT, OPERATORS, Kind, ShapeType, TensorDataAttr, TensorType
+from ...dialects.relax import OBJECT, OPERATORS, CallableType, Kind, ShapeType, TensorDataAttr, TensorType
 from ...dialects.relax.composite import COMPOSITES, expand
 from ...dialects.relax.devices import device_of
 from ...dialects.relax.manipulation import kept_extents
 from ...dialects.relax.operator import NOTHING
 from ...dialects.relax.reduction import ReduceOp
 from ...dialects.relax.types import dims_attr
-from ...dialects.sym import IndexMapAttr, IndexMapping
+from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr
 from ...dialects.sym.expr import Const, SymExpr, i32
 from ...dialects.sym.expr import product as sym_product
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
-from .relax_types import STRUCT_INFO_CALLS, tuple_type
+from .relax_types import STRUCT_INFO_CALLS, StructInfoEvaluator, tuple_type
+from .scope import Scope
+from .source import Source
 from .values import CallSite, GlobalRef, Imm, Ref, describe
 
-if TYPE_CHECKING:
-    from .relax_parser import RelaxParser
 
-Builder = Callable[["RelaxParser", CallSite], Any]
+class ModuleContext(Protocol):
+    """What a function sees of its module."""
+
+    def has_function(self, name: str) -> bool: ...
+
+    def function_names(self) -> list[str]: ...
+
+    def parameter_count(self, name: str) -> int | None:
+        """The number of parameters of a prim_func, None for what is none."""
+        ...
+
+    def scalar_result(self, name: str) -> Attribute | None:
+        """The type of the number that a prim_func returns, None where it returns nothing."""
+        ...
+
+    def callable_type(self, name: str) -> CallableType | None:
+        """The signature of a Relax function, None for what is none."""
+        ...
+
+    def imported(self, value: Any) -> GlobalRef | None:
+        """A function that was captured from outside, taken into the module; None for what is none."""
+        ...
+
+
+class RelaxEvaluator(StructInfoEvaluator):
+    """The evaluator with values of Relax, which are emitted into a block."""
+
+    statements: ClassVar[dict[str, Callable[..., Any]]] = {}
+    """The functions of `R` that are statements, by name."""
+
+    def __init__(self, source: Source, scope: Scope, module: ModuleContext):
+        super().__init__(source, scope)
+        self.module = module
+        self.block = Block()
+
+    def emit(self, op: Operation, node: ast.AST) -> Any:
+        """Append `op`; gives its result, if it has one."""
+        op.location = self.source.attr(node)
+        self.block.add_op(op)
+        return op.results[0] if op.results else None
+
+    def value(self, value: Any, node: ast.AST) -> SSAValue:
+        """A value of the script as a Relax value."""
+        if isinstance(value, SSAValue):
+            return value
+        if isinstance(value, tuple | list):
+            fields = [self.value(v, node) for v in cast("list[Any]", value)]
+            return self.emit(relax.TupleOp(fields), node)
+        if isinstance(value, str):
+            return self.emit(relax.StringOp(value), node)
+        if isinstance(value, TensorDataAttr):
+            return self.emit(relax.ConstantOp(value), node)
+        if isinstance(value, GlobalRef):
+            return self._function_ref(value, node)
+        if type(value).__module__ == "numpy":
+            site = CallSite(cast(ast.Call, node), "constant", [], {}, self.source)
+            return self.emit(constant_of(self, site, value, None), node)
+        return self.prim_value(value, node)
+
+    def prim_value(self, value: Any, node: ast.AST) -> SSAValue:
+        found = prim_attr(value)
+        if found is None:
+            raise self.error(node, "this is no Relax value", found=describe(value))
+        attr = SymAttr(found) if isinstance(found, SymExpr) else found
+        return self.emit(relax.PrimValueOp(attr), node)
+
+    def _function_ref(self, value: GlobalRef, node: ast.AST) -> SSAValue:
+        t = self.module.callable_type(value.name) or CallableType.of(None, OBJECT)
+        return self.emit(relax.FunctionRefOp(value.name, t), node)
+
+
+Builder = Callable[[RelaxEvaluator, CallSite], Any]
 
 
 # Leaves
 
 
-def const(p: RelaxParser, site: CallSite) -> SSAValue:
+def const(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     """`R.const(1.0, "float32")`"""
     value, dtype = site.bind("value dtype=")
     return p.emit(constant_of(p, site, value, p.dtype(dtype, site.node)), site.node)
@@ -48,7 +120,7 @@ _NAMED_FLOATS = ("inf", "-inf", "nan")
 """What the printer writes for floats that Python has no literal for."""
 
 
-def constant_of(p: RelaxParser, site: CallSite, value: Any, dtype: Attribute | None) -> relax.ConstantOp:
+def constant_of(p: RelaxEvaluator, site: CallSite, value: Any, dtype: Attribute | None) -> relax.ConstantOp:
     """The constant of a number, nested lists of numbers, or an array."""
     import numpy as np
 
@@ -77,38 +149,38 @@ def _default_dtype(kind: str) -> Attribute:
     return {"b": i1, "f": f32}.get(kind, i32)
 
 
-def _shape(p: RelaxParser, site: CallSite) -> SSAValue:
+def _shape(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return p.emit(relax.ShapeOp(p.dims(site.bind("value")[0], site.node)), site.node)
 
 
-def _prim_value(p: RelaxParser, site: CallSite) -> SSAValue:
+def _prim_value(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return p.prim_value(site.bind("value")[0], site.node)
 
 
-def _string(p: RelaxParser, site: CallSite) -> SSAValue:
+def _string(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     (value,) = site.bind("value")
     if not isinstance(value, str):
         raise site.error("a string is expected", found=describe(value))
     return p.emit(relax.StringOp(value), site.node)
 
 
-def _dtype(p: RelaxParser, site: CallSite) -> SSAValue:
+def _dtype(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return _dtype_value(p, site, site.bind("value")[0])
 
 
-def _dtype_value(p: RelaxParser, site: CallSite, value: Any) -> SSAValue:
+def _dtype_value(p: RelaxEvaluator, site: CallSite, value: Any) -> SSAValue:
     dtype = p.dtype(value, site.node)
     if dtype is None:
         raise site.error("a data type is expected")
     return p.emit(relax.DataTypeOp(dtype), site.node)
 
 
-def _null_value(p: RelaxParser, site: CallSite) -> SSAValue:
+def _null_value(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     site.bind("")
     return p.emit(relax.NullValueOp(), site.node)
 
 
-def _extern(p: RelaxParser, site: CallSite) -> SSAValue:
+def _extern(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     name, sinfo = site.bind("global_symbol struct_info=")
     if not isinstance(name, str):
         raise site.error("the name of a packed function is a string", found=describe(name))
@@ -116,7 +188,7 @@ def _extern(p: RelaxParser, site: CallSite) -> SSAValue:
     return p.emit(relax.ExternFuncOp(name, t if isinstance(t, relax.CallableType) else None), site.node)
 
 
-def _device(p: RelaxParser, site: CallSite) -> str:
+def _device(p: RelaxEvaluator, site: CallSite) -> str:
     """`R.device(device_type=1, index=0)`, `R.device("cpu")`: as the attribute of an operator says it."""
     kind, index = (plain_value(v) for v in site.bind("device_type index="))
     if not isinstance(kind, int | str) or not isinstance(index, int | None):
@@ -124,21 +196,21 @@ def _device(p: RelaxParser, site: CallSite) -> str:
     return device_of(kind, index)
 
 
-def _tuple(p: RelaxParser, site: CallSite) -> SSAValue:
+def _tuple(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return p.emit(relax.TupleOp([p.value(a, site.node) for a in site.args]), site.node)
 
 
 # Calls
 
 
-def _callee(p: RelaxParser, site: CallSite, value: Any) -> str:
+def _callee(p: RelaxEvaluator, site: CallSite, value: Any) -> str:
     value = p.module.imported(value) or value
     if not isinstance(value, GlobalRef):
         raise site.error("the first argument must be a function of the module", expected="cls.f", found=describe(value))
     return value.name
 
 
-def _call_args(p: RelaxParser, site: CallSite, args: Any) -> list[SSAValue]:
+def _call_args(p: RelaxEvaluator, site: CallSite, args: Any) -> list[SSAValue]:
     """The arguments: a tuple of values, or one value."""
     if isinstance(args, SSAValue) and isinstance(args.owner, relax.TupleOp) and args.name_hint is None:
         return list(args.owner.fields_)
@@ -146,7 +218,7 @@ def _call_args(p: RelaxParser, site: CallSite, args: Any) -> list[SSAValue]:
     return [p.value(a, site.node) for a in items]
 
 
-def _out_sinfo(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
+def _out_sinfo(p: RelaxEvaluator, site: CallSite, value: Any) -> Attribute:
     """The outputs' struct info, a tuple where there are several."""
     if isinstance(value, list | tuple):
         items = [p.as_struct_info(v, site.node) for v in cast("list[Any]", value)]
@@ -161,7 +233,7 @@ def _out_sinfo(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
     return result
 
 
-def _tir_vars(p: RelaxParser, site: CallSite, value: Any) -> list[SymExpr] | None:
+def _tir_vars(p: RelaxEvaluator, site: CallSite, value: Any) -> list[SymExpr] | None:
     if value is None:
         return None
     if isinstance(value, SSAValue) and isinstance(value.type, ShapeType) and value.type.dims is not None:
@@ -169,7 +241,7 @@ def _tir_vars(p: RelaxParser, site: CallSite, value: Any) -> list[SymExpr] | Non
     return p.dims(value, site.node)
 
 
-def _check_count(p: RelaxParser, site: CallSite, name: str, args: int, result: Attribute, variables: int) -> None:
+def _check_count(p: RelaxEvaluator, site: CallSite, name: str, args: int, result: Attribute, variables: int) -> None:
     """Inputs, outputs and scalars together are the parameters of the callee."""
     wanted = p.module.parameter_count(name)
     outputs = len(result.types) if isinstance(result, TupleType) else 1
@@ -181,11 +253,11 @@ def _check_count(p: RelaxParser, site: CallSite, name: str, args: int, result: A
         )
 
 
-def _call_tir(p: RelaxParser, site: CallSite) -> SSAValue:
+def _call_tir(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     return _tensor_call(p, site, *site.bind("gvar args= out_sinfo tir_vars="))
 
 
-def _call_tir_with_grad(p: RelaxParser, site: CallSite) -> SSAValue:
+def _call_tir_with_grad(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     *call, grad, kwargs, tir_vars = site.bind("gvar args out_sinfo te_grad_name te_grad_kwargs= tir_vars=")
     if not isinstance(grad, str):
         raise site.error("te_grad_name must be a string", found=describe(grad))
@@ -194,7 +266,7 @@ def _call_tir_with_grad(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _tensor_call(
-    p: RelaxParser, site: CallSite, gvar: Any, args: Any, sinfo: Any, tir_vars: Any, *grad: Any
+    p: RelaxEvaluator, site: CallSite, gvar: Any, args: Any, sinfo: Any, tir_vars: Any, *grad: Any
 ) -> SSAValue:
     name, values = _callee(p, site, gvar), _call_args(p, site, () if args is None else args)
     result = _out_sinfo(p, site, sinfo)
@@ -203,7 +275,7 @@ def _tensor_call(
     return p.emit(relax.CallTIROp(name, values, result, variables, *grad), site.node)
 
 
-def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
+def _call_tir_inplace(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     gvar, args, indices, sinfo, tir_vars = site.bind("gvar args inplace_indices out_sinfo tir_vars=")
     name, values = _callee(p, site, gvar), _call_args(p, site, args)
     result = _out_sinfo(p, site, sinfo)
@@ -215,7 +287,7 @@ def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
     )
 
 
-def call_prim_func(p: RelaxParser, site: CallSite, name: str, args: Sequence[Any]) -> SSAValue | None:
+def call_prim_func(p: RelaxEvaluator, site: CallSite, name: str, args: Sequence[Any]) -> SSAValue | None:
     """`cls.f(x, y)` of a tensor function, which writes into its arguments; None where it takes another number."""
     values = [p.value(a, site.node) for a in args]
     variables = None
@@ -229,7 +301,7 @@ def call_prim_func(p: RelaxParser, site: CallSite, name: str, args: Sequence[Any
     return p.emit(relax.CallOp(name, values, result, given), site.node)
 
 
-def _call_tir_dyn(p: RelaxParser, site: CallSite) -> SSAValue:
+def _call_tir_dyn(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`: a tensor function whose last parameters are scalars."""
     gvar, args = site.bind("func args")
     found = call_prim_func(p, site, _callee(p, site, gvar), _call_args(p, site, args))
@@ -238,7 +310,7 @@ def _call_tir_dyn(p: RelaxParser, site: CallSite) -> SSAValue:
     return found
 
 
-def _invoke_closure(p: RelaxParser, site: CallSite) -> SSAValue:
+def _invoke_closure(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     """`R.invoke_closure(f, (x,), sinfo_args=…)` is `f(x)`, of the struct info that is given."""
     closure, args, sinfo = site.bind("closure args sinfo_args=")
     kwargs = {} if sinfo is None else {"sinfo_args": sinfo}
@@ -246,7 +318,7 @@ def _invoke_closure(p: RelaxParser, site: CallSite) -> SSAValue:
     return p.call_value(closure, replace(site, args=values, kwargs=kwargs))
 
 
-def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
+def _call_dps_packed(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     func, args, sinfo = site.bind("func args out_sinfo")
     if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
         func = func.owner.global_symbol.data
@@ -259,7 +331,7 @@ def _call_dps_packed(p: RelaxParser, site: CallSite) -> SSAValue:
 def _packed(
     cls: type[relax.CallPackedOp] | type[relax.CallPurePackedOp] | type[relax.CallInplacePackedOp],
 ) -> Builder:
-    def build(p: RelaxParser, site: CallSite) -> SSAValue:
+    def build(p: RelaxEvaluator, site: CallSite) -> SSAValue:
         if not site.args:
             raise site.error("the name of the packed function is missing")
         func, *rest = site.args
@@ -276,7 +348,7 @@ def _packed(
     return build
 
 
-def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
+def sinfo_of(p: RelaxEvaluator, site: CallSite, value: Any) -> Attribute:
     """The struct info of `sinfo_args`: an object where it is absent, a tuple where there are several."""
     if value is None:
         return OBJECT
@@ -285,7 +357,7 @@ def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
     return types[0] if len(types) == 1 else tuple_type(types) if types else OBJECT
 
 
-def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
+def _match_cast(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     value, sinfo = site.bind("value struct_info")
     given, wanted = p.value(value, site.node), p.as_struct_info(sinfo, site.node)
     op = relax.MatchCastOp(given, wanted)
@@ -299,7 +371,9 @@ def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
 # Operators
 
 
-def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite) -> SSAValue:
+def call_operator(
+    p: RelaxEvaluator, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite
+) -> SSAValue:
     """Build the operator `name` of positional and named arguments: operands first, then attributes, in their order."""
     cls = OPERATORS[name]
     fields = cls.parameters()
@@ -321,7 +395,7 @@ def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[s
     return p.emit(cls.make(*values, **attrs), site.node)
 
 
-def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
+def _operand(p: RelaxEvaluator, mark: str, value: Any, site: CallSite) -> Any:
     if value is None:
         return None
     if value is NOTHING:
@@ -338,7 +412,7 @@ def _operand(p: RelaxParser, mark: str, value: Any, site: CallSite) -> Any:
     return p.value(value, site.node)
 
 
-def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any, site: CallSite) -> Any:
+def _attribute(p: RelaxEvaluator, cls: type[relax.Operator], name: str, value: Any, site: CallSite) -> Any:
     if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
         return p.dtype(value, site.node)
     if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
@@ -386,7 +460,7 @@ def _takes_axes(cls: type[relax.Operator]) -> bool:
     return (issubclass(cls, ReduceOp) and not is_arg) or cls.name in _LISTS
 
 
-def _reshape(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+def _reshape(p: RelaxEvaluator, given: dict[str, Any], site: CallSite) -> None:
     """Replace the -1 of a shape by what is left, and a 0 by the extent of x there."""
     shape, x = given.get("shape"), given.get("x")
     if isinstance(shape, int):
@@ -408,7 +482,7 @@ def _reshape(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
     given["shape"] = [rest if v == -1 else v for v in items]
 
 
-def _full(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+def _full(p: RelaxEvaluator, given: dict[str, Any], site: CallSite) -> None:
     """`fill_value` may be a number."""
     fill = given.get("fill_value")
     if isinstance(fill, int | float | Imm):
@@ -416,10 +490,10 @@ def _full(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
         given["fill_value"] = p.emit(constant_of(p, site, fill, dtype), site.node)
 
 
-def _arrays(name: str) -> Callable[[RelaxParser, dict[str, Any], CallSite], None]:
+def _arrays(name: str) -> Callable[[RelaxEvaluator, dict[str, Any], CallSite], None]:
     """The operand `name` may be one value instead of a tuple of values."""
 
-    def adapt(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+    def adapt(p: RelaxEvaluator, given: dict[str, Any], site: CallSite) -> None:
         value = given.get(name)
         if isinstance(value, SSAValue) and not isinstance(value.type, TupleType):
             given[name] = [value]
@@ -427,7 +501,7 @@ def _arrays(name: str) -> Callable[[RelaxParser, dict[str, Any], CallSite], None
     return adapt
 
 
-_ADAPTERS: dict[str, Callable[[RelaxParser, dict[str, Any], CallSite], None]] = {
+_ADAPTERS: dict[str, Callable[[RelaxEvaluator, dict[str, Any], CallSite], None]] = {
     "relax.reshape": _reshape,
     "relax.full": _full,
     "relax.full_like": _full,
@@ -483,7 +557,7 @@ CALLS: dict[str, Builder] = {
 """What of `R` is no operator, by name."""
 
 
-def call_relax(p: RelaxParser, target: Ref, site: CallSite) -> Any:
+def call_relax(p: RelaxEvaluator, target: Ref, site: CallSite) -> Any:
     """A call of `R.<name>`."""
     builder = CALLS.get(target.path) or p.statements.get(target.path)
     if builder is not None:
@@ -501,7 +575,7 @@ def call_relax(p: RelaxParser, target: Ref, site: CallSite) -> Any:
     return call_operator(p, name, site.args, site.kwargs, site)
 
 
-def scalar_like(p: RelaxParser, value: Any, like: SSAValue, site: CallSite) -> SSAValue:
+def scalar_like(p: RelaxEvaluator, value: Any, like: SSAValue, site: CallSite) -> SSAValue:
     """A number beside a tensor: a constant of the tensor's dtype."""
     element = like.type.element if isinstance(like.type, TensorType) else None
     number = plain_value(value)

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TupleType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects import relax
@@ -27,7 +27,6 @@ from ...dialects.relax import (
     least_common_ancestor,
     substitute_type,
 )
-from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var, logical_not
 from ...ir.struct_info import match_type
 from .attributes import attribute_dict
@@ -35,11 +34,11 @@ from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
 from .relax_calls import (
     BINARY_OPERATORS,
+    ModuleContext,
+    RelaxEvaluator,
     call_operator,
     call_prim_func,
     call_relax,
-    constant_of,
-    prim_attr,
     scalar_like,
     sinfo_of,
 )
@@ -50,30 +49,6 @@ from .tir_frames import check_plain_parameters
 from .values import CallSite, FreshVar, GlobalRef, Imm, Metadata, Method, Ref, describe
 
 _HINT_CAST = "use R.match_cast to check it at run time"
-
-
-class ModuleContext(Protocol):
-    """What a function sees of its module."""
-
-    def has_function(self, name: str) -> bool: ...
-
-    def function_names(self) -> list[str]: ...
-
-    def parameter_count(self, name: str) -> int | None:
-        """The number of parameters of a prim_func, None for what is none."""
-        ...
-
-    def scalar_result(self, name: str) -> Attribute | None:
-        """The type of the number that a prim_func returns, None where it returns nothing."""
-        ...
-
-    def callable_type(self, name: str) -> CallableType | None:
-        """The signature of a Relax function, None for what is none."""
-        ...
-
-    def imported(self, value: Any) -> GlobalRef | None:
-        """A function that was captured from outside, taken into the module; None for what is none."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -95,23 +70,15 @@ class DataflowFrame:
     names: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class RelaxParser(StructInfoEvaluator):
+class RelaxParser(RelaxEvaluator):
     """Reads one Relax function."""
 
     def __init__(self, source: Source, environment: Environment, module: ModuleContext):
-        super().__init__(source, Scope(environment))
-        self.module = module
-        self.block = Block()
+        super().__init__(source, Scope(environment), module)
         self.dataflow: DataflowFrame | None = None
         self.attrs: list[DictionaryAttr | None] = []
         self._used_names: set[str] = set()
         self._branch_depth = 0
-
-    def emit(self, op: Operation, node: ast.AST) -> Any:
-        """Append `op`; gives its result, if it has one."""
-        op.location = self.source.attr(node)
-        self.block.add_op(op)
-        return op.results[0] if op.results else None
 
     # Functions
 
@@ -200,35 +167,6 @@ class RelaxParser(StructInfoEvaluator):
                 return name
 
     # Values
-
-    def value(self, value: Any, node: ast.AST) -> SSAValue:
-        """A value of the script as a Relax value."""
-        if isinstance(value, SSAValue):
-            return value
-        if isinstance(value, tuple | list):
-            fields = [self.value(v, node) for v in cast("list[Any]", value)]
-            return self.emit(relax.TupleOp(fields), node)
-        if isinstance(value, str):
-            return self.emit(relax.StringOp(value), node)
-        if isinstance(value, TensorDataAttr):
-            return self.emit(relax.ConstantOp(value), node)
-        if isinstance(value, GlobalRef):
-            return self._function_ref(value, node)
-        if type(value).__module__ == "numpy":
-            site = CallSite(cast(ast.Call, node), "constant", [], {}, self.source)
-            return self.emit(constant_of(self, site, value, None), node)
-        return self.prim_value(value, node)
-
-    def prim_value(self, value: Any, node: ast.AST) -> SSAValue:
-        found = prim_attr(value)
-        if found is None:
-            raise self.error(node, "this is no Relax value", found=describe(value))
-        attr = SymAttr(found) if isinstance(found, SymExpr) else found
-        return self.emit(relax.PrimValueOp(attr), node)
-
-    def _function_ref(self, value: GlobalRef, node: ast.AST) -> SSAValue:
-        t = self.module.callable_type(value.name) or CallableType.of(None, OBJECT)
-        return self.emit(relax.FunctionRefOp(value.name, t), node)
 
     def binary(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
         tensors = [v for v in (a, b) if isinstance(v, SSAValue)]

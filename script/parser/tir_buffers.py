@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
@@ -17,16 +17,14 @@ from ...dialects.sym.expr import SymExpr, Var, i32
 from ...dialects.tir.types import DEFAULT_ALIGN, HandleType
 from .attributes import attribute_dict
 from .folding import as_sym, is_constant
+from .tir_functions import TirFunctions
 from .values import Access, CallSite, Imm, describe
-
-if TYPE_CHECKING:
-    from .tir_parser import TirParser
 
 _LAYOUT = "strides= elem_offset= scope= align= offset_factor= buffer_type= axis_separators="
 _BUFFER = f"shape dtype= data= {_LAYOUT}"
 
 
-def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
+def buffer_type(p: TirFunctions, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
     """The type that the arguments of a call describe, and these arguments."""
     names = [n.rstrip("=") for n in spec.split()]
     given = dict(zip(names, site.bind(spec), strict=True))
@@ -46,7 +44,7 @@ def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.
     return result, given
 
 
-def _stride(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
+def _stride(p: TirFunctions, value: Any, node: ast.AST) -> SymExpr:
     return Var(value, i32) if isinstance(value, str) else p.dim(value, node)
 
 
@@ -67,13 +65,13 @@ def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
     return number if number > 0 else default
 
 
-def _annotation(p: TirParser, site: CallSite) -> Any:
+def _annotation(p: TirFunctions, site: CallSite) -> Any:
     """`T.Buffer(shape, dtype)`: a type in a signature; in a body, with `data=`, a buffer at an address."""
     result, given = buffer_type(p, site)
     return result if given["data"] is None else _declare(p, site, result, given["data"])
 
 
-def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
+def _declare(p: TirFunctions, site: CallSite, result: tir.BufferType, data: Any) -> SSAValue:
     if isinstance(data, SSAValue) and isinstance(data.type, tir.BufferType):
         data = p.emit(tir.BufferDataOp(data), site.node)
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
@@ -81,7 +79,7 @@ def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any) ->
     return p.emit(tir.DeclBufferOp(data, result), site.node)
 
 
-def _alloc(p: TirParser, site: CallSite) -> SSAValue:
+def _alloc(p: TirFunctions, site: CallSite) -> SSAValue:
     result, given = buffer_type(p, site, f"{_BUFFER} annotations=")
     if given["data"] is not None:
         raise site.error("an allocated buffer has no data", hint="use T.decl_buffer")
@@ -91,14 +89,14 @@ def _alloc(p: TirParser, site: CallSite) -> SSAValue:
     return p.emit(tir.AllocBufferOp(result, padded=bool(notes)), site.node)
 
 
-def _decl(p: TirParser, site: CallSite) -> SSAValue:
+def _decl(p: TirFunctions, site: CallSite) -> SSAValue:
     result, given = buffer_type(p, site)
     if given["data"] is None:
         return p.emit(tir.AllocBufferOp(result), site.node)
     return _declare(p, site, result, given["data"])
 
 
-def _match(p: TirParser, site: CallSite) -> SSAValue:
+def _match(p: TirFunctions, site: CallSite) -> SSAValue:
     """`T.match_buffer(handle, shape)` of a parameter, or `T.match_buffer(A[0:4, i:i + 4], shape)` in a block."""
     source = site.kwargs.get("param", site.args[0] if site.args else None)
     if isinstance(source, Access) or (isinstance(source, SSAValue) and isinstance(source.type, tir.BufferType)):
@@ -117,7 +115,7 @@ def _match(p: TirParser, site: CallSite) -> SSAValue:
     return _bind_handle(p, source, result)
 
 
-def _bind_handle(p: TirParser, handle: BlockArgument, result: tir.BufferType) -> SSAValue:
+def _bind_handle(p: TirFunctions, handle: BlockArgument, result: tir.BufferType) -> SSAValue:
     """The parameter becomes the buffer; the name of the handle is kept aside."""
     buffer = Rewriter.replace_value_with_new_type(handle, cast(Attribute, result))
     set_name(buffer, None)
@@ -127,7 +125,7 @@ def _bind_handle(p: TirParser, handle: BlockArgument, result: tir.BufferType) ->
     return buffer
 
 
-def _constant(p: TirParser, site: CallSite) -> SSAValue:
+def _constant(p: TirFunctions, site: CallSite) -> SSAValue:
     """`T.allocate_const(data, dtype, shape)`"""
     data, dtype, extents, _ = site.bind("data dtype extents annotations=")
     import numpy as np
@@ -147,7 +145,7 @@ def _constant(p: TirParser, site: CallSite) -> SSAValue:
     return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), wanted)), site.node)
 
 
-def _allocate(p: TirParser, site: CallSite) -> SSAValue:
+def _allocate(p: TirFunctions, site: CallSite) -> SSAValue:
     """`T.allocate(extents, dtype, scope)`: the address of memory."""
     extents, dtype, scope, condition, notes = site.bind("extents dtype scope= condition= annotations=")
     if condition not in (None, True) and not (isinstance(condition, Imm) and condition.value == 1):

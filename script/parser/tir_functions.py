@@ -110,6 +110,9 @@ class TirFunctions(TirCalls):
     def __init__(self, source: Source, scope: Scope):
         super().__init__(source, scope)
         self._macro_depth = 0
+        self.entry = self.block
+        self.handles: dict[int, str] = {}
+        """Position -> name of the parameters that are handles."""
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         raise NotImplementedError

@@ -58,10 +58,7 @@ class TirParser(TirFunctions):
         self.module = module
         self.loops: dict[SSAValue, tuple[Bound, Bound]] = {}
         self.blocks: list[BlockFrame] = []
-        self.entry = self.block
         self.attrs: DictionaryAttr | None = None
-        self.handles: dict[int, str] = {}
-        """Position -> name of the parameters that are handles."""
         self.ret_type: Attribute | None = None
 
     def parse(self, function: ast.FunctionDef, *, private: bool = False) -> tir.FuncOp:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -14,10 +14,8 @@ from ...dialects import tir
 from ...dialects.names import set_name
 from ...dialects.sym.expr import Const, SymExpr, Var
 from .folding import as_sym
+from .tir_expr import TirEvaluator
 from .values import FreshVar, Ref, describe
-
-if TYPE_CHECKING:
-    from .tir_calls import TirCalls
 
 _ARGUMENTS = {
     "reduce": ("combiner", "source", "init", "axis", "condition", "value_index"),
@@ -36,7 +34,7 @@ class CommReducer:
     identity: tuple[Any, ...]
 
 
-def comm_reducer(p: TirCalls, node: ast.Call) -> CommReducer:
+def comm_reducer(p: TirEvaluator, node: ast.Call) -> CommReducer:
     """The reducer that a call describes; its body is read where it is used."""
     given = _arguments(p, node, ("combiner", "identity"))
     function, identity = given.get("combiner"), given.get("identity")
@@ -54,7 +52,7 @@ def comm_reducer(p: TirCalls, node: ast.Call) -> CommReducer:
     return CommReducer(names, results, values)
 
 
-def reduce(p: TirCalls, node: ast.Call) -> SSAValue:
+def reduce(p: TirEvaluator, node: ast.Call) -> SSAValue:
     """The value of a reduction."""
     name = cast(Ref, p.visit(node.func)).path
     given = _arguments(p, node, _ARGUMENTS[name])
@@ -87,7 +85,7 @@ def reduce(p: TirCalls, node: ast.Call) -> SSAValue:
     return p.emit(op, node)
 
 
-def _arguments(p: TirCalls, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
+def _arguments(p: TirEvaluator, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
     """The arguments of a call by name, unevaluated; `None` is as good as none."""
     found = dict(zip(names, node.args, strict=False))
     found |= {_ALIASES.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
@@ -103,7 +101,7 @@ def _items(node: ast.expr | None) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
 
 
-def _axis(p: TirCalls, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
+def _axis(p: TirEvaluator, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     """Variable, first value and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
     if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
         raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
@@ -120,7 +118,7 @@ def _axis(p: TirCalls, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     return var.id, least, end - least
 
 
-def _range(p: TirCalls, node: ast.expr) -> tuple[ast.expr, ast.expr]:
+def _range(p: TirEvaluator, node: ast.expr) -> tuple[ast.expr, ast.expr]:
     """`T.Range(0, n)`, `T.Range(n)` or `(0, n)`."""
     items = _items(node)
     if isinstance(node, ast.Call) and p.visit(node.func) == Ref("tir", "Range") and not node.keywords:
@@ -130,7 +128,7 @@ def _range(p: TirCalls, node: ast.expr) -> tuple[ast.expr, ast.expr]:
     return items[0], items[1]
 
 
-def _bound(p: TirCalls, node: ast.expr, dtype: IntegerType) -> SymExpr:
+def _bound(p: TirEvaluator, node: ast.expr, dtype: IntegerType) -> SymExpr:
     found = p.dim(p.visit(node), node)
     if found.constant is not None:
         return Const(found.constant, dtype)
@@ -139,7 +137,7 @@ def _bound(p: TirCalls, node: ast.expr, dtype: IntegerType) -> SymExpr:
     return found
 
 
-def _number(p: TirCalls, node: ast.expr | None, count: int) -> int:
+def _number(p: TirEvaluator, node: ast.expr | None, count: int) -> int:
     if node is None:
         return 0
     found = as_sym(p.visit(node))
@@ -148,7 +146,7 @@ def _number(p: TirCalls, node: ast.expr | None, count: int) -> int:
     return found.constant
 
 
-def _region(p: TirCalls, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:
+def _region(p: TirEvaluator, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:
     """An expression over names of its own, as a region."""
     block = Block(arg_types=[t for _, t in args])
     for (name, _), value in zip(args, block.args, strict=True):
