@@ -236,9 +236,9 @@ class Analyzer:
         if len(terms) == 1 and isinstance(terms[0][0], Var):
             var, factor = terms[0]
             limit = -offset_of(e) * factor
-            found = Interval(limit, inf) if factor > 0 else Interval(-inf, limit)
+            half_line = Interval(limit, inf) if factor > 0 else Interval(-inf, limit)
             assert isinstance(var, Var)
-            self.var_bounds[var] = self.bounds(var).meet(found)
+            self.var_bounds[var] = self.bounds(var).meet(half_line)
         elif terms:
             self.facts.append(e)
         self._forget()
@@ -280,14 +280,14 @@ class Analyzer:
     def bounds(self, e: SymExpr) -> Interval:
         """An interval that holds every value of `e`."""
         memo = self._known_bounds if self.facts and not self._plainly else self._plain_bounds
-        found = memo.get(e)
-        if found is None:
-            given = self._resolved(e)
-            found = given.fold(_Bounds(self))
-            if memo is self._known_bounds and not isinstance(given, Const):
-                found = found.meet(self._fact_bounds(given))
-            memo[e] = found
-        return found
+        around = memo.get(e)
+        if around is None:
+            resolved = self._resolved(e)
+            around = resolved.fold(_Bounds(self))
+            if memo is self._known_bounds and not isinstance(resolved, Const):
+                around = around.meet(self._fact_bounds(resolved))
+            memo[e] = around
+        return around
 
     def _fact_bounds(self, e: SymExpr) -> Interval:
         """What facts say of `e`; of what is in them, facts say nothing meanwhile: the proof has an end."""
@@ -299,33 +299,33 @@ class Analyzer:
 
     def residue(self, e: SymExpr) -> Residue:
         """A residue class that holds every value of `e`."""
-        found = self._known_residues.get(e)
-        if found is None:
-            given = self._resolved(e)
-            found = given.fold(_Residues(self))
+        residue = self._known_residues.get(e)
+        if residue is None:
+            resolved = self._resolved(e)
+            residue = resolved.fold(_Residues(self))
             for x, of in self._classes:
-                found = found.meet(self._from_class(given, x, of))
-            self._known_residues[e] = found
-        return found
+                residue = residue.meet(self._from_class(resolved, x, of))
+            self._known_residues[e] = residue
+        return residue
 
     def _from_class(self, e: SymExpr, x: SymExpr, of: Residue) -> Residue:
         """What the class of `x` says of `e`, a multiple of it and something else."""
-        (term, factor), mine = terms_of(x)[0], dict(terms_of(e))
-        times, rest = divmod(mine.get(term, 0), factor)
+        (term, factor), factors = terms_of(x)[0], dict(terms_of(e))
+        times, rest = divmod(factors.get(term, 0), factor)
         if rest or not times:
             return ANY
         other = sum_of([(e, 1), (x, -times)], 0, e.dtype)
-        return other.fold(_Residues(self)) + of * Residue(0, times) if len(terms_of(other)) < len(mine) else ANY
+        return other.fold(_Residues(self)) + of * Residue(0, times) if len(terms_of(other)) < len(factors) else ANY
 
     # Simplification and proofs
 
     def simplify(self, e: SymExpr) -> SymExpr:
         """An equal expression, smaller where bounds, residues and conditions that hold allow."""
-        found = self._simple.get(e)
-        if found is None:
-            found = simplified(self, self._resolved(e))
-            self._simple[e] = self._simple[found] = found
-        return found
+        simple = self._simple.get(e)
+        if simple is None:
+            simple = simplified(self, self._resolved(e))
+            self._simple[e] = self._simple[simple] = simple
+        return simple
 
     def truth(self, e: SymExpr) -> bool | None:
         """Whether a condition was said to hold or not to hold."""

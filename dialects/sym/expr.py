@@ -88,17 +88,17 @@ class SymExpr:
 
     def free_vars(self) -> list[Var]:
         """The variables in order of first occurrence, each once."""
-        found: dict[Var, None] = {}
+        variables: dict[Var, None] = {}
         stack: list[SymExpr] = [self]
         seen: set[int] = set()  # parts may be shared
         while stack:
             e = stack.pop()
             if isinstance(e, Var):
-                found[e] = None
+                variables[e] = None
             elif id(e) not in seen:
                 seen.add(id(e))
                 stack.extend(reversed(e.children()))
-        return list(found)
+        return list(variables)
 
     def fold(self, algebra: Algebra[T]) -> T:
         """What the expression is in an algebra."""
@@ -369,9 +369,9 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
     kept = _join_div_mod({t: c for t, c in terms.items() if c})
     if not kept:
         return Const(offset, dtype)
-    found = _widest(kept)
-    if found is not dtype and found.width.data > dtype.width.data:
-        dtype = found
+    widest = _widest(kept)
+    if widest is not dtype and widest.width.data > dtype.width.data:
+        dtype = widest
     if len(kept) == 1 and offset == 0:
         ((term, c),) = kept.items()
         if c == 1:
@@ -428,20 +428,18 @@ def mul(a: ExprLike, b: ExprLike) -> SymExpr:
         return x
     if y.constant is not None:
         return _sum([(x, y.constant)], 0, dtype) if y.constant else Const(0, dtype)
-    left = x.terms if isinstance(x, Sum) else ((x, 1),)
-    right = y.terms if isinstance(y, Sum) else ((y, 1),)
+    left, right = terms_of(x), terms_of(y)
     parts: list[tuple[SymExpr, int]] = [
         (Product((*_factors(t), *_factors(u))), c * d) for t, c in left for u, d in right
     ]
-    x_offset, y_offset = (e.offset if isinstance(e, Sum) else 0 for e in (x, y))
+    x_offset, y_offset = offset_of(x), offset_of(y)
     parts += [(t, c * y_offset) for t, c in left] + [(u, d * x_offset) for u, d in right]
     return _sum(parts, x_offset * y_offset, dtype)
 
 
 def _split_multiples(e: SymExpr, divisor: int) -> tuple[SymExpr, SymExpr]:
     """`e == divisor * quotient + rest`, the quotient taking what is divisible for certain."""
-    terms = e.terms if isinstance(e, Sum) else ((e, 1),)
-    offset = e.offset if isinstance(e, Sum) else 0
+    terms, offset = terms_of(e), offset_of(e)
     quotient = [(t, c // divisor) for t, c in terms if c % divisor == 0]
     rest = [(t, c) for t, c in terms if c % divisor != 0]
     return _sum(quotient, offset // divisor, e.dtype), _sum(rest, offset % divisor, e.dtype)

@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import ShapeError
 from .analyzer import Analyzer
 from .expr import (
+    Algebra,
     Const,
     Op,
     Product,
@@ -80,8 +81,8 @@ class IndexMapping:
 
     def free_vars(self) -> list[Var]:
         """The variables of results that are no parameters: symbolic sizes of the function around."""
-        found = dict.fromkeys(v for r in self.results for v in r.free_vars())
-        return [v for v in found if v not in self.params]
+        variables = dict.fromkeys(v for r in self.results for v in r.free_vars())
+        return [v for v in variables if v not in self.params]
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> IndexMapping:
         """The map with variables replaced that are no parameters."""
@@ -107,10 +108,10 @@ class IndexMapping:
         """The inverse on indices below `dims`. Raises `ShapeError` where the map is not one to one or pads."""
         if self.inverse_map is not None:
             return self.inverse_map
-        found = self.padded_inverse(dims)
-        if found.padding.constant != 0:
-            raise ShapeError(f"the index map {self} has no inverse: it pads", found=f"padding where {found.padding}")
-        return found.map
+        inverse = self.padded_inverse(dims)
+        if inverse.padding.constant != 0:
+            raise ShapeError(f"the index map {self} has no inverse: it pads", found=f"padding where {inverse.padding}")
+        return inverse.map
 
     def padded_inverse(self, dims: Sequence[SymExpr]) -> Inverse:
         """The inverse on indices below `dims`, and where it is not to be asked.
@@ -218,8 +219,11 @@ def _ceil(x: SymExpr, d: SymExpr) -> SymExpr:
     return x // d if (x % d).constant == 0 else (x - floormod(x, d * -1)) // d
 
 
-class _Reader:
-    """Reads the results of one map over one shape as sums of pieces."""
+_Pieces = tuple[list[_Piece], int]
+
+
+class _Reader(Algebra[_Pieces]):
+    """Reads the results of one map over one shape as sums of pieces and a constant, or raises `_UnreadableError`."""
 
     def __init__(self, mapping: IndexMapping, dims: Sequence[SymExpr]):
         dtype = mapping.params[0].dtype if mapping.params else i64
@@ -239,32 +243,25 @@ class _Reader:
 
     # From an expression to pieces
 
-    def sum(self, e: SymExpr) -> tuple[list[_Piece], int]:
-        """The pieces and the constant whose sum an expression is. Raises `_UnreadableError`."""
-        if isinstance(e, Const):
-            return [], e.value
-        if isinstance(e, Sum):
-            return self._terms(e)
-        if isinstance(e, Product):
-            return self._scaled(e)
-        return [self._piece(e)], 0
+    def const(self, e: Const) -> _Pieces:
+        return [], e.value
 
-    def _terms(self, e: Sum) -> tuple[list[_Piece], int]:
+    def sum(self, e: Sum) -> _Pieces:
         pieces: list[_Piece] = []
         base = e.offset
         for term, factor in e.terms:
-            parts, offset = self.sum(term)
+            parts, offset = self.of(term)
             base += offset * factor
             if factor < 0:  # -p = (last - p) - last
                 base += factor * sum(_last(p) for p in parts)
             pieces += [p.times(abs(factor), reverse=factor < 0) for p in parts]
         return pieces, base
 
-    def _scaled(self, e: Product) -> tuple[list[_Piece], int]:
+    def product(self, e: Product) -> _Pieces:
         inner = [a for a in e.atoms if self._mentions(a)]
         if len(inner) != 1:
             raise _UnreadableError
-        parts, base = self.sum(inner[0])
+        parts, base = self.of(inner[0])
         if base:
             raise _UnreadableError
         scale = product(a for a in e.atoms if a is not inner[0])
@@ -273,11 +270,19 @@ class _Reader:
     def _mentions(self, e: SymExpr) -> bool:
         return any(v in self.iterators for v in e.free_vars())
 
-    def _piece(self, e: SymExpr) -> _Piece:
-        found = self.iterators.get(e)
-        if found is not None:
-            return _Piece(found, self.one, found.extent, self.one)
-        if not (isinstance(e, Op) and e.kind in ("floordiv", "floormod")):
+    def var(self, e: Var) -> _Pieces:
+        iterator = self.iterators.get(e)
+        if iterator is None:
+            raise _UnreadableError
+        return [_Piece(iterator, self.one, iterator.extent, self.one)], 0
+
+    def op(self, e: Op) -> _Pieces:
+        iterator = self.iterators.get(e)
+        piece = self._part(e) if iterator is None else _Piece(iterator, self.one, iterator.extent, self.one)
+        return [piece], 0
+
+    def _part(self, e: Op) -> _Piece:
+        if e.kind not in ("floordiv", "floormod"):
             raise _UnreadableError
         x, divisor = e.args
         if self._mentions(divisor) or (divisor.constant is not None and divisor.constant < 1):
@@ -291,15 +296,15 @@ class _Reader:
 
     def _whole(self, x: SymExpr) -> _Piece:
         """What is divided, as one piece: a sum becomes an iterator of its own."""
-        parts, base = self.sum(x)
+        parts, base = self.of(x)
         if len(parts) == 1 and not base and parts[0].scale.constant == 1 and not parts[0].reverse:
             return parts[0]
         if base < 0:
             raise _UnreadableError
-        found = self.iterators.get(x)
-        if found is None:
-            found = self.iterators[x] = _Iterator(x, self._total(parts), base, parts)
-        return _Piece(found, self.one, found.edge, self.one)
+        iterator = self.iterators.get(x)
+        if iterator is None:
+            iterator = self.iterators[x] = _Iterator(x, self._total(parts), base, parts)
+        return _Piece(iterator, self.one, iterator.edge, self.one)
 
     def _total(self, pieces: Sequence[_Piece]) -> SymExpr:
         """How many values a sum of pieces has, from 0 on."""
@@ -313,7 +318,7 @@ class _Reader:
     def extent(self, result: SymExpr) -> SymExpr:
         """How many indices a result gives. Raises `ShapeError` where they do not begin at 0."""
         try:
-            pieces, base = self.sum(result)
+            pieces, base = self.of(result)
         except _UnreadableError:
             return self._bounded(result)
         if base and pieces:
@@ -333,7 +338,7 @@ class _Reader:
         """Find what each parameter is in terms of new indices (`values`); the condition for padding."""
         for index, result in zip(new, results, strict=True):
             try:
-                pieces, base = self.sum(result)
+                pieces, base = self.of(result)
             except _UnreadableError:
                 raise self._not_one_to_one(f"{result} is no sum of parts of indices") from None
             self._below(index, self._total(pieces) + base)

@@ -62,7 +62,7 @@ def clip_bounds(condition: SymExpr, variables: Sequence[Var]) -> list[Limits] | 
 
     None where one of them is not linear, with a constant factor, in a single one of the variables.
     """
-    found: dict[Var, list[Limits]] = {v: [] for v in variables}
+    limits_of: dict[Var, list[Limits]] = {v: [] for v in variables}
     for part in conjuncts(condition):
         e = not_negative(part)
         used = [] if e is None else [v for v in variables if v in e.free_vars()]
@@ -71,10 +71,10 @@ def clip_bounds(condition: SymExpr, variables: Sequence[Var]) -> list[Limits] | 
         linear = linear_in(e, used)
         if linear is None or linear[0][0].constant is None:
             return None
-        found[used[0]].append(_limits_at(e, used[0], Analyzer()) or (None, None))
+        limits_of[used[0]].append(_limits_at(e, used[0], Analyzer()) or (None, None))
     return [
         (_tightest(OPS["max"], [low for low, _ in limits]), _tightest(OPS["min"], [high for _, high in limits]))
-        for limits in found.values()
+        for limits in limits_of.values()
     ]
 
 

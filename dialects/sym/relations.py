@@ -87,14 +87,14 @@ def _with_ends(known: Bounding, variables: list[Var]) -> list[Var]:
     """The variables and those that their ends are made of."""
     if not known.ends:
         return variables
-    found: dict[Var, None] = {}
+    closure: dict[Var, None] = {}
     stack = list(variables)
     while stack:
         v = stack.pop()
-        if v not in found:
-            found[v] = None
+        if v not in closure:
+            closure[v] = None
             stack += [w for end in known.ends.get(v, ()) for w in end.free_vars()]
-    return list(found)
+    return list(closure)
 
 
 def _least(known: Bounding, e: SymExpr, steps: int) -> Number:
@@ -112,13 +112,13 @@ def _least(known: Bounding, e: SymExpr, steps: int) -> Number:
 def _related(known: Bounding, e: Sum, steps: int) -> Number:
     """The least value by taking out one term that depends on others; -inf where none does."""
     for var in reversed(known.ends):
-        found = _by_ends(known, e, var, steps)
-        if found is not None:
-            return found
+        least = _by_ends(known, e, var, steps)
+        if least is not None:
+            return least
     for term, factor in _related_terms(known, e):
-        found = _TAKEN_OUT[term.kind](known, e, term, factor, steps)
-        if found is not None:
-            return found
+        least = _TAKEN_OUT[term.kind](known, e, term, factor, steps)
+        if least is not None:
+            return least
     return -inf
 
 
@@ -209,19 +209,19 @@ def _by_ends(known: Bounding, e: Sum, var: Var, steps: int) -> Number | None:
 
 def slope_in(e: SymExpr, var: Var) -> SymExpr | None:
     """The factor of a variable in an expression; None where that is not linear in it."""
-    found: list[tuple[SymExpr, int]] = []
+    parts: list[tuple[SymExpr, int]] = []
     for term, factor in terms_of(e):
         if term == var:
-            found.append((product([], e.dtype), factor))
+            parts.append((product([], e.dtype), factor))
         elif isinstance(term, Product) and var in term.atoms:
             others = list(term.atoms)
             others.remove(var)
             if any(var in a.free_vars() for a in others):
                 return None
-            found.append((product(others, e.dtype), factor))
+            parts.append((product(others, e.dtype), factor))
         elif not isinstance(term, Var) and var in term.free_vars():
             return None
-    return sum_of(found, 0, e.dtype)
+    return sum_of(parts, 0, e.dtype)
 
 
 def fact_bounds(known: Bounding, e: SymExpr) -> Interval:
@@ -257,16 +257,16 @@ def _by_facts(known: Bounding, e: SymExpr, depth: int, trials: list[int]) -> Int
 
 def _fact_steps(known: Bounding, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]]:
     """(rest, scale, sign): `e * scale * sign` is at least `rest * sign`, in which one term of `e` is not."""
-    mine = dict(terms_of(e))
+    factors = dict(terms_of(e))
     for fact in known.facts:
         for term, factor in terms_of(fact):
-            wanted = mine.get(term)
-            if wanted is None:
+            own = factors.get(term)
+            if own is None:
                 continue
-            common = gcd(wanted, factor)
-            scale, times = abs(factor) // common, (wanted if factor > 0 else -wanted) // common
+            common = gcd(own, factor)
+            scale, times = abs(factor) // common, (own if factor > 0 else -own) // common
             rest = sum_of([(e, scale), (fact, -times)], 0, e.dtype)
-            if len(terms_of(rest)) <= len(mine):
+            if len(terms_of(rest)) <= len(factors):
                 yield rest, scale, 1 if times > 0 else -1
 
 

@@ -79,18 +79,18 @@ def simplified(known: Knowing, e: SymExpr) -> SymExpr:
 
 def _step(known: Knowing, e: SymExpr) -> SymExpr | None:
     for rule in RULES.get("+" if isinstance(e, Sum) else e.kind if isinstance(e, Op) else "", ()):
-        found = rule(known, e)
-        if found is not None:
-            return found
+        new = rule(known, e)
+        if new is not None:
+            return new
     return None
 
 
 def _with_simple_parts(known: Knowing, e: SymExpr) -> SymExpr:
     if isinstance(e, Op) and e.kind in _CONTEXTUAL:
         return _CONTEXTUAL[e.kind](known, e)
-    given = e.children()
-    parts = [known.simplify(c) for c in given]
-    if all(p is c for p, c in zip(parts, given, strict=True)):
+    children = e.children()
+    parts = [known.simplify(c) for c in children]
+    if all(p is c for p, c in zip(parts, children, strict=True)):
         return e
     if isinstance(e, Sum):
         return sum_of([(p, c) for p, (_, c) in zip(parts, e.terms, strict=True)], e.offset, e.dtype)
@@ -176,11 +176,11 @@ def _operations(e: SymExpr, *kinds: str) -> Iterator[tuple[Op, int]]:
 
 def _without_remainder(_known: Knowing, e: SymExpr) -> SymExpr | None:
     """x - x % d -> x // d * d"""
-    mine = dict(terms_of(e))
+    factors = dict(terms_of(e))
     for term, factor in _operations(e, "floormod"):
         x, by = term.args
         d = by.constant
-        if d is None or any(mine.get(t) != -factor * c for t, c in terms_of(x)):
+        if d is None or any(factors.get(t) != -factor * c for t, c in terms_of(x)):
             continue
         return sum_of([*_rest(e, term), (x, factor), (floordiv(x, by), -factor * d)], offset_of(e), e.dtype)
     return None
@@ -188,14 +188,14 @@ def _without_remainder(_known: Knowing, e: SymExpr) -> SymExpr | None:
 
 def _joined_digits(_known: Knowing, e: SymExpr) -> SymExpr | None:
     """x // 4 % 2 * 4 + x % 4 -> x % 8;  x // 8 * 8 + x // 4 % 2 * 4 -> x // 4 * 4"""
-    mine = dict(terms_of(e))
+    factors = dict(terms_of(e))
     for term, factor in _operations(e, "floormod"):
         x, by = term.args
         d = by.constant
         if d is None or d <= 0:
             continue
         above = floordiv(x, d)
-        if mine.get(above) == factor * d:
+        if factors.get(above) == factor * d:
             return sum_of([*_rest(e, term, above), (x, factor)], offset_of(e), e.dtype)
         for other, c in _operations(e, "floormod"):
             size = other.args[1].constant
@@ -225,9 +225,9 @@ def _difference_of_quotients(_known: Knowing, e: SymExpr) -> SymExpr | None:
 
 def _into_choice(_known: Knowing, e: SymExpr) -> SymExpr | None:
     """min(n, i * 8 + 8) - i * 8 -> min(n - i * 8, 8)"""
-    mine = dict(terms_of(e))
+    factors = dict(terms_of(e))
     for term, factor in _operations(e, "min", "max"):
-        inside = {t for a in term.args for t, c in terms_of(a) if mine.get(t) == -factor * c}
+        inside = {t for a in term.args for t, c in terms_of(a) if factors.get(t) == -factor * c}
         if not inside:
             continue
         moved = [(t, c) for t, c in terms_of(e) if t in inside]

@@ -131,8 +131,8 @@ def _monomial(e: SymExpr) -> tuple[int, list[SymExpr]]:
 
 
 def _exactly(e: SymExpr, divisor: SymExpr) -> SymExpr:
-    found = quotient(e, divisor)
-    return floordiv(e, divisor) if found is None else found
+    exact = quotient(e, divisor)
+    return floordiv(e, divisor) if exact is None else exact
 
 
 def _no_divisor(extent: SymExpr, divisor: SymExpr) -> NotAffineError:

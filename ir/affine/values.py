@@ -38,10 +38,10 @@ def sym_expr_of(
     expression may then be of a narrower type than the value. A `memo` is for one of the two ways only.
     """
     memo = {} if memo is None else memo
-    found = memo.get(value)
-    if found is None:
-        found = memo[value] = _expr(value, memo, through_casts)
-    return found
+    expr = memo.get(value)
+    if expr is None:
+        expr = memo[value] = _expr(value, memo, through_casts)
+    return expr
 
 
 def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -> SymExpr:

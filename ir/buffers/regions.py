@@ -255,8 +255,8 @@ def infer_regions(
     read = detector.reads.dims
     if block.init is not None:
         read = {b: dims for b, dims in read.items() if b not in written}
-    made: list[Operation] = []
-    build, hoist = Materializer(made.append), _Hoister(body, made.append)
+    index_ops: list[Operation] = []
+    build, hoist = Materializer(index_ops.append), _Hoister(body, index_ops.append)
 
     def materialize(expr: SymExpr) -> SSAValue:
         return build(hoist(expr))
@@ -266,7 +266,7 @@ def infer_regions(
         regions += [tir.ReadsOp(b, *_region(b, dims, materialize, hoist.may)) for b, dims in read.items()]
     if writes:
         regions += [tir.WritesOp(b, *_region(b, dims, materialize, hoist.may)) for b, dims in written.items()]
-    _insert(body, [*made, *regions], after_reads=not reads)
+    _insert(body, [*index_ops, *regions], after_reads=not reads)
 
 
 class _Hoister:
@@ -321,9 +321,9 @@ class _Hoister:
         return expr.substitute({v: Var(self._copy(v.value), v.dtype) for v in expr.free_vars() if v.value is not None})
 
     def _copy(self, value: SSAValue) -> SSAValue:
-        found = self._copies.get(value)
-        if found is not None:
-            return found
+        copied = self._copies.get(value)
+        if copied is not None:
+            return copied
         op = value.owner
         if not isinstance(op, Operation) or isinstance(op, tir.LetOp) or not self._inside(op):
             return value

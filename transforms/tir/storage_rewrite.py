@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import Sum, SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var, terms_of
 from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
@@ -155,8 +155,8 @@ def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
 
 def _coefficients(e: SymExpr) -> dict[SSAValue, int] | None:
     """The factors of the variables of a linear expression; None for any other."""
-    terms = e.terms if isinstance(e, Sum) else ((e, 1),)
-    if e.constant is None and not all(isinstance(t, Var) for t, _ in terms):
+    terms = terms_of(e)
+    if not all(isinstance(t, Var) for t, _ in terms):
         return None
     return {t.value: c for t, c in terms if isinstance(t, Var) and t.value is not None}
 
