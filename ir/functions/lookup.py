@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -75,3 +76,16 @@ def symbol_of(op: Operation) -> str | None:
     """The name of a function of a module, None for an op that has none."""
     name = op.properties.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
+
+
+def callees_first(table: Mapping[str, Operation]) -> list[str]:
+    """The names of functions after those of `table` that they call. Of a circle of calls the first one is left out."""
+    callees = {n: {c: None for op in f.walk() for c in callee_names(op) if c in table} for n, f in table.items()}
+    while True:
+        try:
+            return list(TopologicalSorter(callees).static_order())
+        except CycleError as error:
+            recursive = error.args[1][0]
+            callees = {
+                n: {c: None for c in called if c != recursive} for n, called in callees.items() if n != recursive
+            }

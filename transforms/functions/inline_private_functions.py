@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -13,7 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.functions.lookup import callee_names
+from ...ir.functions.lookup import callees_first
 from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.bind import function_symbols
@@ -40,7 +39,8 @@ class InlinePrivateFunctions(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         candidates = {p.name: p for p in private_functions(op)}
         inliner = _Inliner()
-        for private in _callees_first(candidates):
+        for name in callees_first({n: p.func for n, p in candidates.items()}):
+            private = candidates[name]
             if _inlinable(private):
                 for call in private.calls:
                     inliner.inline(private.func, call)
@@ -49,24 +49,6 @@ class InlinePrivateFunctions(Pass):
         clean_up(inliner.changed)
         for func in inliner.changed:
             make_unique(func)
-
-
-def _callees_first(candidates: Mapping[str, PrivateFunction]) -> Iterator[PrivateFunction]:
-    """Functions after those that they call. Of functions that call each other in a circle, one at least is left out."""
-    callees = {n: [c for o in p.func.walk() for c in callee_names(o) if c in candidates] for n, p in candidates.items()}
-    open_, done, recursive = set[str](), set[str](), set[str]()
-    stack = list(candidates)[::-1]
-    while stack:
-        name = stack.pop()
-        if name in open_:
-            open_.discard(name)
-            done.add(name)
-            if name not in recursive:
-                yield candidates[name]
-        elif name not in done:
-            open_.add(name)
-            recursive.update(c for c in callees[name] if c in open_)
-            stack += [name, *(c for c in callees[name] if c not in open_ and c not in done)]
 
 
 def _inlinable(private: PrivateFunction) -> bool:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.utils.disjoint_set import IntDisjointSet
+
 from .graph import BindingGraph, PostDominators
 from .pattern import OpPattern
 
@@ -40,7 +42,7 @@ class Groups:
         self._consumers = graph.consumers
         self._dominators = PostDominators(graph, patterns)
         self._max_size = max_size
-        self._parent = list(range(len(graph.ops)))
+        self._sets = IntDisjointSet(size=len(graph.ops))
         self._size = [1] * len(graph.ops)
         self._pattern = list(patterns)
         self._anchored = [p == OpPattern.OUT_ELEMWISE_FUSABLE for p in patterns]
@@ -49,16 +51,12 @@ class Groups:
                 self._fuse(i, phase)
 
     def of(self, i: int) -> int:
-        parent = self._parent
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
+        return self._sets[i]
 
     def members(self) -> list[list[int]]:
         """The bindings of each group, in order; the groups by their first binding."""
         found: dict[int, list[int]] = {}
-        for i in range(len(self._parent)):
+        for i in range(self._sets.value_count()):
             found.setdefault(self.of(i), []).append(i)
         return list(found.values())
 
@@ -114,7 +112,7 @@ class Groups:
         child, parent = self.of(i), self.of(sink)
         if child == parent:
             return
-        self._parent[child] = parent
+        self._sets.union_left(parent, child)
         self._size[parent] += self._size[child]
         if self._anchored[child]:
             self._anchored[parent] = True

@@ -9,7 +9,7 @@ tir.func private @g(%h: !tir.handle<f32>, %i: i32) {           %B = tir.decl_buf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,7 +24,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
-from ...ir.functions.lookup import callee_names
+from ...ir.functions.lookup import callee_names, callees_first
 from ...ir.functions.tir_calls import extents_of_call
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
@@ -45,7 +45,7 @@ class InlinePrivateFunctions(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         table = {f.sym_name.data: f for f in functions(op)}
-        order = list(_callees_first(table))
+        order = callees_first(table)
         inlined = set[str]()
         for name in order:
             for call in [c for c in table[name].walk() if isinstance(c, tir.CallOp)]:
@@ -55,25 +55,6 @@ class InlinePrivateFunctions(Pass):
         mentioned = {name for inner in op.walk() for name in callee_names(inner)}
         for name in inlined - mentioned:
             erase_with_tree(table[name])
-
-
-def _callees_first(table: Mapping[str, tir.FuncOp]) -> Iterator[str]:
-    """Functions after those that they call; what calls itself, directly or not, is left out."""
-    callees = {n: {c for o in f.walk() for c in callee_names(o) if c in table} for n, f in table.items()}
-    done: set[str] = set()
-    ready = [n for n in table if not callees[n]]
-    callers: dict[str, list[str]] = {}
-    for name, called in callees.items():
-        for each in called:
-            callers.setdefault(each, []).append(name)
-    while ready:
-        name = ready.pop()
-        done.add(name)
-        yield name
-        for caller in callers.get(name, []):
-            callees[caller].discard(name)
-            if not callees[caller]:
-                ready.append(caller)
 
 
 def _inline(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> bool:

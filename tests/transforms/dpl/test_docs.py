@@ -1,4 +1,4 @@
-"""The code blocks of docs/dpl.md and docs/codegen.md run, one after the other, and what they assert holds."""
+"""The code blocks of docs/dpl.md, codegen.md and rewriting.md run, one after the other, and what they assert holds."""
 
 import importlib.util
 import re
@@ -9,7 +9,7 @@ import pytest
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-@pytest.mark.parametrize("page", ["dpl", "codegen"])
+@pytest.mark.parametrize("page", ["dpl", "codegen", "rewriting"])
 def test_the_examples_of_the_page(tmp_path, page):
     text = (DOCS / f"{page}.md").read_text()
     blocks = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
