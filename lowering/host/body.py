@@ -63,8 +63,8 @@ class Body:
         try:
             if isinstance(op, host.KernelOp):
                 self._kernels(group)
-            else:
-                _RULES[type(op)](self, op)
+            elif (value := _RULES[type(op)](self, op)) is not None:
+                self.values[op.results[0]] = value
         except TiraxError as error:
             error.location = error.location or location_of(op)
             raise
@@ -79,53 +79,40 @@ class Body:
 
     def _flat(self, args: Sequence[SSAValue]) -> list[Value]:
         """The values of arguments in destination passing form: of a tuple its fields."""
-        flat: list[Value] = []
-        for value in [self.values[a] for a in args]:
-            flat += flat_fields(value)
-        return flat
+        return [field for a in args for field in flat_fields(self.values[a])]
 
-    # -- memory -------------------------------------------------------------------------------------------------------
+    # -- memory and calls ---------------------------------------------------------------------------------------------
 
-    def arena(self, op: host.ArenaOp) -> None:
-        make_arena(self.f, op)
-
-    def tensor(self, op: host.TensorOp) -> None:
+    def tensor(self, op: host.TensorOp) -> Tensor:
         t = op.tensor_type
         assert t.dims is not None and t.element is not None
         if op.offset is None:
-            self.values[op.result] = new_array(self.f, t.dims, t.element)
-            return
+            return new_array(self.f, t.dims, t.element)
         assert self.f.arena is not None
         offset = op.offset.data
         at = offset.constant if offset.constant is not None else self.f.scope.unchecked(offset)
-        self.values[op.result] = Tensor(self.f.address(self.f.arena, at), t.dims, t.element)
-
-    def view(self, op: host.ViewOp) -> None:
-        self.values[op.result] = make_view(self.f, op, self.values[op.source])
-
-    # -- calls --------------------------------------------------------------------------------------------------------
+        return Tensor(self.f.address(self.f.arena, at), t.dims, t.element)
 
     def call_dps(self, op: host.CallDPSOp) -> None:
-        function = self.f.slot(self.f.module.slot("packed", op.func.data))
-        result = self.f.vectorcall(function, [as_object(self.f, v) for v in self._flat(op.call_args)])
+        args = [as_object(self.f, v) for v in self._flat(op.call_args)]
+        result = self.f.vectorcall(self.f.slot_of("packed", op.func.data), args)
         self.f.check(result)
         self.f.call("Py_DecRef", [result], None)
 
-    def call_packed(self, op: Any) -> None:
-        function = self.f.slot(self.f.module.slot("packed", op.func.data))
-        self._received(op, self.f.vectorcall(function, self.objects(op.args)))
+    def call_packed(self, op: Any) -> Value:
+        return self._call_object(op, self.f.slot_of("packed", op.func.data))
 
-    def call_value(self, op: relax.CallValueOp) -> None:
-        function = as_object(self.f, self.values[op.func])
-        self._received(op, self.f.vectorcall(function, self.objects(op.args)))
+    def call_value(self, op: relax.CallValueOp) -> Value:
+        return self._call_object(op, as_object(self.f, self.values[op.func]))
 
-    def call(self, op: relax.CallOp) -> None:
+    def _call_object(self, op: Any, function: SSAValue) -> Value:
+        return self._received(op, self.f.vectorcall(function, self.objects(op.args)))
+
+    def call(self, op: relax.CallOp) -> Value:
         """Another function of the module, through its entry point, which checks its arguments; a kernel directly."""
         f = self.f
         if op.callee_name in f.module.kernels:
-            prepared = prepare_kernel(f, op.callee_name, self._flat(op.call_args), [])
-            self.values[op.result] = scalar_of_kernel(f, prepared)
-            return
+            return scalar_of_kernel(f, prepare_kernel(f, op.callee_name, self._flat(op.call_args), []))
         args = [f.null, f.array(self.objects(op.args)), f.integer(len(op.args))]
         guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
         if guarded:
@@ -134,12 +121,11 @@ class Body:
         result = f.call(ENTRY_PREFIX + op.callee_name, args)
         if guarded:
             f.call("Py_LeaveRecursiveCall", [], None)
-        self._received(op, result)
+        return self._received(op, result)
 
-    def _received(self, op: Any, result: SSAValue) -> None:
+    def _received(self, op: Any, result: SSAValue) -> Value:
         """A new reference, or null, that Python or another function returned."""
-        self.f.own(result)
-        self.values[op.result] = self._checked(name_of(op.result) or op.name, result, op.result.type)
+        return self._checked(name_of(op.result) or op.name, self.f.own(result), op.result.type)
 
     def _checked(self, name: str, obj: SSAValue, t: Attribute) -> Value:
         """An object checked against struct info; what is right but for its form is normalised."""
@@ -161,41 +147,35 @@ class Body:
             f.require(f.compare("eq", tried, first), "internal", f"the native check of '{name}' fails again and again")
             f.call("PyErr_Clear", [], None)
             extents = [f.own(f.call("PyLong_FromLongLong", [known[n]])) for n in names]
-            again = f.own(f.vectorcall(f.slot(f.module.slot("cast", payload)), [obj, *extents]))
+            again = f.own(f.vectorcall(f.slot_of("cast", payload), [obj, *extents]))
             f.jump(head, again, second)
         return value
 
-    def match_cast(self, op: relax.MatchCastOp) -> None:
+    def match_cast(self, op: relax.MatchCastOp) -> Value:
         value, t = self.values[op.value], op.result.type
         if isinstance(value, Tensor) and value.obj is None and isinstance(t, relax.TensorType):
             self._cast_extents(op, value.dims, t.dims)
-            self.values[op.result] = value
-        elif isinstance(value, Shape) and value.obj is None and isinstance(t, relax.ShapeType):
+            return value
+        if isinstance(value, Shape) and value.obj is None and isinstance(t, relax.ShapeType):
             self._cast_extents(op, value.values, t.dims)
-            self.values[op.result] = value
-        else:
-            self.values[op.result] = self._checked(name_of(op.result) or op.name, as_object(self.f, value), t)
+            return value
+        return self._checked(name_of(op.result) or op.name, as_object(self.f, value), t)
 
-    def _cast_extents(self, op: relax.MatchCastOp, found: Sequence[SymExpr], wanted: Sequence[SymExpr] | None) -> None:
+    def _cast_extents(self, op: relax.MatchCastOp, actual: Sequence[SymExpr], dims: Sequence[SymExpr] | None) -> None:
         """Bind and compare extents that are known without an object."""
-        f, scope = self.f, self.f.scope
-        name = name_of(op.result) or name_of(op.value) or "value"
-        pairs = list(zip(wanted or (), found, strict=wanted is not None))
+        scope, name = self.f.scope, name_of(op.result) or name_of(op.value) or "value"
         rest: list[tuple[int, SymExpr, SymExpr]] = []
-        for i, (declared, actual) in enumerate(pairs):
+        for i, (declared, extent) in enumerate(zip(dims or (), actual, strict=dims is not None)):
             if isinstance(declared, Var) and not scope.knows(declared):
-                scope.bind(declared, scope.of(actual), not scope.is_nonnegative(actual))
-            elif declared != actual:
-                rest.append((i, declared, actual))
-        for i, declared, actual in rest:
-            values = [scope.of(declared), scope.of(actual)]
-            message = f"'{name}', dimension {i}: wrong extent"
-            texts = {"expected": f"{declared} = {{0}}" if declared.constant is None else "{0}", "found": "{1}"}
-            self.f.require(f.compare("eq", *values), "shape", message, values, **texts)
+                scope.bind(declared, scope.of(extent), not scope.is_nonnegative(extent))
+            elif declared != extent:
+                rest.append((i, declared, extent))
+        for i, declared, extent in rest:
+            self.f.require_extent(f"'{name}', dimension {i}: wrong extent", declared, declared, extent)
 
     # -- structure ----------------------------------------------------------------------------------------------------
 
-    def if_(self, op: relax.IfOp) -> None:
+    def if_(self, op: relax.IfOp) -> Value:
         f, outer = self.f, self.f.scope
         then, other, merged = f.new_block(), f.new_block(), f.new_block(PTR)
         f.branch(self._condition(self.values[op.cond]), then, other)
@@ -206,7 +186,7 @@ class Body:
             assert isinstance(last, relax.YieldOp)
             f.jump(merged, as_object(f, self.values[last.value]))
         f.block, f.scope = merged, outer
-        self.values[op.result] = load_trusted(f, merged.args[0], op.result.type)
+        return load_trusted(f, merged.args[0], op.result.type)
 
     def _condition(self, value: Value) -> SSAValue:
         f = self.f
@@ -216,56 +196,36 @@ class Body:
             return f.scope.condition(value.value)
         raise UnsupportedError("the condition of an if", expected="a bool tensor of rank 0, or a bool or integer value")
 
-    def yield_(self, op: relax.YieldOp) -> None:
-        """The op around it takes the value."""
-
     def return_(self, op: relax.ReturnOp) -> None:
         self.f.give(as_result(self.f, self.values[op.value]))
 
-    def tuple_(self, op: relax.TupleOp) -> None:
-        self.values[op.result] = Fields(tuple(self.values[v] for v in op.fields_))
-
-    def get_item(self, op: relax.TupleGetItemOp) -> None:
+    def get_item(self, op: relax.TupleGetItemOp) -> Value:
         value = self.values[op.tuple_]
         if isinstance(value, Fields):
-            self.values[op.result] = value.fields[op.index.data]
-            return
+            return value.fields[op.index.data]
         index = self.f.integer(op.index.data)
-        self._received(op, self.f.call("PySequence_GetItem", [as_object(self.f, value), index]))
+        return self._received(op, self.f.call("PySequence_GetItem", [as_object(self.f, value), index]))
 
     # -- leaves -------------------------------------------------------------------------------------------------------
 
-    def constant(self, op: relax.ConstantOp) -> None:
-        if op.result.first_use is not None:
-            self.values[op.result] = constant(self.f, op)
+    def constant(self, op: relax.ConstantOp) -> Tensor | None:
+        return constant(self.f, op) if op.result.first_use is not None else None
 
-    def shape(self, op: relax.ShapeOp) -> None:
-        self.values[op.result] = Shape(tuple(d.data for d in op.values_))
-
-    def prim(self, op: relax.PrimValueOp) -> None:
+    def prim(self, op: relax.PrimValueOp) -> Prim:
         value = op.value
         if isinstance(value, SymAttr):
-            self.values[op.result] = Prim(value.data.dtype, value.data)
-        else:
-            assert isinstance(value, FloatAttr)
-            self.values[op.result] = Prim(value.type, self.f.real(value.value.data))
+            return Prim(value.data.dtype, value.data)
+        assert isinstance(value, FloatAttr)
+        return Prim(value.type, self.f.real(value.value.data))
 
-    def string(self, op: relax.StringOp) -> None:
-        self._plain(op, op.value.data)
+    def plain(self, value: str) -> Object:
+        """A string."""
+        return Object(self.f.slot_of("value", value))
 
-    def dtype(self, op: relax.DataTypeOp) -> None:
-        self._plain(op, dtype_name(op.value))
-
-    def _plain(self, op: Any, value: str) -> None:
-        self.values[op.result] = Object(self.f.slot(self.f.module.slot("value", value)))
-
-    def null_value(self, op: relax.NullValueOp) -> None:
-        self.values[op.result] = Object(self.f.slot(Slot.NONE))
-
-    def extern_func(self, op: relax.ExternFuncOp) -> None:
-        if op.result.first_use is not None:
-            number = self.f.module.slot("packed", op.global_symbol.data)
-            self.values[op.result] = Object(self.f.slot(number))
+    def extern_func(self, op: relax.ExternFuncOp) -> Object | None:
+        if op.result.first_use is None:
+            return None
+        return Object(self.f.slot_of("packed", op.global_symbol.data))
 
     def function_ref(self, op: relax.FunctionRefOp) -> None:
         if op.result.first_use is not None:
@@ -299,15 +259,15 @@ def _runs(block: Block, kernels_by_name: Mapping[str, Kernel]) -> Iterator[list[
 
 def _last_uses(block: Block) -> dict[Operation, list[Operation]]:
     """The ops whose results are needed no more after an op of the block, where nothing else may borrow from them."""
-    found: dict[Operation, list[Operation]] = {}
+    last: dict[Operation, list[Operation]] = {}
     users: dict[Operation, int] = {op: i for i, op in enumerate(block.ops) if isinstance(op, _CONSUMERS)}
     for op in block.ops:
         if not isinstance(op, _MAKERS):
             continue
         uses = [use.operation for use in op.results[0].uses]
         if uses and all(user in users for user in uses):
-            found.setdefault(max(uses, key=users.__getitem__), []).append(op)
-    return found
+            last.setdefault(max(uses, key=users.__getitem__), []).append(op)
+    return last
 
 
 _PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
@@ -316,28 +276,27 @@ _CONSUMERS = (host.KernelOp, host.CallDPSOp, *_PACKED, relax.CallOp)
 _MAKERS = (host.TensorOp, *_PACKED, relax.CallOp)
 """Ops whose results are objects that the function owns."""
 _BETWEEN = (host.TensorOp, host.ViewOp, relax.TupleOp, *relax.LEAVES)
-_RULES: dict[type[Operation], Callable[[Body, Any], None]] = {
-    host.ArenaOp: Body.arena,
+_RULES: dict[type[Operation], Callable[[Body, Any], Value | None]] = {
+    host.ArenaOp: lambda body, op: make_arena(body.f, op),
     host.TensorOp: Body.tensor,
-    host.ViewOp: Body.view,
+    host.ViewOp: lambda body, op: make_view(body.f, op, body.values[op.source]),
     host.CallDPSOp: Body.call_dps,
-    relax.CallPackedOp: Body.call_packed,
-    relax.CallPurePackedOp: Body.call_packed,
-    relax.CallInplacePackedOp: Body.call_packed,
+    **dict.fromkeys(_PACKED, Body.call_packed),
     relax.CallValueOp: Body.call_value,
     relax.CallOp: Body.call,
     relax.MatchCastOp: Body.match_cast,
     relax.IfOp: Body.if_,
-    relax.YieldOp: Body.yield_,
+    relax.YieldOp: lambda body, op: None,  # the op around it takes the value
     relax.ReturnOp: Body.return_,
-    relax.TupleOp: Body.tuple_,
+    relax.TupleOp: lambda body, op: Fields(tuple(body.values[v] for v in op.fields_)),
     relax.TupleGetItemOp: Body.get_item,
     relax.ConstantOp: Body.constant,
-    relax.ShapeOp: Body.shape,
+    relax.ShapeOp: lambda body, op: Shape(tuple(d.data for d in op.values_)),
     relax.PrimValueOp: Body.prim,
-    relax.StringOp: Body.string,
-    relax.DataTypeOp: Body.dtype,
-    relax.NullValueOp: Body.null_value,
+    relax.StringOp: lambda body, op: body.plain(op.value.data),
+    relax.DataTypeOp: lambda body, op: body.plain(dtype_name(op.value)),
+    relax.NullValueOp: lambda body, op: Object(body.f.slot(Slot.NONE)),
     relax.ExternFuncOp: Body.extern_func,
     relax.FunctionRefOp: Body.function_ref,
 }
+"""How an op is written; the value of its result, if it has one."""

@@ -100,7 +100,7 @@ def _entry(
         f.fail("internal", f"the arguments of '{f.name}' do not pass their native check after they were normalised")
     with f.inside(explain):
         f.call("PyErr_Clear", [], None)
-        arguments = [f.slot(f.module.slot("explain", f.name)), f.args, f.nargs, f.null]
+        arguments = [f.slot_of("explain", f.name), f.args, f.nargs, f.null]
         normalised = f.own(f.call("PyObject_Vectorcall", arguments))
         f.jump(head, f.address(normalised, abi.TUPLE_ITEMS), normalised)
     f.scope.zero_division = lambda: f.fail("shape", f"'{f.name}': an extent is divided by zero")
@@ -165,7 +165,7 @@ def _packed_entry(f: HostFunction, call: tir.CallPackedOp) -> func.FuncOp:
     for value, dims in zip(call.call_args, cast("ArrayAttr[Dims]", call.attributes[PACKED_DIMS]), strict=True):
         obj, at = _argument(f, value, len(dims), at)
         args.append(obj)
-    result = f.own(f.vectorcall(f.slot(f.module.slot("packed", call.func.data)), args))
+    result = f.own(f.vectorcall(f.slot_of("packed", call.func.data), args))
     none, zero = f.slot(Slot.NONE), f.integer(0)
     number = f.choose(
         f.compare("eq", result, none), lambda: zero, lambda: as_long(f, result) if _gives_number(call) else zero
@@ -185,7 +185,7 @@ def _argument(f: HostFunction, value: SSAValue, rank: int, at: int) -> tuple[SSA
     """The Python object of an argument whose words begin at `at`, and where the next one's begin."""
     t, owner = value.type, value.owner
     if isinstance(owner, tir.StringImmOp):
-        return f.slot(f.module.slot("value", owner.value.data)), at
+        return f.slot_of("value", owner.value.data), at
     word = f.read(f.address(f.args, at, I64), I64)
     buffer = owner.buffer.type if isinstance(owner, tir.BufferDataOp) else t
     if isinstance(buffer, tir.BufferType):

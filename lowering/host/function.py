@@ -187,13 +187,23 @@ class HostFunction(Native):
             self.store(value, self.address(items, i, values[0].type))
         return items
 
+    def slot_of(self, kind: str, payload: Any) -> SSAValue:
+        """The content of a slot of the executable's own."""
+        return self.slot(self.module.slot(kind, payload))
+
+    def require_extent(self, message: str, declared: SymExpr, expected: SymExpr, actual: SymExpr) -> None:
+        """`fail` unless an extent that is declared, and therefore expected, is the actual one."""
+        values = [self.scope.of(expected), self.scope.of(actual)]
+        text = "{0}" if declared.constant is not None else f"{declared} = {{0}}"
+        self.require(self.compare("eq", *values), "shape", message, values, expected=text, found="{1}")
+
     def text(self, text: str) -> SSAValue:
         """The address of a C string."""
         return self.symbol(self.module.text(text))
 
     def fail(self, error: str, message: str, values: Sequence[SSAValue] = (), **texts: str) -> None:
         """End the function with an error of the runtime; `{0}` in the texts is the first of the i64 `values`."""
-        slot = self.slot(self.module.slot("fail", {"error": error, "message": message, **texts}))
+        slot = self.slot_of("fail", {"error": error, "message": message, **texts})
         self.vectorcall(slot, [self.own(self.call("PyLong_FromLongLong", [v])) for v in values])
         self.leave()
 

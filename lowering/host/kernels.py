@@ -68,7 +68,6 @@ class _Binding:
 
     def check(self) -> None:
         """Compare all extents: what cannot be shown here is checked when running."""
-        f, scope = self.f, self.f.scope
         for place, declared, actual in self.pending:
             expected = self.translate(declared)
             difference = (expected - actual).constant
@@ -77,9 +76,7 @@ class _Binding:
             message = f"{place} of the kernel '{self.kernel}' has the wrong extent"
             if difference is not None:
                 raise ShapeError(message, expected=expected, found=actual)
-            values = [scope.of(expected), scope.of(actual)]
-            texts = {"expected": "{0}" if declared.constant is not None else f"{declared} = {{0}}", "found": "{1}"}
-            f.require(f.compare("eq", *values), "shape", message, values, **texts)
+            self.f.require_extent(message, declared, expected, actual)
 
 
 def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars: Sequence[SymExpr]) -> KernelCall:

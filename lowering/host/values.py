@@ -108,7 +108,7 @@ def _array_object(f: HostFunction, value: Tensor) -> SSAValue:
         return value.obj
     if value.constant is None:
         raise TiraxError("internal error: a tensor of the arena is used as an object", hint="run plan-memory again")
-    return f.slot(f.module.slot("constant_object", value.constant))
+    return f.slot_of("constant_object", value.constant)
 
 
 _CONVERSIONS = {"bool": "PyBool_FromLong", "uint64": "PyLong_FromUnsignedLongLong"}
@@ -203,7 +203,7 @@ def constant(f: HostFunction, op: relax.ConstantOp) -> Tensor:
     index = f.module.constant(op.value)
     t = op.result.type
     assert t.dims is not None
-    return Tensor(f.slot(f.module.slot("constant", index)), t.dims, t.element, None, index)
+    return Tensor(f.slot_of("constant", index), t.dims, t.element, None, index)
 
 
 def load_items(f: HostFunction, tuple_: SSAValue, count: int) -> list[SSAValue]:
