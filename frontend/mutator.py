@@ -27,7 +27,7 @@ from ..handles.relax.expr import (
 )
 from ..handles.relax.function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 from ..handles.relax.functor import dispatch
-from ..handles.relax.struct_info import StructInfo, type_of
+from ..handles.struct_info import StructInfo, type_of
 from ..ir.rewriting.edit import set_type
 from .block_builder import BlockBuilder
 

@@ -23,7 +23,7 @@ from ..handles.passes import module_pass
 from ..handles.relax.calls import call_operator
 from ..handles.relax.expr import Expr, Var
 from ..handles.relax.function import Function
-from ..handles.relax.struct_info import TensorStructInfo
+from ..handles.struct_info import TensorStructInfo
 from ..runtime import NDArray, array, register_func
 from .block_builder import BlockBuilder
 from .mutator import PyExprMutator

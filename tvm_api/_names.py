@@ -1,9 +1,9 @@
 """Modules of TVM that hold names only: rows of a table instead of files.
 
-    provide(__name__, {"struct_info": {"handles.relax.struct_info": "StructInfo TensorStructInfo"}})
+    provide(__name__, {"struct_info": {"handles.struct_info": "StructInfo TensorStructInfo"}})
 
 makes the module `….struct_info`, for `import` and `from … import` alike, with names that lie in tirax's
-`handles/relax/struct_info.py`. `new=old` renames one. `*` stands for all that a module exports; what no row names is
+`handles/struct_info.py`. `new=old` renames one. `*` stands for all that a module exports; what no row names is
 then looked up there. Nothing is imported before a name is asked for.
 """
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..handles.base_func import BaseFunc, DictAttrs
 from ..handles.module import IRModule
 from ..handles.relax.expr import Attrs, Expr, GlobalVar, Op
-from ..handles.relax.struct_info import VDevice
 from ..handles.relax.utils import load_json, save_json
+from ..handles.struct_info import VDevice
 from ..handles.tir.domains import Range
 from ..handles.tir.prim_expr import PrimExpr
 from ..ir import equality as _equality

@@ -8,7 +8,7 @@ from typing import Any
 from ...diagnostics import DTypeError, TiraxError
 from ...handles.relax.calls import call_inplace_packed, call_operator, call_pure_packed
 from ...handles.relax.expr import Expr, NullValue, PrimValue, ShapeExpr, Var
-from ...handles.relax.struct_info import ObjectStructInfo, TensorStructInfo
+from ...handles.struct_info import ObjectStructInfo, TensorStructInfo
 from ..block_builder import BlockBuilder
 from .tensor import Effect, Tensor, current_builder, get_default_dtype
 

@@ -12,7 +12,7 @@ from ...dialects.sym.expr import Var as SymVar
 from ...handles.module import IRModule
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr, GlobalVar, Tuple, TupleGetItem, Var, const
-from ...handles.relax.struct_info import TupleStructInfo
+from ...handles.struct_info import TupleStructInfo
 from ..block_builder import BlockBuilder
 from . import spec as _spec
 from .effects import IOEffect

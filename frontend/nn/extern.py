@@ -12,7 +12,7 @@ import numpy as np
 from ...diagnostics import TiraxError, UnsupportedError, unknown_name
 from ...handles.relax.calls import call_dps_packed, to_expr
 from ...handles.relax.expr import Expr
-from ...handles.relax.struct_info import StructInfo
+from ...handles.struct_info import StructInfo
 from .exporter import add_extern
 from .tensor import Object, Tensor, unwrap, wrap_nested
 

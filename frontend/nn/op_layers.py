@@ -13,7 +13,7 @@ from ...diagnostics import ShapeError, TiraxError, UnsupportedError, unknown_nam
 from ...dialects.sym.expr import SymExpr
 from ...handles.relax.calls import binary, call_operator, call_pure_packed, call_tir, call_tir_inplace, to_expr
 from ...handles.relax.expr import Expr, PrimValue, ShapeExpr, StringImm, const
-from ...handles.relax.struct_info import ObjectStructInfo
+from ...handles.struct_info import ObjectStructInfo
 from ...handles.tir.dims import Dim
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.tir.prim_func import PrimFunc

@@ -9,13 +9,7 @@ from typing import Any, Protocol, cast
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.sym.expr import Var as SymVar
-from ...handles.relax.struct_info import (
-    ObjectStructInfo,
-    ShapeStructInfo,
-    StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)
+from ...handles.struct_info import ObjectStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 
 
 @dataclass(frozen=True)

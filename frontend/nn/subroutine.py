@@ -15,7 +15,7 @@ from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
 from ...handles.relax.calls import call_value, to_expr
 from ...handles.relax.expr import Expr, GlobalVar, ShapeExpr, Tuple, Var
-from ...handles.relax.struct_info import ShapeStructInfo, StructInfo, type_of
+from ...handles.struct_info import ShapeStructInfo, StructInfo, type_of
 from ...ir.functions.symbolic_vars import definable_vars
 from ..block_builder import BlockBuilder
 from .exporter import Exporter

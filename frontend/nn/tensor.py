@@ -9,7 +9,7 @@ from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects.dtypes import dtype_of
 from ...handles.relax.calls import binary, call_operator, to_expr
 from ...handles.relax.expr import Expr, ShapeExpr, TupleGetItem, Var, const
-from ...handles.relax.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from ...handles.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ...handles.tir.dims import Dim
 from ..block_builder import BlockBuilder
 

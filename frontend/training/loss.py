@@ -8,7 +8,7 @@ from ...diagnostics import TiraxError
 from ...handles.relax.calls import call_operator
 from ...handles.relax.expr import Expr, Var
 from ...handles.relax.function import Function
-from ...handles.relax.struct_info import TensorStructInfo
+from ...handles.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 
 Reduction = Literal["mean", "sum", "none"]

@@ -14,7 +14,7 @@ from ...dialects.relax.types import TensorType
 from ...handles.relax.calls import call_operator
 from ...handles.relax.expr import Expr, Tuple, TupleGetItem, Var, const
 from ...handles.relax.function import Function
-from ...handles.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from ...handles.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from ..block_builder import BlockBuilder
 
 

@@ -17,7 +17,7 @@ from ...dialects.names import name_of
 from ...handles.module import IRModule
 from ...handles.relax.expr import Var
 from ...handles.relax.function import Function
-from ...handles.relax.struct_info import TensorStructInfo
+from ...handles.struct_info import TensorStructInfo
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.verification.verify import location_of

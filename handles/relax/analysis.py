@@ -16,10 +16,7 @@ from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.struct_info import BaseCheckResult
 from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems
 from ..module import IRModule
-from .expr import Call, Expr, GlobalVar, Var
-from .function import Binding, DataflowBlock, Function, binding_of
-from .functor import post_order_visit
-from .struct_info import (
+from ..struct_info import (
     can_prove_shape_equal,
     collect_non_negative_expressions,
     definable_tir_vars_in_struct_info,
@@ -30,6 +27,9 @@ from .struct_info import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from .expr import Call, Expr, GlobalVar, Var
+from .function import Binding, DataflowBlock, Function, binding_of
+from .functor import post_order_visit
 
 _T = TypeVar("_T")
 

@@ -22,6 +22,7 @@ from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.struct_info import derive_result
+from ..struct_info import type_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
 from ..tir.prim_expr import PrimExpr
@@ -40,7 +41,6 @@ from .expr import (
     const,
 )
 from .operators import Operators
-from .struct_info import type_of
 
 _SHAPE_ARGS = frozenset({"shape", "size"})
 _PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}

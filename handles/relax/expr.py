@@ -25,10 +25,10 @@ from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const
 from ...dialects.tir import ConstOp
 from ..base_func import StaleHandleError
+from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
 from ..tir.dims import Dim, dim_of, dim_value
 from ..tir.prim_expr import PrimExpr
 from .operators import Operators
-from .struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
 
 if TYPE_CHECKING:
     from ...runtime import NDArray

@@ -11,8 +11,8 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...ir.rewriting.bind import bind_parameters, bind_symbols
 from ..base_func import BaseFunc
+from ..struct_info import FuncStructInfo, StructInfo, type_of
 from .expr import VIEWS, Expr, Var, bound_expr, canonical, expr_of
-from .struct_info import FuncStructInfo, StructInfo, type_of
 
 
 class Function(BaseFunc, Expr):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from ..base_func import BaseFunc, DictAttrs, StaleHandleError
-from .expr import *  # noqa: F403
-from .expr import Expr, Var
-from .function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
-from .struct_info import (
+from ..struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
@@ -15,6 +12,9 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from .expr import *  # noqa: F403
+from .expr import Expr, Var
+from .function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 
 RelaxExpr = Expr
 

@@ -17,7 +17,7 @@ from ...ir.rewriting.copy import copied, plant
 from ...ir.rewriting.substitute import substitute_symbols
 from ...ir.rewriting.walk import has_root_block
 from ..base_func import BaseFunc
-from ..relax.struct_info import FuncStructInfo, StructInfo
+from ..struct_info import FuncStructInfo, StructInfo
 from . import prim_expr as tx
 from .buffers import Buffer, Param, Stmt
 from .prim_expr import PrimExpr, SizeVar, as_sym, attr_of

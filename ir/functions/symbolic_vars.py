@@ -5,13 +5,14 @@ A variable is determined where it is an extent by itself: of a parameter, or of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, TupleType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import relax
-from ...dialects.sym import SymAttr
+from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import Var
 
 _SIGNATURES = (relax.FuncOp, relax.ClosureOp)
@@ -66,3 +67,32 @@ def undefined_vars(func: Operation) -> list[Var]:
     """The variables that a function mentions and does not determine, in order, each once."""
     defined = set(defined_vars(func))
     return [v for v in used_vars(func) if v not in defined]
+
+
+def mentioned_by_body(func: relax.FuncOp) -> list[Var]:
+    """The variables that a function's result and bindings mention, in types and attributes, in order, each once."""
+    return list(dict.fromkeys([*_of_attributes(func), *mentioned_by(func.body.block.ops)]))
+
+
+def mentioned_by(ops: Iterable[Operation]) -> list[Var]:
+    """The variables that bindings, and what is in them, mention in types of results and in attributes, in order."""
+    found: dict[Var, None] = {}
+    for op in (inner for outer in ops for inner in outer.walk()):
+        types = [r.type for r in op.results]
+        types += [a.type for r in op.regions for b in r.blocks for a in b.args]
+        found |= dict.fromkeys([*relax.free_symbolic_vars(types), *_of_attributes(op)])
+    return list(found)
+
+
+def _of_attributes(op: Operation) -> Iterator[Var]:
+    yield from relax.free_symbolic_vars(op.properties.values())
+    for attr in op.properties.values():
+        yield from _attribute_variables(attr)
+
+
+def _attribute_variables(attr: Attribute) -> Iterator[Var]:
+    if isinstance(attr, SymAttr | IndexMapAttr):
+        yield from attr.data.free_vars()
+    elif isinstance(attr, ArrayAttr):
+        for each in cast(Iterable[Attribute], attr):
+            yield from _attribute_variables(each)

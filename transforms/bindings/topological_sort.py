@@ -14,8 +14,8 @@ from ...diagnostics import unknown_name
 from ...dialects import relax
 from ...dialects.relax.calls import overwritten
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.passes.transform import Pass
-from ..functions.symbols import mentioned_in
 
 ORDERS = ("depth-first", "breadth-first")
 DIRECTIONS = ("from-inputs", "from-outputs")
@@ -72,13 +72,13 @@ class _Graph:
             if relax.is_inline(op) or isinstance(op, relax.OutputOp):
                 continue
             used = [v.op for v in _values(op) if isinstance(v, OpResult) and v.op in graph.sources]
-            used += [casts[v] for v in mentioned_in([op, *_inline(op)]) if v in casts]
+            used += [casts[v] for v in mentioned_by([op, *_inline(op)]) if v in casts]
             graph.sources[op] = list(dict.fromkeys(used))
             graph.users[op] = []
             for source in graph.sources[op]:
                 graph.users[source].append(op)
             if isinstance(op, relax.MatchCastOp):
-                for v in mentioned_in([op]):
+                for v in mentioned_by([op]):
                     casts.setdefault(v, op)
         for op in graph.sources:
             for value in overwritten(op):

@@ -24,7 +24,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr, Op
 from ...handles.relax.function import DataflowBlock
-from ...handles.relax.struct_info import dims_of, type_of
+from ...handles.struct_info import dims_of, type_of
 
 
 @dataclass

@@ -13,12 +13,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import ops_of_type, relax_functions
-from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, take_over
 from .private import caller_of
-from .symbols import mentioned_in
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def _undetermined(op: relax.ClosureOp) -> list[Var]:
     bound = definable_vars(cast.result.type for cast in ops_of_type(op, relax.MatchCastOp))
     if bound:
         determined += set(bound) - _outside(op)
-    return [v for v in mentioned_in([op]) if v not in determined]
+    return [v for v in mentioned_by([op]) if v not in determined]
 
 
 def _outside(op: relax.ClosureOp) -> set[Var]:

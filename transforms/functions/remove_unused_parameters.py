@@ -12,11 +12,10 @@ from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
-from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars, mentioned_by_body
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, take_over
 from .private import PrivateFunction, bind_variables, caller_of, clean_up, private_functions, replace_call
-from .symbols import mentioned_variables
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def _shrink(private: PrivateFunction) -> bool:
     types = [p.type for p in params]
     values = [bind_variables(types, [a.type for a in call.args]) for call in private.calls]
     keep = [p for p in params if p.first_use is not None]
-    mentioned = {*mentioned_variables(private.func), *free_symbolic_vars([p.type for p in keep])}
+    mentioned = {*mentioned_by_body(private.func), *free_symbolic_vars([p.type for p in keep])}
     for p in params:
         here = [v for v in definable_vars([p.type]) if v in mentioned]
         if p.first_use is None and not all(v in found for v in here for found in values):

@@ -15,7 +15,7 @@ from ...dialects import relax
 from ...dialects.relax.types import erase_unbound, free_symbolic_vars, least_common_ancestor
 from ...handles.relax.builder import infer_again
 from ...handles.relax.expr import Var
-from ...handles.relax.struct_info import type_of
+from ...handles.struct_info import type_of
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type

@@ -18,12 +18,12 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...handles.tir.buffers import Buffer
 from ...ir.equality import structural_equal
 from ...ir.functions.lookup import callee_names, functions, relax_functions
+from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.normalize import name_bindings
-from ..functions.symbols import mentioned_in
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _variables(buffer: SSAValue) -> list[Var]:
 def _is_closed(nests: Sequence[Operation], params: Sequence[SSAValue]) -> bool:
     """Whether buffers determine, as parameters, the symbolic variables that loop nests mention."""
     determined = {d for p in params if isinstance(p.type, tir.BufferType) for d in p.type.dims if isinstance(d, Var)}
-    mentioned = [*mentioned_in(nests), *(v for b in _buffers(nests) for v in _variables(b))]
+    mentioned = [*mentioned_by(nests), *(v for b in _buffers(nests) for v in _variables(b))]
     return determined.issuperset(mentioned)
 
 

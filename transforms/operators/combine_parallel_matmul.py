@@ -17,11 +17,10 @@ from ...dialects.relax.types import TensorType
 from ...handles.relax.expr import expr_of
 from ...handles.relax.function import DataflowBlock
 from ...ir.functions.lookup import ops_of_type, relax_functions
-from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ..bindings.normalize import name_bindings
-from ..functions.symbols import mentioned_in
 from .rules import emitter
 
 Check = Callable[[Any, list[Any], list[Any], dict[Any, Any]], bool]
@@ -131,7 +130,7 @@ class _Group:
             if op in members:
                 return True
             if isinstance(op, Operation) and op not in seen and op not in found and self.order.get(op, -1) > start:
-                if self.bound and not self.bound.isdisjoint(mentioned_in([op])):
+                if self.bound and not self.bound.isdisjoint(mentioned_by([op])):
                     return True
                 found.add(op)
                 stack += [v.owner for v in op.operands]

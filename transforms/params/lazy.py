@@ -14,12 +14,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import OBJECT, PrimType, erase_unbound, tuple_type
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import relax_functions
-from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before
 from ..bindings.to_non_dataflow import flatten_dataflow
-from ..functions.symbols import mentioned_in
 from .weights import add_param, num_input, remove_params, set_num_input
 
 Load = Callable[[SSAValue, Operation], SSAValue]
@@ -57,7 +56,7 @@ class LazyLoader:
                 self._regions(op, loaded, known)
                 continue
             given = definable_vars([op.results[0].type]) if isinstance(op, relax.MatchCastOp) else []
-            for v in mentioned_in([op]):
+            for v in mentioned_by([op]):
                 if v not in known and v not in given and v in self._determined_by:
                     self._loaded(self._determined_by[v], op, loaded, known)
             known.update(given)

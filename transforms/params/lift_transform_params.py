@@ -15,12 +15,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars, tuple_type
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import relax_functions
-from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars, mentioned_by_body
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.verify import location_of
-from ..functions.symbols import mentioned_variables
 from .bundle_model_params import bundle_params
 from .lifting import Liftable, ancestors, liftable
 from .weights import NUM_INPUT, add_param, num_input, remove_params
@@ -160,7 +159,7 @@ def _undetermined(lifted: Liftable) -> list[Var]:
     """The symbolic variables that the parameters no longer determine, as the first function calls them."""
     params = [p.type for p in lifted.func.params]
     determined = definable_vars(params)
-    mentioned = [*free_symbolic_vars(params), *mentioned_variables(lifted.func)]
+    mentioned = [*free_symbolic_vars(params), *mentioned_by_body(lifted.func)]
     here = [lifted.symbols.get(v) for v in dict.fromkeys(mentioned) if v not in determined]
     return [v for v in here if isinstance(v, Var)]
 

@@ -15,12 +15,11 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.functions.symbolic_vars import definable_vars
+from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.rewriting.edit import is_removable
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.verification.verify import location_of
 from ..functions.private import bind_variables
-from ..functions.symbols import mentioned_in
 
 _NOT_LIFTED = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp, relax.ClosureOp)
 
@@ -138,7 +137,7 @@ def _text(op: Operation, substitution: SymbolSubstitution) -> Hashable:
 def _can_move(op: Operation, lifted: Liftable) -> bool:
     if len(op.results) != 1 or not is_removable(op) or isinstance(op, _NOT_LIFTED):
         return False
-    return all(v in lifted.number for v in op.operands) and all(v in lifted.symbols for v in mentioned_in([op]))
+    return all(v in lifted.number for v in op.operands) and all(v in lifted.symbols for v in mentioned_by([op]))
 
 
 def ancestors(lifted: Liftable, numbers: Iterable[int]) -> list[Operation]:

@@ -52,8 +52,8 @@ from ...handles.relax.names import (
     VarBinding,
     const,
 )
-from ...handles.relax.struct_info import VDevice
 from ...handles.relax.utils import convert_to_expr, extern, get_shape_of, prim_value
+from ...handles.struct_info import VDevice
 from ...runtime import Executable, VirtualMachine
 from .._names import provide
 
@@ -142,7 +142,7 @@ provide(
         "frontend.nn.visitor": {"frontend.nn.visitor": "*"},
         "pipeline": {"tvm_api.compilation": "get_default_pipeline get_pipeline register_pipeline"},
         "struct_info": {
-            "handles.relax.struct_info": """
+            "handles.struct_info": """
                 FuncStructInfo ObjectStructInfo PrimStructInfo ShapeStructInfo StructInfo TensorStructInfo
                 TupleStructInfo
             """

@@ -27,7 +27,7 @@ from ...handles.relax.calls import (
 )
 from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
 from ...handles.relax.expr import Tuple as TupleExpr
-from ...handles.relax.struct_info import (
+from ...handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,

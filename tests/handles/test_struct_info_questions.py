@@ -20,7 +20,7 @@ from tirax.handles.relax.names import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tirax.handles.relax.struct_info import (
+from tirax.handles.struct_info import (
     can_prove_shape_equal,
     collect_non_negative_expressions,
     definable_tir_vars_in_struct_info,

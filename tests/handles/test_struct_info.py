@@ -6,7 +6,7 @@ import pytest
 from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.dialects import relax
 from tirax.dialects.sym.expr import Var
-from tirax.handles.relax.struct_info import (
+from tirax.handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, cast
 from xdsl.dialects.builtin import NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute
 
-from ...diagnostics import DTypeError, ShapeError, TiraxError
-from ...dialects import relax
-from ...dialects.dtypes import dtype_name, dtype_of
-from ...dialects.relax.operator import as_dtype
-from ...dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
-from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import SymExpr, Var
-from ...ir.struct_info import (
+from ..diagnostics import DTypeError, ShapeError, TiraxError
+from ..dialects import relax
+from ..dialects.dtypes import dtype_name, dtype_of
+from ..dialects.relax.operator import as_dtype
+from ..dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
+from ..dialects.sym.analyzer import Analyzer
+from ..dialects.sym.expr import SymExpr, Var
+from ..ir.struct_info import (
     BaseCheckResult,
     base_check,
     definable_vars_of,
@@ -31,7 +31,7 @@ from ...ir.struct_info import (
     least_common,
     static_type,
 )
-from ..tir.dims import Dim, dim_of, dim_value
+from .tir.dims import Dim, dim_of, dim_value
 
 
 def dtype_text(dtype: Attribute | None) -> str:
