@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
-from .operations import CONDITIONS, OPERATIONS
+from .operations import COMPARISONS, CONDITIONS, OPERATIONS
 
 i1, i32, i64 = IntegerType(1), IntegerType(32), IntegerType(64)
 
@@ -596,7 +596,8 @@ def logical_not(a: ExprLike) -> SymExpr:
     return args[0].args[0] if isinstance(args[0], Op) and args[0].kind == "not" else Op("not", args)
 
 
-eq, ne, lt, le, gt, ge = (_compare(k) for k in ("eq", "ne", "lt", "le", "gt", "ge"))
+_COMPARE = {kind: _compare(kind) for kind in COMPARISONS}
+eq, ne, lt, le, gt, ge = (_COMPARE[kind] for kind in ("eq", "ne", "lt", "le", "gt", "ge"))
 
 OPS: dict[str, Callable[..., SymExpr]] = {
     "floordiv": floordiv,
@@ -606,17 +607,11 @@ OPS: dict[str, Callable[..., SymExpr]] = {
     "min": minimum,
     "max": maximum,
     "select": select,
-    "eq": eq,
-    "ne": ne,
-    "lt": lt,
-    "le": le,
-    "gt": gt,
-    "ge": ge,
+    **_COMPARE,
     "and": logical_and,
     "or": logical_or,
     "not": logical_not,
 }
-
 """The operations that are not linear, by name."""
 ARITHMETIC: dict[str, Callable[..., SymExpr]] = {"add": add, "sub": sub, "mul": mul, **OPS}
 """All operations on symbolic expressions, by name."""

@@ -134,10 +134,6 @@ class IndexMapping:
         pairs = zip(self.results, other.apply(self.params), strict=True)
         return all(analyzer.can_prove_equal(a, b) for a, b in pairs)
 
-    def is_identity(self) -> bool:
-        """Whether every index stays as it is."""
-        return self.results == self.params
-
     def _check_rank(self, rank: int) -> None:
         if rank != len(self.params):
             raise ShapeError(f"the index map {self} has another rank", expected=len(self.params), found=rank)

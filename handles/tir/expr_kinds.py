@@ -73,22 +73,10 @@ class _Nodes(Algebra[PrimExpr]):
 
 
 _SYMBOLIC: dict[str, Callable[..., PrimExpr]] = {
-    "floordiv": tx.floordiv,
-    "floormod": tx.floormod,
+    **tx.BINARY,
     "truncdiv": tx.truncdiv,
-    "truncmod": tx.truncmod,
-    "min": tx.minimum,
-    "max": tx.maximum,
-    "and": tx.logical_and,
-    "or": tx.logical_or,
     "not": tx.logical_not,
     "select": tx.select,
-    "eq": tx.equal,
-    "ne": tx.not_equal,
-    "lt": tx.less,
-    "le": tx.less_equal,
-    "gt": tx.greater,
-    "ge": tx.greater_equal,
 }
 
 

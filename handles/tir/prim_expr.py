@@ -378,23 +378,26 @@ def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
     return build
 
 
-add = _binary("add", "a + b")
-subtract = _binary("sub", "a - b")
-multiply = _binary("mul", "a * b")
-truncmod = _binary("truncmod", "a - trunc(a / b) * b")
-minimum = _binary("min", "The lesser.")
-maximum = _binary("max", "The greater.")
-equal = _binary("eq", "a == b")
-not_equal = _binary("ne", "a != b")
-less = _binary("lt", "a < b")
-less_equal = _binary("le", "a <= b")
-greater = _binary("gt", "a > b")
-greater_equal = _binary("ge", "a >= b")
-_div = _binary("div", "a / b")
-_floordiv = _binary("floordiv", "floor(a / b)")
-_floormod = _binary("floormod", "a - floor(a / b) * b")
-_and = _binary("and", "a and b")
-_or = _binary("or", "a or b")
+_MEANINGS = {
+    "add": "a + b",
+    "sub": "a - b",
+    "mul": "a * b",
+    "div": "a / b",
+    "truncmod": "a - trunc(a / b) * b",
+    "floordiv": "floor(a / b)",
+    "floormod": "a - floor(a / b) * b",
+    "min": "The lesser.",
+    "max": "The greater.",
+    "and": "a and b",
+    "or": "a or b",
+    **{kind: f"a {OPERATIONS[kind].symbol} b" for kind in COMPARISONS},
+}
+BINARY = {name: _binary(name, meaning) for name, meaning in _MEANINGS.items()}
+"""The binary operations on numbers of one kind, by the names of scalar operations."""
+add, subtract, multiply, truncmod = (BINARY[n] for n in ("add", "sub", "mul", "truncmod"))
+minimum, maximum = BINARY["min"], BINARY["max"]
+equal, not_equal, less, less_equal, greater, greater_equal = (BINARY[n] for n in ("eq", "ne", "lt", "le", "gt", "ge"))
+_div, _floordiv, _floormod, _and, _or = (BINARY[n] for n in ("div", "floordiv", "floormod", "and", "or"))
 
 
 def div(a: ExprLike, b: ExprLike) -> PrimExpr:
