@@ -35,6 +35,7 @@ def pytest_collection_finish() -> None:
     """What was collected lives until the end: the garbage collector need not go through it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # programs are many small objects, few of them garbage
 
 
 def compare_golden(name: str, text: str, update: bool, folder: Path = GOLDEN) -> None:

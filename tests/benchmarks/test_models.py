@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from benchmark_models import SMALL, make
 from benchmark_models import workload as workloads
+from strength import thinned
 
 from tirax.interpreter import interpret
 from tirax.tvm_api import relax
@@ -26,6 +27,7 @@ def expected(workload, weights, inputs):
     return workload.reference(workloads.in_double(weights), *inputs)
 
 
+@thinned("workload", SMALL, 2, indirect=True)
 def test_one_build_serves_all_sizes(workload, weights):
     mod = workloads.bind(workloads.export(workload), weights)
     forward = relax.build(mod)["forward"]

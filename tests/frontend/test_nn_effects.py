@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 from xdsl.parser import Parser
 
 import tirax.tvm_api as tvm
@@ -144,7 +145,7 @@ def test_two_sequences_have_caches_of_their_own(whole, cached):
     np.testing.assert_allclose(b[0], whole(IDS[4:7])[-1], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("modes", [{"effect_mode": "packed"}, {"param_mode": "packed"}, {"param_mode": "none"}])
+@thinned("modes", [{"effect_mode": "packed"}, {"param_mode": "packed"}, {"param_mode": "none"}], 2)
 def test_how_effects_and_parameters_are_passed(whole, modes):
     model = Model()
     model.load_state_dict(weights(model))

@@ -1,8 +1,11 @@
 """Kernels by meaning: tir text compiled with and without the default schedule, compared with numpy in float64."""
 
+from itertools import product as product_of
+
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import thinned
 from tir_kernels import Kernel, alloc, function, nest
 
 RNG = np.random.default_rng(7)
@@ -40,10 +43,13 @@ MATMULS = {
 }
 
 
-@pytest.mark.parametrize("kind", MATMULS)
-@pytest.mark.parametrize(("k", "m"), [(784, 128), (128, 10), (33, 131), (1, 1), (17, 48), (5, 0)])
-@SCHEDULES
-def test_matmul(kind, k, m, schedule):
+@thinned(
+    ("kind", "size", "schedule"),
+    product_of(MATMULS, [(784, 128), (128, 10), (33, 131), (1, 1), (17, 48), (5, 0)], [True, False]),
+    15,
+)
+def test_matmul(kind, size, schedule):
+    k, m = size
     params, iters, *indices = (t.format(k=k, m=m) for t in MATMULS[kind])
     kernel = Kernel(function(params, product(iters, *indices)), schedule=schedule)
     for n in (0, 1, 5, 64, 197) if m * k < 50000 else (1, 6):
@@ -209,9 +215,11 @@ LIMITS = {"f32": ("-3.4e38", "3.4e38"), "f64": ("-1.0e300", "1.0e300"), "i32": (
 NUMPY = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "i8": "int8"}
 
 
-@pytest.mark.parametrize("axis", [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)])
-@pytest.mark.parametrize("op", REDUCTIONS)
-@pytest.mark.parametrize("dtype", ["f32", "f64", "i32", "i64", "i8"])
+@thinned(
+    ("axis", "op", "dtype"),
+    product_of([(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)], REDUCTIONS, ["f32", "f64", "i32", "i64", "i8"]),
+    42,
+)
 def test_reductions(axis, op, dtype):
     names = ["i", "j", "k"]
     shape = (5, 7, 37)

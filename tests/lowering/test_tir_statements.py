@@ -2,10 +2,12 @@
 
 import ctypes
 import math
+from itertools import product
 
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import thinned
 from tir_kernels import Kernel, alloc, function, nest, parse
 
 from tirax.diagnostics import NameLookupError, UnsupportedError
@@ -112,8 +114,7 @@ def test_logic():
     np.testing.assert_array_equal(y, ~a)
 
 
-@pytest.mark.parametrize("source", DTYPES)
-@pytest.mark.parametrize("target", DTYPES)
+@thinned(("source", "target"), product(DTYPES, DTYPES), 50)
 def test_casts(source, target):
     kernel = Kernel(pointwise(f"A:n:{source} Y:n:{target}", f"""%a = tir.load %A[%vi] : {source}
 %r = tir.cast %a : {source} -> {target}"""))  # fmt: skip

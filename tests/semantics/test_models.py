@@ -6,6 +6,7 @@ import checks
 import numpy as np
 import pytest
 from models import MODELS, source
+from strength import thinned
 from xdsl.dialects.builtin import ModuleOp
 
 from tirax.interpreter import interpret
@@ -22,7 +23,7 @@ def model(name: str) -> ModuleOp:
     return parse_source(source(name))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@thinned("name", MODELS, 15)
 def test_bindings(name: str) -> None:
     checks.binding_passes(model(name))
 
@@ -37,12 +38,12 @@ def test_texts_after_each_pass(name: str) -> None:
     checks.all_texts(model(name))
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if n not in EMPTY_REDUCTION])
+@thinned("name", [n for n in MODELS if n not in EMPTY_REDUCTION], 15)
 def test_optimize(name: str) -> None:
     checks.optimize(model(name))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@thinned("name", MODELS, 22)
 def test_native(name: str) -> None:
     checks.native(model(name))
 

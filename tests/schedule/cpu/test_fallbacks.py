@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from relax_modules import module as relax_module
+from strength import crossed
 
 import tirax.tvm_api as tvm
 from tirax.ir.passes.transform import Sequential, module_op
@@ -274,8 +275,7 @@ POOLS = (
 )
 
 
-@pytest.mark.parametrize("attrs", POOLS)
-@pytest.mark.parametrize("kind", ["max", "avg"])
+@crossed("attrs, kind", POOLS, ["max", "avg"])
 def test_gradients_of_pools(kind, attrs):
     """The sum of what comes out times the gradient is that of what goes in times what is passed back to it."""
     forward = getattr(op.nn, f"{kind}_pool2d")

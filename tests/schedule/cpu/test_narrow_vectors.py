@@ -5,6 +5,7 @@ One build has all programs; the interpreter says what they mean.
 
 import numpy as np
 import pytest
+from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import interpret
@@ -79,7 +80,7 @@ def program():
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
-@pytest.mark.parametrize("target", TARGETS)
+@thinned("target", TARGETS, 1)
 def test_what_they_compute(program, target):
     built = relax.build(program, target=target)
     for at, (name, (_, *specs)) in enumerate(PROGRAMS.items()):

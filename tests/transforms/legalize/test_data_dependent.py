@@ -7,6 +7,7 @@ from typing import Any
 import checks
 import numpy as np
 import pytest
+from strength import crossed
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects.relax.operator import Operator
@@ -62,9 +63,7 @@ def distinct(x: np.ndarray, axis: int | None, keep_order: bool) -> tuple[np.ndar
     return values, np.array([first[k] for k in order]), np.array([rank[k] for k in inverse]), np.array(counts)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float64"])
-@pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@crossed("dtype, ordered, axis", ["float32", "int8", "bool", "float64"], [True, False], [None, 0, 1, -1])
 def test_unique(dtype: str, ordered: bool, axis: int | None):
     module = function(f'x: R.Tensor(("n", 4), "{dtype}")', f"y = R.unique(x, {ordered}, True, True, True, axis={axis})")
     x = X.astype(dtype)

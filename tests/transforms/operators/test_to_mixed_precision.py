@@ -321,8 +321,7 @@ ALWAYS = {
 }
 
 
-@pytest.mark.parametrize("low", NUMPY)
-@pytest.mark.parametrize("case", ALWAYS)
+@crossed("low, case", list(NUMPY), list(ALWAYS))
 def test_what_is_always_converted_runs(low, case):
     params, call = ALWAYS[case]
     before = program(params, f"y = {call}", outputs="y")
