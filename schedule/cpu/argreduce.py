@@ -222,7 +222,7 @@ class _Row:
         dtype = self.plan.lane.dtype
 
         def element(v: SSAValue) -> None:
-            self._one(self.loops.value(begin + Var(v, dtype)))
+            self._one(self.loops.value(begin + Var(v, dtype), dtype))
 
         self.loops.loop(end - begin, element, dtype=dtype, name="k")
 

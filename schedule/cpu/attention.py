@@ -35,7 +35,7 @@ from xdsl.ir import Block, Region, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, maximum, minimum, mul
+from ...dialects.sym.expr import Const, SymExpr, Var, add, floordiv, maximum, minimum, mul
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
@@ -44,6 +44,7 @@ from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
 from .epilogue import Epilogue
 from .machine import Machine
+from .microkernel import element_type
 from .panels import FEWEST_ROWS
 from .plan import Plan
 from .rules import rules
@@ -178,7 +179,7 @@ class _Tile:
         count = maximum(floordiv(add(end, keys - 1), Const(keys, dtype)) - skipped, Const(0, dtype))
 
         def tile(v: SSAValue) -> None:
-            at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)))
+            at = loops.value(mul(add(Var(v, dtype), skipped), Const(keys, dtype)), dtype)
             self._step(at, _part(end, at, keys, dtype))
 
         loops.loop(count, tile, dtype=dtype, name="keys")
@@ -198,7 +199,7 @@ class _Tile:
         for high in highs:
             end = minimum(end, high.substitute(values))
         if highs:
-            end = Var(self.loops.value(maximum(end, Const(0, dtype))), dtype)
+            end = Var(self.loops.value(maximum(end, Const(0, dtype)), dtype), dtype)
         return minimum(begin, extent), end
 
     # the steps
@@ -227,9 +228,9 @@ class _Tile:
     def _step(self, at: SSAValue, extent: SymExpr) -> None:
         """One tile of keys."""
         self._scores(at, extent)
-        self._each_row(lambda i: self._top(i, extent, lambda inner, _: _load(inner, self.before, i)))
+        self._each_row(lambda i: self._top(i, extent, lambda inner, _: inner.load(self.before, [i])))
         self._write([(self.rows, False)], lambda inner, v: self._correction(inner, v[0]), _at(self.factor, 1))
-        self._write([(self.rows, False)], lambda inner, v: _load(inner, self.top, v[0]), _at(self.before, 1))
+        self._write([(self.rows, False)], lambda inner, v: inner.load(self.top, [v[0]]), _at(self.before, 1))
 
         def row(i: SSAValue) -> None:
             self._powers(i, extent)
@@ -252,12 +253,12 @@ class _Tile:
                 cloner.replace(it.var, cloner(index))
             for it, k in zip(stage.reduce, v[2:], strict=True):
                 cloner.replace(it.var, k)
-            cloner.replace(update.old.result, _load(inner, self.scores, *v[:2]))
+            cloner.replace(update.old.result, inner.load(self.scores, [*v[:2]]))
             return cloner(stage.store.value)
 
         def finished(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[1], at)
-            value = _load(inner, self.scores, *v)
+            value = inner.load(self.scores, [*v])
             for load in found.score_loads:
                 cloner.replace(load.result, value)
             score = cloner(found.score)
@@ -274,7 +275,7 @@ class _Tile:
         """n[i] = max(m[i], max(s[i]))"""
 
         def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            return inner.op(tir.MaxOp(_load(inner, self.top, i), _load(inner, self.scores, i, v[0])))
+            return inner.op(tir.MaxOp(inner.load(self.top, [i]), inner.load(self.scores, [i, v[0]])))
 
         self._write([(extent, True)], larger, _in_row(self.top, i), begin)
 
@@ -282,8 +283,8 @@ class _Tile:
         """c[i] = exp(m[i] - n[i])"""
         found = self.plan.attention
         cloner = inner.cloner()
-        cloner.replace(found.shifted, _load(inner, self.before, i))
-        self._put_top(cloner, _load(inner, self.top, i))
+        cloner.replace(found.shifted, inner.load(self.before, [i]))
+        self._put_top(cloner, inner.load(self.top, [i]))
         return cloner(found.power.result)
 
     def _powers(self, i: SSAValue, extent: SymExpr) -> None:
@@ -292,8 +293,8 @@ class _Tile:
 
         def power(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = inner.cloner()
-            cloner.replace(found.shifted, _load(inner, self.scores, i, v[0]))
-            self._put_top(cloner, _load(inner, self.top, i))
+            cloner.replace(found.shifted, inner.load(self.scores, [i, v[0]]))
+            self._put_top(cloner, inner.load(self.top, [i]))
             return cloner(found.power.result)
 
         self._write([(extent, False)], power, _in_row(self.scores, i))
@@ -306,14 +307,14 @@ class _Tile:
         """l[i] = l[i] * c[i] + sum(s[i])"""
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            return inner.op(tir.AddOp(_load(inner, self.total, i), _load(inner, self.scores, i, v[0])))
+            return inner.op(tir.AddOp(inner.load(self.total, [i]), inner.load(self.scores, [i, v[0]])))
 
         self._write([(extent, True)], term, _in_row(self.total, i), begin)
 
     def _norm(self, i: SSAValue) -> None:
         """Nothing to look at: zeros, not 0 / 0."""
         loops = self.loops
-        total = _load(loops, self.total, i)
+        total = loops.load(self.total, [i])
         zero, one = (loops.const(number, total.type) for number in (0.0, 1.0))
         safe = loops.op(tir.SelectOp(loops.op(tir.EqOp(total, zero)), one, total))
         loops.store(safe, self.total, [i])
@@ -333,18 +334,15 @@ class _Tile:
 
     def _mix(self, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None) -> None:
         """o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d]); few rows do not pay for a copy of the values."""
-        loops, dtype = self.loops, self.index
-        if self.rows.constant is not None:
-            values = self._values(at, extent) if self.rows.constant >= FEWEST_ROWS else None
+
+        def mix(*, copied: bool) -> None:
+            values = self._values(at, extent) if copied else None
             self._mix_with(values, at, extent, begin, epilogue)
-            return
-        few = Block()
-        with loops.inside(few):
-            self._mix_with(None, at, extent, begin, epilogue)
-        enough = tir.GeOp(loops.value(self.rows), loops.value(Const(FEWEST_ROWS, dtype)))
-        loops.branch(
-            loops.op(enough), lambda: self._mix_with(self._values(at, extent), at, extent, begin, epilogue), few
-        )
+
+        if self.rows.constant is not None:
+            mix(copied=self.rows.constant >= FEWEST_ROWS)
+        else:
+            self.loops.branch_at_least(self.rows, FEWEST_ROWS, lambda: mix(copied=True), lambda: mix(copied=False))
 
     def _mix_with(
         self, values: SSAValue | None, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None
@@ -355,10 +353,10 @@ class _Tile:
             i, d, j = v
             cloner = self._cloner(inner, i, j, at)
             cloner.replace(found.lane.var, d)
-            cloner.replace(found.weight, _load(inner, self.scores, i, j))
+            cloner.replace(found.weight, inner.load(self.scores, [i, j]))
             if values is not None:
-                cloner.replace(found.value, _load(inner, values, j, d))
-            cloner.replace(found.updates[1].old.result, _load(inner, self.mixed, i, d))
+                cloner.replace(found.value, inner.load(values, [j, d]))
+            cloner.replace(found.updates[1].old.result, inner.load(self.mixed, [i, d]))
             return cloner(found.mix.store.value)
 
         iters = [(self.rows, False), (found.lane.extent, False), (extent, True)]
@@ -367,8 +365,8 @@ class _Tile:
     def _result(self, inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
         """o[i, d] / l[i], as it is stored."""
         found = self.plan.attention
-        mixed = _load(inner, self.mixed, *v)
-        value = inner.op(tir.DivOp(mixed, _load(inner, self.total, v[0])))
+        mixed = inner.load(self.mixed, [*v])
+        value = inner.op(tir.DivOp(mixed, inner.load(self.total, [v[0]])))
         cloner = self._result_cloner(inner, v)
         cloner.replace(found.read.result, value)
         return cloner(found.result.store.value)
@@ -398,11 +396,10 @@ class _Tile:
         return cloner
 
     def _corrected(self, inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
-        return inner.op(tir.MulOp(_load(inner, buffer, *place), _load(inner, self.factor, place[0])))
+        return inner.op(tir.MulOp(inner.load(buffer, [*place]), inner.load(self.factor, [place[0]])))
 
     def _buffer(self, shape: Sequence[SymExpr | int], like: SSAValue, name: str) -> SSAValue:
-        dtype = cast(BufferType, like.type).dtype
-        buffer = self.loops.op(tir.AllocBufferOp(BufferType.of([as_expr(dim) for dim in shape], dtype), padded=True))
+        buffer = self.loops.scratch(shape, element_type(like))
         set_name(buffer, name)
         return buffer
 
@@ -426,10 +423,6 @@ class _Tile:
         decision.emit(self.loops)
         for part in dict.fromkeys((made.stage.root, made.last.root)):
             part.erase(safe_erase=False)
-
-
-def _load(inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
-    return inner.load(buffer, place)
 
 
 def _begin_of(stage: Stage) -> Write:

@@ -360,7 +360,7 @@ class _Strip:
         count, left = k.extent // group, k.extent % group
 
         def step(at: SymExpr, first: SymExpr, taken: int) -> None:
-            body(_Step(taps, loops.value(at), loops.value(first), taken))
+            body(_Step(taps, loops.value(at, k.dtype), loops.value(first, k.dtype), taken))
 
         def single(v: SSAValue) -> None:
             step(count + Var(v, k.dtype), count * group + Var(v, k.dtype), 1)

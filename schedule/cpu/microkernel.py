@@ -122,7 +122,7 @@ class Strip:
         """The condition for a lane that may be beyond the end, None where none is."""
         if not self.masked:
             return None
-        end = self.loops.value(self.it.extent)
+        end = self.loops.value(self.it.extent, self.it.dtype)
         return Guard(self.it, self.loops.op(tir.LtOp(where[self.it], end)))
 
 
@@ -142,7 +142,7 @@ def strips(
     """
 
     def strip(begin: SymExpr, size: int, masked: bool = False) -> None:
-        body(Strip(loops, it, loops.value(begin), size, masked))
+        body(Strip(loops, it, loops.value(begin, it.dtype), size, masked))
 
     done = pieces(loops, it, sizes, strip, name)
     left = it.extent - done
@@ -331,7 +331,7 @@ class Squares:
             column, step = Var(g, lane.dtype) * size, Var(v, k.dtype) * size
             rows = [self._read({**where}, begin + step * self.group, column + at) for at in range(size)]
             for at, value in enumerate(transposed(loops, rows)):
-                here = [*place, loops.value(step + at), loops.ramp(loops.value(column), size)]
+                here = [*place, loops.value(step + at, k.dtype), loops.ramp(loops.value(column), size)]
                 loops.store(value, panel, here)
 
         def columns(g: SSAValue) -> None:
@@ -342,7 +342,7 @@ class Squares:
     def _read(self, where: Bindings, step: SymExpr, column: SymExpr) -> SSAValue:
         """As many steps of a column as a vector has lanes."""
         loops, lane, k = self.strip.loops, self.strip.it, self.k
-        where[k] = loops.value(step)
+        where[k] = loops.value(step, k.dtype)
         where[lane] = loops.value(Var(self.strip.first, lane.dtype) + column)
         cloner = loops.cloner(where)
         *outer, last = (cloner(index) for index in self.load.indices)

@@ -98,7 +98,7 @@ def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
 
     def tiles(where: Bindings) -> None:
         def tile(first: SymExpr, count: SymExpr) -> None:
-            _Tile(loops, plan, where, loops.value(first), count).emit()
+            _Tile(loops, plan, where, loops.value(first, plan.lane.dtype), count).emit()
 
         whole_and_rest(loops, plan.lane, plan.width, tile, "j_tile")
 

@@ -41,8 +41,8 @@ class Panels:
         line = max(1, LINE_BITS // bit_width(cast(BufferType, self.load.buffer.type).dtype))
         following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
         cloner = loops.cloner(where)
-        cloner.replace(self.number, loops.value(following))
-        cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line)))
+        cloner.replace(self.number, loops.value(following, self.lane.dtype))
+        cloner.replace(self.place, loops.value(mul(floormod(turn, max(1, self.width // line)), line), self.lane.dtype))
         ask_for(loops.insert, self.load.buffer, [cloner(index) for index in self.load.indices])
 
     def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:

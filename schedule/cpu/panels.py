@@ -363,8 +363,8 @@ class _Strip:
         done = Const(0, outermost.dtype) if done is None else done
 
         def over(i: SSAValue) -> None:
-            v = self.loops.value(done + Var(i, outermost.dtype))
-            here = self.loops.value(part.begin + Var(v, outermost.dtype))
+            v = self.loops.value(done + Var(i, outermost.dtype), outermost.dtype)
+            here = self.loops.value(part.begin + Var(v, outermost.dtype), outermost.dtype)
             self.loops.nest(inner, {outermost: here}, lambda ks: body(ks, [v, *(ks[it] for it in inner)]))
 
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))

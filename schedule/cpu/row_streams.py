@@ -89,11 +89,11 @@ def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
 
     def steps(ks: Bindings) -> None:
         def some(first: SymExpr, count: int) -> None:
-            places = [loops.value(first + step) for step in range(count)]
+            places = [loops.value(first + step, inner.dtype) for step in range(count)]
             _lines(loops, plan, {**where, **ks}, sums, places)
 
         def one(v: SSAValue) -> None:
-            place = loops.value(done + Var(v, inner.dtype))
+            place = loops.value(done + Var(v, inner.dtype), inner.dtype)
             along(lambda j: _add(loops, plan, {**where, **ks, lane: j}, sums, [place]))
 
         done = pieces(loops, inner, [(plan.streams, None)], some, tile_name(inner, "k"))
@@ -110,13 +110,13 @@ def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAVa
     width = LINE_BITS // max(bit_width(element_type(load.buffer)) for load in plan.far)
 
     def part(begin: SymExpr, size: SymExpr | int) -> None:
-        first = loops.value(begin)
+        first = loops.value(begin, lane.dtype)
         loops.vectors(lane, size, lambda c: _add(loops, plan, {**where, lane: loops.sum(first, c)}, sums, places))
 
     def line(begin: SymExpr, size: int) -> None:
         following = minimum(begin + 8 * plan.prefetch_bytes * width // LINE_BITS, lane.extent - 1)
         for place in places:
-            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(following)})
+            _prefetch(loops, plan, {**where, plan.inner: place, lane: loops.value(following, lane.dtype)})
         part(begin, size)
 
     done = pieces(loops, lane, [(width, None)], line, tile_name(lane, "j", "line"))

@@ -193,7 +193,7 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
     scan, lane = plan.scan, column
 
     def block(first: SymExpr, count: SymExpr) -> None:
-        start = loops.value(first)
+        start = loops.value(first, lane.dtype)
         totals = loops.registers([whole_vectors(plan.width, plan.lanes)], scan.dtype)
 
         def begin(c: SSAValue) -> None:
@@ -234,7 +234,7 @@ class _Row:
 
         def step(begin: SymExpr, count: SymExpr) -> None:
             masked = count.constant != lanes
-            self._step(Strip(loops, along, loops.value(begin), lanes, masked))
+            self._step(Strip(loops, along, loops.value(begin, along.dtype), lanes, masked))
 
         whole_and_rest(loops, along, lanes, step, "k_tile")
 

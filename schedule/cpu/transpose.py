@@ -105,8 +105,8 @@ def _rest(
 
     def element(i: SSAValue, j: SSAValue) -> None:
         here = {
-            loaded: loops.value(rows[0] + Var(i, loaded.dtype)),
-            stored: loops.value(columns[0] + Var(j, stored.dtype)),
+            loaded: loops.value(rows[0] + Var(i, loaded.dtype), loaded.dtype),
+            stored: loops.value(columns[0] + Var(j, stored.dtype), stored.dtype),
         }
         loops.put(loops.cloner({**where, **here}), plan.stage.store)
 
