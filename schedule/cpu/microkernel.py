@@ -254,23 +254,27 @@ def whole_vectors(width: int, lanes: int) -> int:
 # sums
 
 
-def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, store: Callable[[SSAValue], object]) -> None:
-    """Store what a sum begins with: the init value, or what is in the result where there is none."""
+Place = tuple[SSAValue, Sequence[SSAValue]]
+"""An element: its buffer, and where it is there."""
+
+
+def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, to: Place) -> None:
+    """Store what a sum begins with: the init value, or what is in the result at `where` if there is none."""
     cloner = strip.loops.cloner(where)
     value = update.old.result if stage.init is None else stage.init.value
     guard = strip.guard(where) if stage.init is None else None
-    under(strip.loops, guard, lambda: store(cloner(value)))
+    under(strip.loops, guard, lambda: strip.loops.store(cloner(value), *to))
 
 
 def accumulate(
+    loops: LoopBuilder,
     cloner: Cloner,
     update: Update,
-    to: tuple[SSAValue, Sequence[SSAValue]],
-    loops: LoopBuilder,
+    to: Place,
     guard: Guard | None = None,
     operands: Mapping[SSAValue, tir.LoadOp] | None = None,
 ) -> None:
-    """Combine an accumulator, (its buffer, its place), with the term that `cloner` copies; `operands` are loaded."""
+    """Combine an accumulator with the term that `cloner` copies; `operands` are values that are loaded instead."""
     loads = {update.old.result: tir.LoadOp(*to), **(operands or {})}
     for value, load in loads.items():
         cloner.replace(value, load.result)

@@ -404,8 +404,8 @@ class _Strip:
 
     def begin(self, where: Bindings, to: SSAValue, at: list[SSAValue]) -> None:
         """Store what a sum begins with; the column is the last of where it is stored."""
-        here, loops = self._at_column(where, at[-1]), self.loops
-        begin(self.columns, self.plan.stage, self.plan.update, here, lambda v: loops.store(v, to, at))
+        here = self._at_column(where, at[-1])
+        begin(self.columns, self.plan.stage, self.plan.update, here, (to, at))
 
     def finish(self, where: Bindings, of: SSAValue, at: list[SSAValue]) -> None:
         """Finish a sum and store it."""
@@ -462,4 +462,4 @@ class _Tile:
     def _step(self, where: Bindings, place: list[SSAValue], acc: SSAValue, at: list[SSAValue]) -> None:
         operands = {self.strip.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
         loops = self.strip.loops
-        accumulate(loops.cloner(where), self.strip.plan.update, (acc, at), loops, operands=operands)
+        accumulate(loops, loops.cloner(where), self.strip.plan.update, (acc, at), operands=operands)

@@ -252,7 +252,7 @@ class _Tile:
             self._ask_for_results()
 
         def start(where: Bindings, at: list[SSAValue]) -> None:
-            begin(strip, plan.stage, plan.update, where, lambda value: loops.store(value, acc, at))
+            begin(strip, plan.stage, plan.update, where, (acc, at))
 
         def step(ks: Bindings) -> None:
             if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
@@ -305,4 +305,4 @@ class _Tile:
             self.plan.panels.put(self.loops, cloner, self.strip.first, at[1])
         if interior is not None:
             interior.take(cloner)
-        accumulate(cloner, self.plan.update, (acc, at), self.loops, self.strip.guard(where))
+        accumulate(self.loops, cloner, self.plan.update, (acc, at), self.strip.guard(where))

@@ -169,7 +169,7 @@ class _Tile:
             cloner = self.loops.cloner(here)
             if strip.masked:
                 hoist_uniform(cloner, plan.update.term, plan.lane)
-            accumulate(cloner, plan.update, (acc, [*at, c]), self.loops, strip.guard(here))
+            accumulate(self.loops, cloner, plan.update, (acc, [*at, c]), strip.guard(here))
 
         strip.vectors(element)
 
