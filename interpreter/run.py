@@ -12,10 +12,9 @@ from xdsl.interpreter import Interpreter
 from ..diagnostics import unknown_name
 from ..dialects import relax, tir
 from ..dialects.relax.external import external_functions
-from .environment import Environment
+from .environment import Environment, TableFunctions
 from .relax.run import RelaxSemantics
 from .scalars import InterpreterError
-from .table import TableFunctions
 from .tir import TirSemantics
 
 

@@ -23,11 +23,10 @@ from ..dialects.sym.expr import SymExpr, Var
 from ..ir.functions.tir_calls import extents_of_call
 from ..ir.verification.verify import location_of
 from . import scalars
-from .environment import Environment
+from .environment import Environment, Implementation
 from .foreign import ADDRESSES, call_extern, call_llvm
 from .nests import Nest, plan_nest
 from .scalars import InterpreterError
-from .table import Implementation
 from .vectorized import run_at_once
 
 

@@ -18,10 +18,9 @@ from xdsl.ir import Operation, SSAValue
 from ..dialects import tir
 from ..dialects.dtypes import numpy_dtype
 from . import scalars
-from .environment import Environment
+from .environment import Environment, Implementation
 from .nests import Nest
 from .scalars import InterpreterError
-from .table import Implementation
 
 MOST_LANES = 1 << 22
 """The number of lanes that run at once, at most."""

@@ -30,7 +30,7 @@ from ..ir.passes.additions import are_any
 from ..ir.passes.transform import PassContext
 from ..runtime import abi
 from ..runtime.cache import ObjectCache, cache_key
-from ..runtime.objects import join_objects
+from ..runtime.engine import join_objects
 from ..target import Target
 from .llvm_thread import Compiler
 from .timings import stage

@@ -1,10 +1,10 @@
 """The runtime: arrays, executables, packed functions. It knows nothing of the compiler; llvmlite is imported late."""
 
-from . import builtins, kv_cache
+from . import builtins
 from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device
 from .dtypes import dtype_name, to_dtype
-from .executable import Executable, TargetInfo, load_module
+from .executable import Executable, TargetInfo, VirtualMachine, load_module
 from .metadata import FunctionInfo, ObjectInfo, Parameter, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from .module import Module
 from .ndarray import NDArray, ShapeTuple, array, empty, from_dlpack
@@ -12,7 +12,6 @@ from .registry import get_global_func, list_global_func_names, register_func, re
 from .result_pool import held_memory, release_memory, set_held_memory
 from .thread_pool import num_threads, set_num_threads
 from .timing import BenchmarkResult
-from .vm import VirtualMachine
 
 __all__ = [
     "BenchmarkResult",
@@ -40,7 +39,6 @@ __all__ = [
     "dtype_name",
     "empty",
     "from_dlpack",
-    "kv_cache",
     "get_global_func",
     "held_memory",
     "list_global_func_names",

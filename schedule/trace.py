@@ -267,7 +267,7 @@ def _lambda(params: Sequence[str], body: str) -> str:
 
 def _parts(value: IndexMapAttr) -> tuple[list[str], list[str]]:
     """The parameters and the results of an index map, as Python."""
-    from ..script.printer.index_map import result_texts
+    from ..script.printer.symbolic import result_texts
 
     return [str(p.name) for p in value.data.params], result_texts(value.data)
 

@@ -14,10 +14,9 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..diagnostics import TiraxError, unknown_name
-from .expected import check_expected, expected_errors
 from .guard import FAILED, OK, UsageError, as_usage, report
 from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
-from .source import FORMATS, Program, read_program, split_program
+from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .specs import find_pass, make_pass, parse_specs
 from .watch import Dumps, MeaningCheck, Times
 

@@ -12,7 +12,7 @@ from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
 from ...interpreter.index_maps import move_elements
-from ...script.printer.index_map import print_index_map
+from ...script.printer.symbolic import print_index_map
 from .dims import dim_of
 from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
 

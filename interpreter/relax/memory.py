@@ -11,8 +11,8 @@ from xdsl.ir import Operation
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax import memory
 from ...ir.verification.verify import location_of
+from ..environment import Implementation
 from ..scalars import InterpreterError
-from ..table import Implementation
 
 _UNWRITTEN = 0x7B
 """What undefined memory holds: reads of what was never written show."""

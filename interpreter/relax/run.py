@@ -15,9 +15,8 @@ from ...dialects.relax import OPERATORS
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Var
 from ...ir.verification.verify import location_of
-from ..environment import Environment
+from ..environment import Environment, Implementation
 from ..scalars import InterpreterError
-from ..table import Implementation
 from ..tir import TirSemantics
 from . import memory, operators
 

@@ -23,7 +23,7 @@ from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
 from ...target import Target
 from ..tir_to_scf.emitter import Emitter, like
-from . import errors, exponentials
+from . import exponentials
 from .functions import FUNCTIONS, Function
 from .lanes import Float, Lanes
 
@@ -161,7 +161,7 @@ def _expand_sum(emit: Emitter, op: Operation, target: Target) -> None:
 
 
 def _one_plus_erf(at: Lanes, x: Float, factor: float) -> Float:
-    return errors.erfc(at, -x) * factor
+    return exponentials.erfc(at, -x) * factor
 
 
 def _one_plus_tanh(at: Lanes, x: Float, factor: float) -> Float:

@@ -7,7 +7,6 @@ them; `document` holds the lines.
 from __future__ import annotations
 
 from .document import PrinterConfig
-from .highlight import show
-from .module import print_script
+from .module import print_script, show
 
 __all__ = ["PrinterConfig", "print_script", "show"]

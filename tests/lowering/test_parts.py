@@ -12,7 +12,7 @@ from tirax.lowering.build import build
 from tirax.lowering.llvm_thread import build_threads
 from tirax.lowering.parts import FEWEST_PARTS, KERNELS_IN_A_PART, divide
 from tirax.lowering.pipelines import HOST, make_passes
-from tirax.runtime.objects import split_objects
+from tirax.runtime.engine import split_objects
 from tirax.tvm_api.script import from_source
 
 KERNELS = FEWEST_PARTS * KERNELS_IN_A_PART + 1

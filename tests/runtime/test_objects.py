@@ -2,8 +2,8 @@
 
 import pytest
 
+from tirax.runtime.engine import join_objects, split_objects
 from tirax.runtime.errors import LoadError
-from tirax.runtime.objects import join_objects, split_objects
 
 
 def test_one_object_stays_as_it_is():
