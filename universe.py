@@ -91,7 +91,7 @@ _PASSES: dict[str, str] = {
     "allocate-workspace": "transforms.memory.allocate_workspace:AllocateWorkspace",
     "lower-alloc-tensor": "transforms.memory.lower_alloc_tensor:LowerAllocTensor",
     "kill-after-last-use": "transforms.memory.kill_after_last_use:KillAfterLastUse",
-    "apply-schedule": "schedule.apply_schedule:ApplySchedule",
+    "apply-schedule": "schedule.schedule:ApplySchedule",
     "meta-schedule-apply-database": "tuning.passes:MetaScheduleApplyDatabase",
     "meta-schedule-tune-irmod": "tuning.passes:MetaScheduleTuneIRMod",
     "meta-schedule-tune-tir": "tuning.passes:MetaScheduleTuneTIR",

@@ -6,10 +6,9 @@ the default schedule.
 
 from __future__ import annotations
 
-from .errors import ScheduleError
-from .handles import BlockRV, ExprRV, LoopRV
 from .schedule import Schedule
+from .state import ScheduleError
 from .tensor_intrin import TensorIntrin
-from .trace import Trace
+from .trace import BlockRV, ExprRV, LoopRV, Trace
 
 __all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "TensorIntrin", "Trace"]

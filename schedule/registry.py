@@ -23,8 +23,8 @@ from xdsl.ir import Operation
 from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..dialects.sched import INSTRUCTIONS, Spec
-from .errors import ScheduleError
-from .handles import Location
+from .state import ScheduleError
+from .trace import Location
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,32 @@
-"""`Schedule`: a module, the trace of what was done to it, and the primitives as methods."""
+"""`apply-schedule` does what the schedules in a module say.
+
+A `Schedule` is a module, the trace of what was done to it, and the primitives as methods.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
-from ..dialects.sched import Instruction
+from ..dialects.sched import Instruction, SequenceOp
 from ..handles.module import IRModule
 from ..handles.tir.prim_func import PrimFunc
+from ..ir.passes.transform import Pass
 from ..ir.verification.verify import verify_module
 from . import primitives as _primitives
-from .errors import ScheduleError, function_of
-from .handles import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, handle_on
 from .random import Random
 from .registry import PRIMITIVES, Primitive, require_kinds
-from .state import State
-from .trace import Trace, map_leaves, mapped
+from .state import ScheduleError, State, function_of
+from .trace import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, Trace, handle_on, map_leaves, mapped
 
 Target = Operation | int | Location
 """What a handle stands for."""
@@ -359,3 +363,23 @@ def _functions(given: Mapping[str, Any]) -> list[Operation]:
     operations: list[Operation] = []
     map_leaves(dict(given), lambda v: operations.append(v) if isinstance(v, Operation) else None)
     return list(dict.fromkeys(f for op in operations if (f := function_of(op)) is not None))
+
+
+@dataclass(frozen=True)
+class ApplySchedule(Pass):
+    """Apply every `sched.sequence` of the module to its tensor functions, in order; they are no more afterwards.
+
+    Those that name a function, `sched.sequence @f`, hold rules: they are left to `default-schedule`.
+    What is sampled without a decision is drawn from `seed`. Raises `ScheduleError` where a step is refused.
+    """
+
+    name = "apply-schedule"
+    seed: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        sequences = [s for s in op.body.block.ops if isinstance(s, SequenceOp) and s.function is None]
+        for sequence in sequences:
+            sequence.detach()
+        schedule = Schedule.on(op, seed=self.seed)
+        for sequence in sequences:
+            Trace(sequence).apply_to_schedule(schedule)

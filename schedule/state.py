@@ -12,13 +12,12 @@ from typing import NoReturn, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ..diagnostics import unknown_name
+from ..diagnostics import TiraxError, unknown_name
 from ..dialects import tir
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.affine.values import sym_expr_of
 from ..transforms.tir.walk import functions
-from .errors import ScheduleError, function_of
 from .random import Random
 
 EXPRESSIONS = (*tir.EXPRESSION_OPS, ValueOp)
@@ -188,3 +187,41 @@ def require_same_scope(loops: Sequence[tir.ForOp]) -> None:
     scopes = {scope_of(loop) for loop in loops}
     if len(scopes) > 1:
         fail("the loops are not in one block", *loops)
+
+
+class ScheduleError(TiraxError):
+    """A primitive refused: which rule is violated, and at which blocks or loops (`places`).
+
+    `str` shows the function with a line of `^` below each place.
+    """
+
+    def __init__(self, message: str, places: Sequence[Operation] = (), **details: object):
+        self.places = tuple(places)
+        super().__init__(message, **details)  # pyright: ignore[reportArgumentType]
+
+    def rendered(self, primitive: str, level: str = "detail") -> ScheduleError:
+        """The error as the user sees it: with the primitive's name and, where `level` is `detail`, with the IR.
+
+        Where it is `none`, there is the rule alone: for searches, which try something else.
+        """
+        if level == "none":
+            return ScheduleError(f"{primitive}: {self.message}", self.places)
+        notes = [*self.notes, *(_shown(self.places) if level == "detail" else ())]
+        details = {"expected": self.expected, "found": self.found, "hint": self.hint, "location": self.location}
+        return ScheduleError(f"{primitive}: {self.message}", self.places, notes=notes, **details)
+
+
+def _shown(places: Sequence[Operation]) -> list[str]:
+    """The function around the places, a line each. Built now: the IR may be put back as it was before it is printed."""
+    from ..script import print_script
+
+    funcs = dict.fromkeys(f for f in map(function_of, places) if f is not None)
+    return [line for func in funcs for line in print_script(func, obj_to_underline=places).split("\n")]
+
+
+def function_of(op: Operation) -> tir.FuncOp | None:
+    """The tensor function that `op` is, or that it is in."""
+    found: Operation | None = op
+    while found is not None and not isinstance(found, tir.FuncOp):
+        found = found.parent_op()
+    return found

@@ -15,7 +15,7 @@ from ..handles.module import IRModule
 from ..ir.affine.values import sym_expr_of
 from ..schedule import Schedule, checks
 from ..schedule import state as st
-from ..schedule.handles import RV, BlockRV
+from ..schedule.trace import RV, BlockRV
 
 PARALLEL, VECTORIZE = "meta_schedule.parallel", "meta_schedule.vectorize"
 UNROLL_EXPLICIT, UNROLL_IMPLICIT = "meta_schedule.unroll_explicit", "meta_schedule.unroll_implicit"

@@ -24,7 +24,7 @@ from ..handles.module import IRModule
 from ..ir.equality import fingerprint, structural_equal
 from ..ir.passes.transform import new_context
 from ..schedule import Schedule, Trace
-from ..schedule.errors import ScheduleError
+from ..schedule.state import ScheduleError
 from ..target import Target
 from .types import TensorInfo, TuningRecord, Workload
 

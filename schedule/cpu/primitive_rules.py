@@ -24,10 +24,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...transforms.tir.walk import erase_with_tree, values_of
-from ..errors import ScheduleError, function_of
 from ..loop_builder import LoopBuilder
 from ..rewrite import refresh_regions
 from ..schedule import Schedule
+from ..state import ScheduleError, function_of
 from ..trace import Trace
 from .epilogue import Epilogue
 from .machine import Machine

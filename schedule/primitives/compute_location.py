@@ -17,10 +17,10 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed, accessed_by
 from .. import checks
 from .. import state as st
-from ..handles import Location
 from ..registry import primitive
 from ..rewrite import before, conditions, joined, nested, new_loop, remove, set_operands
 from ..state import State, fail
+from ..trace import Location
 from .inline import compute_inline, reverse_compute_inline
 
 Place = tir.ForOp | Location

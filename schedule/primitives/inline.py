@@ -15,10 +15,9 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
-from ..errors import ScheduleError
 from ..registry import primitive
 from ..rewrite import before, copier, erase_if_unread, inline_value, joined, refresh_regions, remove, set_predicate
-from ..state import State, fail
+from ..state import ScheduleError, State, fail
 
 
 @primitive()

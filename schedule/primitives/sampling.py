@@ -12,9 +12,9 @@ from ...dialects import tir
 from ...dialects.tir import IterKind
 from .. import checks
 from .. import state as st
-from ..handles import Location
 from ..registry import primitive
 from ..state import State, fail
+from ..trace import Location
 from .inline import can_compute_inline
 
 

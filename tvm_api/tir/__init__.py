@@ -119,11 +119,11 @@ from ...handles.tir.statements import (
 from .._names import provide
 
 if TYPE_CHECKING:
-    from ...schedule.errors import ScheduleError
-    from ...schedule.handles import BlockRV, ExprRV, LoopRV
     from ...schedule.schedule import Schedule
+    from ...schedule.state import ScheduleError
     from ...schedule.state import State as ScheduleState
     from ...schedule.tensor_intrin import TensorIntrin
+    from ...schedule.trace import BlockRV, ExprRV, LoopRV
     from . import transform
 
     analysis: ModuleType
@@ -146,12 +146,10 @@ provide(
         "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
         "schedule": {
             "dialects.sched": "Instruction InstructionKind",
-            "schedule.errors": "ScheduleError",
-            "schedule.handles": "BlockRV ExprRV LoopRV StmtSRef",
             "schedule.schedule": "Schedule",
-            "schedule.state": "ScheduleState=State",
+            "schedule.state": "ScheduleError ScheduleState=State",
             "schedule.tensor_intrin": "TensorIntrin",
-            "schedule.trace": "Trace",
+            "schedule.trace": "BlockRV ExprRV LoopRV StmtSRef Trace",
         },
         "stmt_functor": {"handles.tir.functor": "ir_transform post_order_visit pre_order_visit substitute"},
     },

@@ -15,7 +15,7 @@ from tirax.lowering.build import build, lower
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import emit_assembly
 from tirax.schedule import Schedule, ScheduleError, TensorIntrin
-from tirax.schedule.intrinsics import microkernel
+from tirax.schedule.tensor_intrin import microkernel
 from tirax.target import Target
 from tirax.tvm_api.script import from_source
 
