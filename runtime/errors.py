@@ -5,24 +5,10 @@ from __future__ import annotations
 from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, UnsupportedError, unknown_name
 
 __all__ = [
-    "AbiError",
-    "ArgumentError",
-    "AssertionFailedError",
-    "DTypeError",
-    "DamagedFileError",
-    "DeviceError",
-    "ExecutableFileError",
-    "ForeignFileError",
-    "IncompatibleFileError",
-    "LoadError",
-    "NameLookupError",
-    "NewerFileError",
-    "RegistryError",
-    "ShapeError",
-    "TiraxError",
-    "UnsupportedError",
-    "unknown_name",
-]
+    "AbiError", "ArgumentError", "AssertionFailedError", "DTypeError", "DamagedFileError", "DeviceError",
+    "ExecutableFileError", "ForeignFileError", "IncompatibleFileError", "LoadError", "NameLookupError",
+    "NewerFileError", "RegistryError", "ShapeError", "TiraxError", "UnsupportedError", "unknown_name",
+]  # fmt: skip
 
 
 class ArgumentError(TiraxError, TypeError):

@@ -95,28 +95,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "Device",
-    "IRModule",
-    "TVMError",
-    "arith",
-    "build",
-    "compile",
-    "cpu",
-    "cuda",
-    "device",
-    "error",
-    "get_global_func",
-    "ir",
-    "meta_schedule",
-    "nd",
-    "register_func",
-    "relax",
-    "runtime",
-    "script",
-    "target",
-    "te",
-    "testing",
-    "tir",
-    "topi",
-    "transform",
-]
+    "Device", "IRModule", "TVMError", "arith", "build", "compile", "cpu", "cuda", "device", "error",
+    "get_global_func", "ir", "meta_schedule", "nd", "register_func", "relax", "runtime", "script", "target",
+    "te", "testing", "tir", "topi", "transform",
+]  # fmt: skip

@@ -60,24 +60,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 
 
 __all__ = [
-    "Array",
-    "Attrs",
-    "BaseExpr",
-    "BaseFunc",
-    "DictAttrs",
-    "GlobalVar",
-    "IRModule",
-    "Map",
-    "Op",
-    "PrimExpr",
-    "Range",
-    "RelaxExpr",
-    "VDevice",
-    "assert_structural_equal",
-    "instrument",
-    "load_json",
-    "save_json",
-    "structural_equal",
-    "structural_hash",
-    "transform",
-]
+    "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "GlobalVar", "IRModule", "Map", "Op", "PrimExpr",
+    "Range", "RelaxExpr", "VDevice", "assert_structural_equal", "instrument", "load_json", "save_json",
+    "structural_equal", "structural_hash", "transform",
+]  # fmt: skip

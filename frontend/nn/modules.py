@@ -388,23 +388,7 @@ class Attention(Module):
 
 
 __all__ = [
-    "GELU",
-    "Attention",
-    "Conv1D",
-    "Conv2D",
-    "Conv3D",
-    "ConvTranspose1D",
-    "Embedding",
-    "GroupNorm",
-    "IOEffect",
-    "Identity",
-    "KVCache",
-    "LayerNorm",
-    "Linear",
-    "RMSNorm",
-    "ReLU",
-    "SiLU",
-    "TimestepEmbedding",
-    "Timesteps",
+    "GELU", "Attention", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Embedding", "GroupNorm", "IOEffect",
+    "Identity", "KVCache", "LayerNorm", "Linear", "RMSNorm", "ReLU", "SiLU", "TimestepEmbedding", "Timesteps",
     "get_default_dtype",
-]
+]  # fmt: skip

@@ -309,13 +309,6 @@ class Analyzer:
         return self.known.bounds(self._read(expr)).low >= bound
 
 
-def _described(info: Any) -> str:
-    """What was said of a variable: a value, a range, or something that describes itself."""
-    if isinstance(info, tuple):
-        return f"{to_view(info[0])} to below {to_view(info[0] + info[1])}"
-    return str(to_view(info) if isinstance(info, SymExpr) else info)
-
-
 def _type_limits(dtype: IntegerType) -> tuple[int, int] | None:
     """The least and the greatest integer of a narrow dtype; None for 64 bits, which stand for all integers."""
     bits = bit_width(dtype)
