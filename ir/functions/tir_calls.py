@@ -56,9 +56,8 @@ def note_call_sizes(module: ModuleOp) -> None:
 
     Raises `NameLookupError` for a callee that is not in the module.
     """
-    for call in module.walk():
-        if not isinstance(call, tir.CallOp):
-            continue
+    functions = [f for f in module.ops if isinstance(f, tir.FuncOp)]
+    for call in [op for f in functions for op in f.walk() if isinstance(op, tir.CallOp)]:
         callee = SymbolTable.lookup_symbol(module, call.func.data)
         if not isinstance(callee, tir.FuncOp):
             raise unknown_name("prim_func", call.func.data, (), location_of(call))

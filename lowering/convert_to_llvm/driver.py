@@ -48,11 +48,12 @@ def _convert_types(region: Region, at: Lowerer) -> None:
 
 def _convert_value(value: SSAValue, at: Lowerer) -> None:
     type = value.type
+    converted = convert_type(type)
+    if converted is type:
+        return
     if is_memref(type):
         at.memrefs[value] = type
-    converted = convert_type(type)
-    if converted is not type:
-        value._type = converted  # pyright: ignore[reportPrivateUsage]
+    value._type = converted  # pyright: ignore[reportPrivateUsage]
 
 
 def _replace(op: Operation, at: Lowerer, block: Block) -> None:
@@ -61,8 +62,8 @@ def _replace(op: Operation, at: Lowerer, block: Block) -> None:
     for old, value in zip(op.results, new, strict=True):
         if old in at.memrefs:
             value = _with_memref_type(value, at.memrefs[old], at)
-        if value.name_hint is None:  # copied as it is stored, encoded
-            value.name_hint = old.name_hint
+        if (hint := old.name_hint) is not None and value.name_hint is None:  # copied as it is stored, encoded
+            value.name_hint = hint
         old.replace_all_uses_with(value)
     block.erase_op(op, safe_erase=False)
 

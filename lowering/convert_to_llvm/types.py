@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     NoneAttr,
+    Signedness,
     StridedLayoutAttr,
     VectorType,
     i8,
@@ -71,7 +72,7 @@ def convert_type(type: Attribute) -> Attribute:
     if is_memref(type):
         return PTR
     if is_integer(type):
-        return IntegerType(type.width.data)
+        return type if type.signedness.data is Signedness.SIGNLESS else IntegerType(type.width.data)
     if is_vector(type):
         return _convert_vector(type)
     if isinstance(type, FunctionType):
