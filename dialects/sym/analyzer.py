@@ -58,7 +58,7 @@ class _Bounds(ExtentBounds):
     """Intervals with what an analyzer knows."""
 
     def __init__(self, known: Analyzer):
-        super().__init__()
+        self.signed = ()
         self.known = known
 
     def of(self, e: SymExpr) -> Interval:
@@ -71,7 +71,7 @@ class _Bounds(ExtentBounds):
         return sum_bounds(self.known, e)
 
     def op(self, e: Op) -> Interval:
-        around = super().op(e)
+        around = OPERATIONS[e.kind].bounds(*map(self.known.bounds, e.args))
         return around if e.kind in COMPARISONS else self.known.residue(e).within(around)
 
 
@@ -96,11 +96,11 @@ class _Residues(Algebra[Residue]):
     def sum(self, e: Sum) -> Residue:
         out = Residue(0, e.offset)
         for term, c in e.terms:
-            out = out + self.of(term) * Residue(0, c)
+            out = out + self.known.residue(term) * Residue(0, c)
         return out
 
     def op(self, e: Op) -> Residue:
-        return residue_of_op(e.kind, [self.of(a) for a in e.args], e.args[-1].constant)
+        return residue_of_op(e.kind, [*map(self.known.residue, e.args)], e.args[-1].constant)
 
 
 class Analyzer:

@@ -56,7 +56,8 @@ class _Relaxed(Intervals):
         return None if low is None or high is None else (low, high)
 
     def moves(self, v: Var) -> bool:
-        return v.value is not None and self._is_moving(v.value)
+        value = v.value
+        return value is not None and (value in self.bounds or self._is_moving(value))
 
     def _is_moving(self, value: SSAValue) -> bool:
         """Whether a value is of inner loops: of their variables, or computed from these (a cast, a load)."""
