@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
-from types import FunctionType
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, TupleType, f64, i1, i64
@@ -517,31 +516,21 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
     specs = {n: a if isinstance(a, Attr) else Attr(default=a) for n, a in attrs.items()}
 
     def define(cls: type[Any]) -> type[Any]:
-        body: dict[str, Any] = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
-        body |= {n.rstrip("*?"): _FIELDS[n.removeprefix(n.rstrip("*?"))]() for n in names}
-        body |= {n: opt_prop_def(Attribute) for n in specs}
-        body |= {"name": name, "result": result_def()}
+        fields: dict[str, Any] = {n.rstrip("*?"): _FIELDS[n.removeprefix(n.rstrip("*?"))]() for n in names}
+        fields |= {n: opt_prop_def(Attribute) for n in specs}
+        fields |= {"name": name, "result": result_def()}
         if sum(n[-1] in "*?" for n in names) > 1:
-            body["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
-        if cls.PURE and "traits" not in body:
-            body["traits"] = traits_def(Pure())
-        made: Any = type(cls.__name__, cls.__bases__, body)
-        defined: type[Operator] = irdl_op_definition(made)
+            fields["irdl_options"] = (AttrSizedOperandSegments(as_property=True),)
+        if cls.PURE and "traits" not in vars(cls):
+            fields["traits"] = traits_def(Pure())
+        for field, value in fields.items():
+            setattr(cls, field, value)
+        defined: type[Operator] = irdl_op_definition(cls)
         defined.ARG_NAMES, defined.ATTR_SPECS = names, specs
-        _let_super_find(defined)
         OPERATORS.declare(name, defined)
         return defined
 
     return define
-
-
-def _let_super_find(cls: type[Any]) -> None:
-    """`super()` in the methods looks for the class that they were written in: now it is `cls`, made anew from that."""
-    for method in vars(cls).values():
-        function: object = cast(Any, method).__func__ if isinstance(method, classmethod) else method
-        if isinstance(function, FunctionType) and "__class__" in function.__code__.co_freevars:
-            cells = function.__closure__ or ()
-            cells[function.__code__.co_freevars.index("__class__")].cell_contents = cls
 
 
 def operators_of(module_globals: Mapping[str, object]) -> Iterator[type[Operator]]:
