@@ -16,7 +16,7 @@ from . import analysis
 from .defaults import KINDS, intrinsics_for
 from .mutators import Mutator, default_mutators
 from .postprocessors import Postproc, default_postprocessors
-from .rules import ScheduleRule, default_rules
+from .schedule_rules import ScheduleRule, default_rules
 from .types import Task
 
 # Space generators: a function of the user's, or rules applied to every block.

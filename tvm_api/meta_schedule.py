@@ -12,8 +12,8 @@ from ..tuning.mutators import Mutator
 from ..tuning.postprocessors import Postproc
 from ..tuning.profiler import Profiler
 from ..tuning.relax_integration import ExtractedTask, compile_relax, extract_tasks, tune_relax
-from ..tuning.rules import ScheduleRule
 from ..tuning.runner import Runner
+from ..tuning.schedule_rules import ScheduleRule
 from ..tuning.search import SearchStrategy
 from ..tuning.space import SpaceGenerator
 from ..tuning.task_scheduler import MeasureCallback, TaskScheduler
@@ -83,7 +83,7 @@ provide(
             "tuning.types": "RunnerFuture RunnerInput RunnerResult",
         },
         "schedule_rule": {
-            "tuning.rules": """
+            "tuning.schedule_rules": """
                 AddRFactor ApplyCustomRule AutoInline InlineConstantScalars MultiLevelTiling MultiLevelTilingWithIntrin
                 ParallelizeVectorizeUnroll PyScheduleRule=ScheduleRule RandomComputeLocation ReuseType ScheduleRule
             """

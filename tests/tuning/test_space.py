@@ -12,7 +12,7 @@ from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Schedule, ScheduleError, Trace
 from tirax.tuning.analysis import TILING_STRUCTURE, annotation
 from tirax.tuning.context import TuneContext
-from tirax.tuning.rules import CUSTOM_RULES, ApplyCustomRule, MultiLevelTiling, ReuseType, ScheduleRule
+from tirax.tuning.schedule_rules import CUSTOM_RULES, ApplyCustomRule, MultiLevelTiling, ReuseType, ScheduleRule
 from tirax.tuning.space import PostOrderApply, ScheduleFn, SpaceGeneratorUnion
 
 

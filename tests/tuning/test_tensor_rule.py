@@ -14,7 +14,7 @@ from tirax.target import Target
 from tirax.tuning.analysis import AUTO_TENSORIZE
 from tirax.tuning.features import features_of
 from tirax.tuning.postprocessors import RewriteReductionBlock, RewriteTensorize
-from tirax.tuning.rules import MultiLevelTilingWithIntrin, ParallelizeVectorizeUnroll, ReuseType, pack_tiles
+from tirax.tuning.schedule_rules import MultiLevelTilingWithIntrin, ParallelizeVectorizeUnroll, ReuseType, pack_tiles
 from tirax.tuning.search import ReplayTrace
 from tirax.tuning.space import PostOrderApply, SpaceGenerator
 

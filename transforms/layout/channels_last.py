@@ -15,7 +15,7 @@ from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase
 from .convert_layout import convert_function
-from .rules import MORE_RULES, Desired
+from .layout_rules import MORE_RULES, Desired
 
 _CONVOLUTION = "relax.nn.conv2d"
 _LAST: Desired = {_CONVOLUTION: ["NHWC", "HWIO"]}

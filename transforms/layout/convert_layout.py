@@ -23,7 +23,7 @@ from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
 from ..bindings.normalize import name_bindings
-from .rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
+from .layout_rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
 
 Layouts = DataLayout | tuple["Layouts", ...] | None
 """The layout of a value: of a tensor, of the fields of a tuple, None where it is as the program had it."""

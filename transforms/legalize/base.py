@@ -12,7 +12,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.verification.verify import location_of
-from .rules import BUILDERS, Builder, known_shape, operand, result_tensor
+from .legalize_rules import BUILDERS, Builder, known_shape, operand, result_tensor
 
 
 def shape_of(b: Builder, op: Operator) -> SSAValue:

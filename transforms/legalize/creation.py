@@ -8,7 +8,7 @@ from ... import topi
 from ...dialects.relax.creation import Arange
 from ...dialects.relax.operator import Operator
 from .elementwise import full
-from .rules import RULES, Emit, operand, result_dims, result_tensor, rule
+from .legalize_rules import RULES, Emit, operand, result_dims, result_tensor, rule
 
 RULES["relax.full_like"] = full
 

@@ -7,7 +7,17 @@ from typing import Any
 
 from ... import topi
 from ...dialects.relax.operator import Operator
-from .rules import RULES, Emit, Rule, constant_scalar, operand, result_dims, result_tensor, rule, scalar_or_value
+from .legalize_rules import (
+    RULES,
+    Emit,
+    Rule,
+    constant_scalar,
+    operand,
+    result_dims,
+    result_tensor,
+    rule,
+    scalar_or_value,
+)
 
 _UNARY = (
     "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh exp floor isfinite isinf isnan log logical_not "

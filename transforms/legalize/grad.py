@@ -10,7 +10,7 @@ from ...dialects import relax
 from ...dialects.relax.grad import POOL_BACKWARD, PoolBackward
 from ...dialects.relax.operator import Operator
 from ...topi import grad
-from .rules import BUILDERS, RULES, Builder, Emit, operand, rule
+from .legalize_rules import BUILDERS, RULES, Builder, Emit, operand, rule
 
 
 def mark(b: Builder, op: Operator) -> SSAValue:

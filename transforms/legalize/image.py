@@ -7,7 +7,7 @@ from typing import cast
 from ...dialects.relax.image import Resize2d
 from ...dialects.relax.operator import Operator
 from ...topi import image, sampling
-from .rules import Emit, operand, result_dims, result_tensor, rule
+from .legalize_rules import Emit, operand, result_dims, result_tensor, rule
 
 
 @rule("relax.image.resize2d")

@@ -8,7 +8,7 @@ from ... import topi
 from ...dialects.relax.indexing import SliceScatter, StridedSlice
 from ...dialects.relax.operator import Operator
 from ...te.tensor import Tensor
-from .rules import Emit, operand, rule
+from .legalize_rules import Emit, operand, rule
 
 
 @rule("relax.strided_slice")

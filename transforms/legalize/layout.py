@@ -21,7 +21,7 @@ from ...ir.rewriting.edit import erase, insert_before, inserter
 from ...te.create import add_scalar_params, undetermined_vars
 from ...te.emit import TECall, call_te
 from ...te.tensor import Tensor, compute
-from .rules import BUILDERS, Builder, known_shape
+from .legalize_rules import BUILDERS, Builder, known_shape
 
 
 def layout_transform(b: Builder, op: Operator) -> SSAValue | None:

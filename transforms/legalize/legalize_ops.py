@@ -46,8 +46,8 @@ from . import (
     scan,
     windows,
 )
+from .legalize_rules import BUILDERS, Emit, known_shape, rule_of
 from .requirements import extent_check
-from .rules import BUILDERS, Emit, known_shape, rule_of
 
 FAMILIES = (
     base,

@@ -10,7 +10,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
 from ...te.tensor import Tensor
 from ...topi import linear_algebra
-from .rules import Emit, operand, result_tensor, rule
+from .legalize_rules import Emit, operand, result_tensor, rule
 
 
 @rule("relax.einsum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import topi
 from ...dialects.relax.operator import Operator
 from ...te.tensor import Tensor
-from .rules import Emit, operand, result_dims, rule
+from .legalize_rules import Emit, operand, result_dims, rule
 
 
 @rule("relax.permute_dims")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import topi
 from ...dialects.relax.operator import Operator, as_dtype
-from .rules import Emit, operand, rule
+from .legalize_rules import Emit, operand, rule
 
 
 @rule("relax.matmul")

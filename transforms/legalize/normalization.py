@@ -7,7 +7,7 @@ from typing import Any
 from ...dialects.relax.operator import Operator
 from ...topi import normalization as norm
 from ...topi.util import normalize_axes, normalize_axis
-from .rules import Emit, operand, result_tensor, rule
+from .legalize_rules import Emit, operand, result_tensor, rule
 
 
 def _affine(op: Operator) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from ... import topi
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.rearrangement import Tile
 from ...te.tensor import Tensor
-from .rules import Emit, operand, result_dims, rule
+from .legalize_rules import Emit, operand, result_dims, rule
 
 
 def flattened(function: Callable[..., Any]) -> Callable[..., Any]:

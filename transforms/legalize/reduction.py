@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import topi
 from ...dialects.relax.operator import Operator
-from .rules import RULES, Emit, Rule, operand, rule
+from .legalize_rules import RULES, Emit, Rule, operand, rule
 
 
 def _reduction(function: Callable[..., Any], name: str) -> Rule:

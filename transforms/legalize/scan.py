@@ -8,7 +8,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.scan import TopK, index_dtype
 from ...te.tensor import Tensor
 from ...topi import scan, scatter
-from .rules import Emit, operand, result_tensor, rule
+from .legalize_rules import Emit, operand, result_tensor, rule
 
 
 @rule("relax.cumsum")

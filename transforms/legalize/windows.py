@@ -16,7 +16,7 @@ from ...dialects.sym.expr import SymExpr
 from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te.tensor import Tensor, compute
 from ...topi import windows
-from .rules import RULES, Emit, operand, result_dims, result_tensor, rule
+from .legalize_rules import RULES, Emit, operand, result_dims, result_tensor, rule
 
 
 def _pairs(padding: Sequence[int]) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from ...dialects.dtypes import is_float
 from ...dialects.sym import SymAttr
 from ...handles.relax.expr import Expr
 from .expressions import call, dims, extent, number, rank, reshape, tensor, total, where
-from .rules import GRADIENTS, Gradients, Site, gradient
+from .gradient_rules import GRADIENTS, Gradients, Site, gradient
 
 Unary = Callable[[Expr, Expr, Expr], Expr]
 

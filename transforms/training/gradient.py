@@ -25,7 +25,7 @@ from . import elementwise, linear_algebra, manipulation, nn, reduction, windows
 from .blocks import bind_outputs, dataflow_block, make_unique
 from .checkpoints import Recomputation, remove_marks
 from .expressions import Tape, added, call, discard, field, handle, is_differentiable, shape, zeros, zeros_like
-from .rules import CONSTANT, GRADIENTS, Site
+from .gradient_rules import CONSTANT, GRADIENTS, Site
 from .te_gradients import te_gradient
 
 FAMILIES = (elementwise, linear_algebra, manipulation, nn, reduction, windows)

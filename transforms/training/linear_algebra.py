@@ -14,7 +14,7 @@ from ...dialects.sym.expr import maximum
 from ...handles.relax.expr import Expr
 from ...handles.tir import prim_expr
 from .expressions import Dims, broadcast, call, dims, number, permute, prim, rank, shape, tensor, total, where
-from .rules import Gradients, Site, gradient
+from .gradient_rules import Gradients, Site, gradient
 
 
 def _transposed(x: Expr) -> Expr:

@@ -35,7 +35,7 @@ from .expressions import (
     zeros,
     zeros_like,
 )
-from .rules import Gradients, Site, gradient
+from .gradient_rules import Gradients, Site, gradient
 
 
 @gradient("reshape", "flatten")

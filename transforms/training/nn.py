@@ -21,7 +21,7 @@ from .expressions import (
     tensor,
     total,
 )
-from .rules import Gradients, Site, gradient
+from .gradient_rules import Gradients, Site, gradient
 
 
 def _beside(vector: Expr, x: Expr, axes: Sequence[int]) -> Expr:

@@ -22,7 +22,7 @@ from .expressions import (
     where,
     zeros_like,
 )
-from .rules import Gradients, Site, gradient
+from .gradient_rules import Gradients, Site, gradient
 
 
 def _axes(s: Site) -> list[int]:

@@ -27,7 +27,7 @@ from .expressions import (
     tensor,
 )
 from .expressions import inverse as undone
-from .rules import GRADIENTS, Gradients, Site, gradient
+from .gradient_rules import GRADIENTS, Gradients, Site, gradient
 
 
 class _Window:

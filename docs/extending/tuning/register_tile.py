@@ -2,7 +2,7 @@
 
 from tirax.dialects import tir
 from tirax.tuning.analysis import needs_multi_level_tiling
-from tirax.tuning.rules import ScheduleRule
+from tirax.tuning.schedule_rules import ScheduleRule
 
 
 class RegisterTile(ScheduleRule):

@@ -202,7 +202,7 @@ def test_skip_ops(parse: Parse) -> None:
 
 
 def test_warning_for_an_operator_without_rule(one_operator: Callable[..., ModuleOp], monkeypatch: Any) -> None:
-    from tirax.transforms.legalize.rules import RULES
+    from tirax.transforms.legalize.legalize_rules import RULES
 
     monkeypatch.delitem(RULES, "relax.exp")
     module = one_operator("relax.exp", ["[3] f32"])

@@ -27,7 +27,7 @@ from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
 from tirax.transforms.legalize import LegalizeOps
-from tirax.transforms.legalize.rules import BUILDERS, RULES
+from tirax.transforms.legalize.legalize_rules import BUILDERS, RULES
 
 Leaf = Callable[[], Any]
 Case = tuple[str, list[Any], dict[str, Any]]

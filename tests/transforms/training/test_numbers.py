@@ -12,7 +12,7 @@ import pytest
 from strength import thinned
 
 from tirax.interpreter import interpret
-from tirax.transforms.training.rules import GRADIENTS
+from tirax.transforms.training.gradient_rules import GRADIENTS
 from tirax.tvm_api.relax.transform import Gradient
 
 _MODULE = runpy.run_path(str(Path(__file__).with_name("cases.py")))
