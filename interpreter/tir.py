@@ -54,6 +54,8 @@ class TirSemantics:
             tir.IfThenElseOp: _if_then_else,
             tir.YieldOp: lambda _i, _op, args: ReturnedValues(args),
             tir.LoadOp: _load,
+            tir.MaskedLoadOp: _masked_load,
+            tir.MaskedStoreOp: _masked_store,
             tir.RampOp: _ramp,
             tir.BroadcastOp: lambda _i, op, args: (np.full(op.result.type.get_shape(), args[0]),),
             tir.CallIntrinOp: _intrinsic,
@@ -281,6 +283,19 @@ def _index(op: Operation, buffer: Any, indices: PythonValues) -> tuple[Any, ...]
 def _load(_i: Interpreter, op: tir.LoadOp, args: PythonValues) -> PythonValues:
     buffer, *indices = args
     return (buffer[_index(op, buffer, tuple(indices))],)
+
+
+def _masked_load(_i: Interpreter, op: tir.MaskedLoadOp, args: PythonValues) -> PythonValues:
+    buffer, index, mask = args
+    lanes = np.zeros(len(mask), buffer.dtype)
+    lanes[mask] = buffer[_index(op, buffer, (np.asarray(index)[mask],))]
+    return (lanes,)
+
+
+def _masked_store(_i: Interpreter, op: tir.MaskedStoreOp, args: PythonValues) -> PythonValues:
+    value, buffer, index, mask = args
+    buffer[_index(op, buffer, (np.asarray(index)[mask],))] = value[mask]
+    return ()
 
 
 def _store(_i: Interpreter, op: tir.StoreOp, args: PythonValues) -> PythonValues:

@@ -22,6 +22,8 @@ from ..transforms.tir.parallelize_loops import ParallelizeLoops
 from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from ..transforms.tir.simplify import SimplifyScheduled, TirSimplify
 from ..transforms.tir.storage_rewrite import StorageRewrite
+from ..transforms.tir.unroll_marked_loops import UnrollMarkedLoops
+from ..transforms.tir.vectorize_loop import VectorizeForTarget
 from .tir_to_scf import ConvertTirToScf, OutlineParallel, PromoteTiles
 
 
@@ -45,8 +47,10 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         StorageRewrite(),
         MarkUnrolledLoops(),
         TirSimplify(),
+        VectorizeForTarget(target.text),
+        UnrollMarkedLoops(),
     ]
-    return [*first, *to_loops, ConvertTirToScf(target.text), OutlineParallel(target.text), PromoteTiles()]
+    return [*first, *to_loops, ConvertTirToScf(), OutlineParallel(target.text), PromoteTiles()]
 
 
 def lower_tir(module: ModuleOp, target: Target | None = None, *, schedule: bool = True) -> ModuleOp:

@@ -58,6 +58,8 @@ KERNELS = (
     "storage-rewrite",
     "mark-unrolled-loops",
     "tir-simplify",
+    "vectorize-for-target",
+    "unroll-marked-loops",
     "convert-tir-to-scf",
     "outline-parallel",
     "promote-tiles",

@@ -14,6 +14,8 @@ from .expressions import *  # noqa: F403
 from .expressions import BASIC_EXPRESSION_OPS
 from .function import *  # noqa: F403
 from .function import FuncOp, ReturnOp
+from .masked import *  # noqa: F403
+from .masked import MaskedLoadOp, MaskedStoreOp
 from .reductions import *  # noqa: F403
 from .reductions import ReduceOp
 from .statements import *  # noqa: F403
@@ -21,7 +23,7 @@ from .statements import AssertOp, AttrOp, EvaluateOp, LetOp, StoreOp
 from .types import *  # noqa: F403
 from .types import BufferType, HandleType
 
-EXPRESSION_OPS: list[type[Operation]] = [*BASIC_EXPRESSION_OPS, ReduceOp]
+EXPRESSION_OPS: list[type[Operation]] = [*BASIC_EXPRESSION_OPS, MaskedLoadOp, ReduceOp]
 STATEMENT_OPS: list[type[Operation]] = [
     FuncOp,
     ReturnOp,
@@ -31,6 +33,7 @@ STATEMENT_OPS: list[type[Operation]] = [
     WritesOp,
     InitOp,
     StoreOp,
+    MaskedStoreOp,
     EvaluateOp,
     LetOp,
     IfOp,

@@ -56,12 +56,18 @@ from .types import HANDLE, BufferType, HandleType
 def with_lanes(dtype: Attribute, like: Attribute) -> Attribute:
     """`dtype` as a vector where `like` is one, of as many lanes."""
     lanes = lanes_of(like)
-    return dtype if lanes == 1 else VectorType(dtype, [lanes])
+    return dtype if lanes == 1 else vector_of(dtype, lanes)
 
 
 def with_lanes_of(dtype: Attribute, lanes: int) -> Attribute:
     """`dtype` itself for one lane, else a vector of it."""
-    return dtype if lanes == 1 else VectorType(dtype, [lanes])
+    return dtype if lanes == 1 else vector_of(dtype, lanes)
+
+
+@lru_cache(maxsize=1024)
+def vector_of(dtype: Attribute, lanes: int) -> VectorType[Attribute]:
+    """A vector of `lanes` elements of `dtype`."""
+    return VectorType(dtype, [lanes])
 
 
 @lru_cache(maxsize=4096)
@@ -480,7 +486,7 @@ class RampOp(IRDLOperation):
     assembly_format = "$base `,` $stride attr-dict `:` type($base) `,` type($stride) `->` type($result)"
 
     def __init__(self, base: SSAValue, stride: SSAValue, lanes: int):
-        super().__init__(operands=[base, stride], result_types=[VectorType(base.type, [lanes])])
+        Operation.__init__(self, operands=(base, stride), result_types=(vector_of(base.type, lanes),))
 
 
 @irdl_op_definition
@@ -494,7 +500,7 @@ class BroadcastOp(IRDLOperation):
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
 
     def __init__(self, value: SSAValue, lanes: int):
-        super().__init__(operands=[value], result_types=[VectorType(value.type, [lanes])])
+        Operation.__init__(self, operands=(value,), result_types=(vector_of(value.type, lanes),))
 
 
 @irdl_op_definition

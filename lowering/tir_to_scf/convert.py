@@ -13,7 +13,6 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.passes.transform import Pass
-from ...target import Target
 from .emitter import INDEX, Emitter
 from .memory import Memory
 from .signature import KernelSignature, kernel_signature, param_type
@@ -30,19 +29,16 @@ class ConvertTirToScf(Pass):
     """
 
     name = "convert-tir-to-scf"
-    target: str = "llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         block = op.body.block
-        vector_bits = Target(self.target).vector_bits
         externs: dict[str, func.FuncOp] = {}
         signatures = {f.sym_name.data: kernel_signature(f) for f in block.ops if isinstance(f, tir.FuncOp)}
         for inner in list(block.ops):
             if isinstance(inner, tir.FuncOp):
-                for made in lower_function(inner, vector_bits, externs, signatures):
+                for made in lower_function(inner, externs, signatures):
                     block.insert_op_before(made, inner)
                 inner.detach()
-                inner.erase(safe_erase=False)
         present = {f.sym_name.data for f in block.ops if isinstance(f, func.FuncOp)}
         for name, extern in externs.items():
             if name not in present:
@@ -50,7 +46,7 @@ class ConvertTirToScf(Pass):
 
 
 def lower_function(
-    op: tir.FuncOp, vector_bits: int, externs: dict[str, func.FuncOp], signatures: dict[str, KernelSignature]
+    op: tir.FuncOp, externs: dict[str, func.FuncOp], signatures: dict[str, KernelSignature]
 ) -> list[Operation]:
     """The kernel of `op` after the constants that it uses; the C functions that it calls are added to `externs`.
 
@@ -64,7 +60,7 @@ def lower_function(
     memory = Memory(emit, values, signature.noalias)
     for param, arg in zip(op.params, entry.args, strict=False):
         values.bind(param, arg)
-    statements = Statements(emit, values, memory, vector_bits)
+    statements = Statements(emit, values, memory)
     statements.function_name = signature.name
     statements.externs = externs
     statements.signatures = signatures

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import VectorType, f32, f64, i1
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_unsigned
+from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
 from ...dialects.xdsl_extras.arith_extras import element_type
 from .casts import convert
 from .emitter import NO_FLAGS, Emitter
@@ -166,7 +166,7 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
     build, (a, b) = BUILDERS[type(op)], args
     if _constant(op.rhs) not in (None, 0, -1):
         return build(emit, op, args)
-    if isinstance(a.type, VectorType) and bit_width(op.lhs.type) <= _EXACT_BITS:
+    if isinstance(a.type, VectorType) and bit_width(scalar_of(op.lhs.type)) <= _EXACT_BITS:
         build = _divide_lanes
     zero, one = emit.constant(0, b.type), emit.constant(1, b.type)
     by_zero = emit.compare("eq", b, zero)
@@ -192,7 +192,7 @@ def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -
     bits in f32. The divisor is not 0, and not -1 under the least integer.
     """
     dtype = op.lhs.type
-    wide = f64 if bit_width(dtype) > _EXACT_BITS // 2 else f32
+    wide = f64 if bit_width(scalar_of(dtype)) > _EXACT_BITS // 2 else f32
     a, b = (convert(emit, value, dtype, wide) for value in args)
     whole = convert(emit, emit.binary(arith.DivfOp, a, b), wide, dtype)
     if isinstance(op, tir.DivOp):

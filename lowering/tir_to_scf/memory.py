@@ -12,9 +12,13 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import byte_size
-from .emitter import INDEX, Emitter, element_of, vector_type
-from .plan import BACKWARDS, STRIDES
-from .values import Lanes, Values
+from .emitter import INDEX, Emitter, element_of, lane_count, vector_type
+from .values import Values
+
+STRIDES = (2, 3, 4)
+"""Steps between lanes at which a vector is picked out of so many loaded ones."""
+BACKWARDS = -1
+"""The step at which a vector is loaded and turned around."""
 
 
 class Memory:
@@ -28,44 +32,56 @@ class Memory:
         self.vector_accesses = 0
 
     def load(self, op: tir.LoadOp) -> SSAValue:
-        """The value of a load: a vector where its place varies with the lanes."""
+        """The value of a load: a vector where its index is one."""
         buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
         if isinstance(index.type, VectorType):
-            return self._load_explicit(buffer, index)
-        lanes = self.values.lanes
-        slope = 0 if lanes is None else lanes.plan.slope(index)
-        if lanes is None or slope == 0:
-            return self.emit.load(memref.LoadOp, (buffer, self.values.index(index)), element_of(buffer))
-        self.vector_accesses += 1
-        if slope == BACKWARDS:
-            return self._load_backwards(buffer, self.values.index(index), lanes)
-        if slope in STRIDES:
-            return self._load_strided(buffer, self.values.index(index), slope, lanes)
-        if slope != 1:
-            return self._gather(buffer, index, slope, lanes.count)
-        at = self.values.index(index)
-        wanted = vector_type(element_of(buffer), lanes.count)
-        if lanes.mask is None or self._may_overrun(buffer, at, lanes.count):
-            return self.emit.load(vector.LoadOp, (buffer, at), wanted)
-        zero = self.emit.constant(0, wanted)
-        return self.emit.load(vector.MaskedLoadOp, (buffer, at, lanes.mask, zero), wanted)
+            return self._load_vector(buffer, index, None)
+        return self.emit.load(memref.LoadOp, (buffer, self.values.index(index)), element_of(buffer))
 
-    def _load_backwards(self, buffer: SSAValue, last: SSAValue, lanes: Lanes) -> SSAValue:
+    def masked_load(self, op: tir.MaskedLoadOp) -> SSAValue:
+        """A vector whose lanes are 0 where the mask does not hold."""
+        return self._load_vector(self.values.value(op.buffer), op.index, self.values.value(op.mask))
+
+    def _load_vector(self, buffer: SSAValue, index: SSAValue, mask: SSAValue | None) -> SSAValue:
+        self.vector_accesses += 1
+        count = lane_count(index.type)
+        slope = self._slope(index)
+        if slope is None:
+            return self._gather(buffer, self._lane_indices(index, count), mask)
+        at = self.values.index(cast(tir.RampOp, index.owner).base)
+        if slope == BACKWARDS:
+            return self._load_backwards(buffer, at, count, mask)
+        if slope in STRIDES:
+            return self._load_strided(buffer, at, slope, count, mask)
+        if slope != 1:
+            return self._gather(buffer, [self.emit.add(at, self.emit.index(slope * i)) for i in range(count)], mask)
+        if mask is None or self._may_overrun(buffer, at, count):
+            return self._load_part(buffer, at, count, None)
+        return self._load_part(buffer, at, count, mask)
+
+    def _load_part(self, buffer: SSAValue, at: SSAValue, count: int, mask: SSAValue | None) -> SSAValue:
+        kind = vector_type(element_of(buffer), count)
+        if mask is None:
+            return self.emit.load(vector.LoadOp, (buffer, at), kind)
+        return self.emit.load(vector.MaskedLoadOp, (buffer, at, mask, self.emit.constant(0, kind)), kind)
+
+    def _load_backwards(self, buffer: SSAValue, last: SSAValue, count: int, mask: SSAValue | None) -> SSAValue:
         """The elements that end with the one at `last`, in the opposite order."""
-        emit, count = self.emit, lanes.count
+        emit = self.emit
         first = emit.sub(last, emit.index(count - 1))
-        part = self._load_lanes(buffer, first, {count - 1 - i: i for i in range(count)}, lanes)
+        part = self._load_lanes(buffer, first, {count - 1 - i: i for i in range(count)}, count, mask)
         return emit.shuffle(part, part, range(count - 1, -1, -1))
 
-    def _load_strided(self, buffer: SSAValue, at: SSAValue, step: int, lanes: Lanes) -> SSAValue:
+    def _load_strided(self, buffer: SSAValue, at: SSAValue, step: int, count: int, mask: SSAValue | None) -> SSAValue:
         """Every `step`-th element, picked out of vectors that reach from the first to the last one and no further."""
-        emit, count = self.emit, lanes.count
+        emit = self.emit
         starts = sorted({min(j * count, (step - 1) * (count - 1)) for j in range(step)})
         owner = [max(j for j, start in enumerate(starts) if start <= step * i) for i in range(count)]
         result: SSAValue | None = None
         for j, start in enumerate(starts):
             here = emit.add(at, emit.index(start))
-            part = self._load_lanes(buffer, here, {step * i - start: i for i in range(count) if owner[i] == j}, lanes)
+            lanes = {step * i - start: i for i in range(count) if owner[i] == j}
+            part = self._load_lanes(buffer, here, lanes, count, mask)
             picked = [step * i - start if owner[i] == j else -1 for i in range(count)]
             if result is None:
                 result = emit.shuffle(part, part, [max(p, 0) for p in picked])
@@ -74,52 +90,54 @@ class Memory:
         assert result is not None
         return result
 
-    def _load_lanes(self, buffer: SSAValue, at: SSAValue, wanted: dict[int, int], lanes: Lanes) -> SSAValue:
-        """A vector from `at` of which the elements `wanted` are used, by the lanes that they are for."""
-        emit, count = self.emit, lanes.count
-        kind = vector_type(element_of(buffer), count)
-        if lanes.mask is None:
-            return emit.load(vector.LoadOp, (buffer, at), kind)
-        none = emit.constant(0, lanes.mask.type)
-        mask = emit.shuffle(lanes.mask, none, [wanted.get(p, count) for p in range(count)])
-        return emit.load(vector.MaskedLoadOp, (buffer, at, mask, emit.constant(0, kind)), kind)
+    def _load_lanes(
+        self, buffer: SSAValue, at: SSAValue, lanes: dict[int, int], count: int, mask: SSAValue | None
+    ) -> SSAValue:
+        """A vector from `at` of which the elements `lanes` are used, by the lanes that they are for."""
+        if mask is not None:
+            none = self.emit.constant(0, mask.type)
+            mask = self.emit.shuffle(mask, none, [lanes.get(p, count) for p in range(count)])
+        return self._load_part(buffer, at, count, mask)
 
-    def _gather(self, buffer: SSAValue, index: SSAValue, slope: int | None, count: int) -> SSAValue:
-        """Lane by lane: at constant steps from the first, or at places that are computed as a vector."""
+    def _gather(self, buffer: SSAValue, places: Sequence[SSAValue], mask: SSAValue | None) -> SSAValue:
+        """Lane by lane."""
+        if mask is not None:
+            raise UnsupportedError("a masked load of places that are computed", expected="a constant step between them")
         emit = self.emit
-        if slope is None:
-            places = self._lane_indices(index, count)
-        else:
-            first = self.values.index(index)
-            places = [emit.add(first, emit.index(slope * lane)) for lane in range(count)]
-        out = emit.constant(0, vector_type(element_of(buffer), count))
+        out = emit.constant(0, vector_type(element_of(buffer), len(places)))
         for lane, at in enumerate(places):
             element = emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
             out = emit.append(vector.InsertOp(element, out, [lane])).results[0]
         return out
 
     def store(self, op: tir.StoreOp) -> None:
-        """A store; into private memory all lanes are written, those that do not run as they were."""
+        """A store of an element, or of a vector where the index is one."""
         buffer, (index,) = self.values.value(op.buffer), _one_index(op.indices)
-        if isinstance(index.type, VectorType):
-            self._store_explicit(buffer, self.values.value(op.value), index)
-            return
-        lanes = self.values.lanes
-        at = self.values.index(index)
-        if lanes is None:
-            self._append(memref.StoreOp.create(operands=(self.values.value(op.value), buffer, at)), buffer)
-            return
-        self.vector_accesses += 1
-        value = self.values.vector(op.value)
-        if lanes.mask is None and _is_streamed(op):
-            self._stream(value, buffer, at)
-        elif lanes.mask is None:
-            self._append(_vector_store(value, buffer, at), buffer)
-        elif self._may_overrun(buffer, at, lanes.count):
-            old = self.emit.load(vector.LoadOp, (buffer, at), value.type)
-            self._append(_vector_store(self.emit.select(lanes.mask, value, old), buffer, at), buffer)
+        value = self.values.value(op.value)
+        if not isinstance(index.type, VectorType):
+            self._append(memref.StoreOp.create(operands=(value, buffer, self.values.index(index))), buffer)
+        elif self._slope(index) != 1:
+            self._scatter(value, buffer, index)
         else:
-            self._append(vector.MaskedStoreOp.create(operands=(buffer, at, lanes.mask, value)), buffer)
+            self.vector_accesses += 1
+            at = self.values.index(cast(tir.RampOp, index.owner).base)
+            if _is_streamed(op):
+                self._stream(value, buffer, at)
+            else:
+                self._append(_vector_store(value, buffer, at), buffer)
+
+    def masked_store(self, op: tir.MaskedStoreOp) -> None:
+        """A store of some lanes; into private memory all lanes are written, those that do not run as they were."""
+        self.vector_accesses += 1
+        buffer, value, mask = (self.values.value(v) for v in (op.buffer, op.value, op.mask))
+        if self._slope(op.index) != 1:
+            raise UnsupportedError("a masked store of places that do not lie side by side", expected="tir.ramp %at, 1")
+        at = self.values.index(cast(tir.RampOp, op.index.owner).base)
+        if not self._may_overrun(buffer, at, lane_count(value.type)):
+            self._append(vector.MaskedStoreOp.create(operands=(buffer, at, mask, value)), buffer)
+            return
+        old = self.emit.load(vector.LoadOp, (buffer, at), value.type)
+        self._append(_vector_store(self.emit.select(mask, value, old), buffer, at), buffer)
 
     def _stream(self, value: SSAValue, buffer: SSAValue, at: SSAValue) -> None:
         """Store past the caches a vector that lies as it should, else as ever."""
@@ -150,35 +168,15 @@ class Memory:
         start, size = self.emit.known.get(at), cast("MemRefType[Attribute]", buffer.type).get_shape()[0]
         return start is not None and start >= 0 and start + count <= size
 
-    # accesses that say by a ramp which elements they mean
-
-    def _load_explicit(self, buffer: SSAValue, index: SSAValue) -> SSAValue:
-        count = cast("VectorType[Attribute]", index.type).get_shape()[0]
-        wanted = vector_type(element_of(buffer), count)
-        base = self._unit_ramp(index)
-        if base is not None:
-            return self.emit.load(vector.LoadOp, (buffer, base), wanted)
-        out = self.emit.constant(0, wanted)
-        for lane, at in enumerate(self._lane_indices(index, count)):
-            element = self.emit.load(memref.LoadOp, (buffer, at), element_of(buffer))
-            out = self.emit.append(vector.InsertOp(element, out, [lane])).results[0]
-        return out
-
-    def _store_explicit(self, buffer: SSAValue, value: SSAValue, index: SSAValue) -> None:
-        base = self._unit_ramp(index)
-        if base is not None:
-            self._append(_vector_store(value, buffer, base), buffer)
-            return
-        count = cast("VectorType[Attribute]", index.type).get_shape()[0]
-        for lane, at in enumerate(self._lane_indices(index, count)):
+    def _scatter(self, value: SSAValue, buffer: SSAValue, index: SSAValue) -> None:
+        for lane, at in enumerate(self._lane_indices(index, lane_count(index.type))):
             element = self.emit.append(vector.ExtractOp(value, [lane], element_of(buffer))).results[0]
             self._append(memref.StoreOp.create(operands=(element, buffer, at)), buffer)
 
-    def _unit_ramp(self, index: SSAValue) -> SSAValue | None:
+    def _slope(self, index: SSAValue) -> int | None:
+        """By how much an index grows from lane to lane, if that is one constant."""
         ramp = index.owner
-        if isinstance(ramp, tir.RampOp) and self.emit.known.get(self.values.index(ramp.stride)) == 1:
-            return self.values.index(ramp.base)
-        return None
+        return self.emit.known.get(self.values.index(ramp.stride)) if isinstance(ramp, tir.RampOp) else None
 
     def _lane_indices(self, index: SSAValue, count: int) -> list[SSAValue]:
         lanes = self.values.value(index)
@@ -209,13 +207,3 @@ def _one_index(indices: Sequence[SSAValue]) -> Sequence[SSAValue]:
             f"an access with {len(indices)} indices", expected="flat buffers", hint="run flatten-buffer before"
         )
     return indices
-
-
-def both(emit: Emitter, a: SSAValue | None, b: SSAValue) -> SSAValue:
-    """The lanes of both masks; None is all lanes."""
-    return b if a is None else emit.binary(arith.AndIOp, a, b)
-
-
-def neither(emit: Emitter, outer: SSAValue | None, mask: SSAValue) -> SSAValue:
-    """The lanes of `outer` that `mask` has not."""
-    return both(emit, outer, emit.binary(arith.XOrIOp, mask, emit.constant(1, mask.type)))

@@ -1,9 +1,9 @@
 """tir's statements as scf, memref and vector.
 
-Loops are `scf.for` on index; unrolled ones are written out; vectorized ones become vectors by the plan of `plan.py`,
-with a mask for the lanes of the last vector that do not run; parallel ones `scf.parallel`, which `outline-parallel`
-makes functions of. After an assertion that did not hold nothing more runs; so a parallel loop with an assertion or a
-call of a packed function in it runs in order: the first iteration that fails is the one that is reported.
+Loops are `scf.for` on index, parallel ones `scf.parallel`, which `outline-parallel` makes functions of; one that is
+still `vectorized` or `unrolled` runs in order. After an assertion that did not hold nothing more runs; so a parallel
+loop with an assertion or a call of a packed function in it runs in order: the first iteration that fails is the one
+that is reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     UnrealizedConversionCastOp,
-    VectorType,
     f64,
     i1,
     i8,
@@ -51,16 +50,12 @@ from .casts import convert
 from .emitter import Emitter, element_of
 from .expressions import BUILDERS
 from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, is_llvm_intrinsic, scalar_or_vector
-from .memory import Memory, both, neither
-from .plan import VectorPlan, vector_plan
+from .memory import Memory
 from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, KernelSignature, memref_of, scalar_type
-from .values import Lanes, Values, lane_mask
+from .values import Values
 
 STACK_BYTES = 16384
 """Buffers of constant size up to this are on the stack."""
-_UNROLL_LIMIT = 512
-_WRITTEN_OUT = 8
-"""A vectorized loop of up to so many vectors is written out."""
 LOOP_ANNOTATION = "loop_annotation"
 _AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
 """Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
@@ -73,11 +68,10 @@ _LAZY = frozenset[type[Operation]]((
 class Statements:
     """Lowers the body of one function. `externs` collects the C functions that it calls, `globals` its constants."""
 
-    def __init__(self, emit: Emitter, values: Values, memory: Memory, vector_bits: int):
+    def __init__(self, emit: Emitter, values: Values, memory: Memory):
         self.emit = emit
         self.values = values
         self.memory = memory
-        self.vector_bits = vector_bits
         self.externs: dict[str, func.FuncOp] = {}
         self.globals: list[memref.GlobalOp] = []
         self.signatures: dict[str, KernelSignature] = {}
@@ -86,7 +80,6 @@ class Statements:
         self._heap: list[list[SSAValue]] = [[]]
         self._stack_left = 8 * STACK_BYTES
         self.function_name = ""
-        self._plans: dict[tir.ForOp, VectorPlan | None] = {}
 
     def number_failures(self, func: tir.FuncOp, signatures: dict[str, KernelSignature]) -> None:
         """Give each operation that may fail the number of its first message in the kernel's signature, from 1."""
@@ -129,7 +122,7 @@ class Statements:
         rule(self, op)
 
     def _may_fail(self, op: Operation) -> bool:
-        return any(inner in self._failures for inner in op.walk())
+        return bool(self._failures) and any(inner in self._failures for inner in op.walk())
 
     def _guarded(self, following: Operation | None) -> None:
         """Go on only where no assertion has failed."""
@@ -164,24 +157,10 @@ class Statements:
 
     def for_loop(self, op: tir.ForOp) -> None:
         first, extent = self.bound(op.min), self.bound(op.extent)
-        if op.kind is ForKind.VECTORIZED and self.values.lanes is None:
-            plan = self._plan(op)
-            if plan is not None:
-                self._vectorized(op, plan, first, extent)
-                return
-        count = self.emit.known.get(extent)
-        if op.kind is ForKind.UNROLLED and count is not None and count <= _UNROLL_LIMIT:
-            self._unrolled(op, first, count)
-        elif op.kind is ForKind.PARALLEL and self.values.lanes is None and not self._may_fail(op):
+        if op.kind is ForKind.PARALLEL and not self._may_fail(op):
             self._parallel(op, first, extent)
         else:
             self._serial(op, first, extent)
-
-    def _plan(self, op: tir.ForOp) -> VectorPlan | None:
-        """The plan for a loop, made once for all copies that unrolling makes."""
-        if op not in self._plans:
-            self._plans[op] = vector_plan(op)
-        return self._plans[op]
 
     def _iteration(self, op: tir.ForOp, at: SSAValue, first: SSAValue) -> None:
         known = self.emit.known.get(first)
@@ -222,110 +201,16 @@ class Statements:
         self.emit.append(scf.ParallelOp([first], [end], [self.emit.index(1)], Region(block)))
         self.emit.forget_loads(None)
 
-    def _unrolled(self, op: tir.ForOp, first: SSAValue, count: int) -> None:
-        for i in range(count):
-            with self.values.scope():
-                self._iteration(op, self.emit.add(first, self.emit.index(i)), first)
-
-    # vectors
-
-    def _vectorized(self, op: tir.ForOp, plan: VectorPlan, first: SSAValue, extent: SSAValue) -> None:
-        width = max(1, self.vector_bits // plan.widest)
-        count = self.emit.known.get(extent)
-        if count is None:
-            self._vectors_of_unknown_count(op, plan, first, extent, width)
-            return
-        full = count // width
-        if full <= _WRITTEN_OUT:
-            for i in range(full):
-                self._vector(op, plan, self.emit.add(first, self.emit.index(i * width)), width)
-        else:
-            end = self.emit.add(first, self.emit.index(full * width))
-            name = name_of(op.loop_var)
-            self._loop(first, end, width, name, lambda at: self._vector(op, plan, at, width))
-        rest = count - full * width
-        if rest and plan.gathers:
-            self._scalars(op, first, self.emit.add(first, self.emit.index(full * width)), extent)
-        elif rest:
-            self._rest(op, plan, self.emit.add(first, self.emit.index(full * width)), rest)
-
-    def _scalars(self, op: tir.ForOp, first: SSAValue, rest: SSAValue, extent: SSAValue) -> None:
-        """The lanes from `rest` on one by one."""
-        end = self.emit.add(first, extent)
-        self._loop(rest, end, 1, name_of(op.loop_var), lambda at: self._iteration(op, at, first))
-
-    def _rest(self, op: tir.ForOp, plan: VectorPlan, at: SSAValue, rest: int) -> None:
-        """The last `rest` lanes: a shorter vector, masked where that is no power of two."""
-        lanes = 1 << (rest - 1).bit_length()
-        self._vector(op, plan, at, lanes, self.emit.index(rest) if rest < lanes else None)
-
-    def _vectors_of_unknown_count(
-        self, op: tir.ForOp, plan: VectorPlan, first: SSAValue, extent: SSAValue, width: int
-    ) -> None:
-        emit = self.emit
-        rest = emit.binary(arith.RemUIOp, extent, emit.index(width))
-        middle = emit.add(first, emit.sub(extent, rest))
-        self._loop(first, middle, width, name_of(op.loop_var), lambda at: self._vector(op, plan, at, width))
-        if plan.gathers:
-            self._scalars(op, first, middle, extent)
-            return
-        some = emit.compare("sgt", rest, emit.index(0))
-        self._scf_if(some, lambda: self._vector(op, plan, middle, width, rest))
-
-    def _vector(self, op: tir.ForOp, plan: VectorPlan, at: SSAValue, lanes: int, room: SSAValue | None = None) -> None:
-        """The body once for `lanes` values of the loop variable from `at`, of which the first `room` run."""
-        mask = None if room is None else lane_mask(self.emit, room, lanes)
-        outer = self.values.lanes
-        self.values.lanes = Lanes(plan, lanes, at, mask)
-        with self.values.scope():
-            self.block(op.body.block)
-        self.values.lanes = outer
-
     # branches
 
     def if_op(self, op: tir.IfOp) -> None:
-        cond = self.values.value(op.cond)
         other = (lambda: self.block(op.else_region.block)) if op.has_else else None
-        if not isinstance(cond.type, VectorType):
-            self._scf_if(cond, lambda: self.block(op.then_region.block), other)
-            return
-        lanes = self.values.lanes
-        assert lanes is not None
-        outer = lanes.mask
-        self._masked(both(self.emit, outer, cond), op.then_region)
-        if op.has_else:
-            self._masked(neither(self.emit, outer, cond), op.else_region)
-
-    def _masked(self, mask: SSAValue, region: Region) -> None:
-        """A region for the lanes of `mask` only."""
-        lanes = self.values.lanes
-        assert lanes is not None
-        self.values.lanes = Lanes(lanes.plan, lanes.count, lanes.base, mask)
-        with self.values.scope():
-            self.block(region.block)
-        self.values.lanes = lanes
-
-    def _masked_value(self, mask: SSAValue, region: Region) -> SSAValue:
-        lanes = self.values.lanes
-        assert lanes is not None
-        self.values.lanes = Lanes(lanes.plan, lanes.count, lanes.base, mask)
-        with self.values.scope():
-            self.block(region.block)
-            value = self.values.vector(cast(tir.YieldOp, region.block.last_op).value)
-        self.values.lanes = lanes
-        return value
+        self._scf_if(self.values.value(op.cond), lambda: self.block(op.then_region.block), other)
 
     def if_then_else(self, op: tir.IfThenElseOp) -> None:
-        lanes = self.values.lanes
-        if lanes is not None and op.result in lanes.plan.varying:
-            cond, outer = self.values.vector(op.cond), lanes.mask
-            then = self._masked_value(both(self.emit, outer, cond), op.then_region)
-            other = self._masked_value(neither(self.emit, outer, cond), op.else_region)
-            self.values.bind(op.result, self.emit.select(cond, then, other))
-            return
         cond = self.values.value(op.cond)
         regions = [self._yielding(region) for region in (op.then_region, op.else_region)]
-        branch = scf.IfOp(cond, [scalar_type(op.result.type)], regions[0], regions[1])
+        branch = scf.IfOp(cond, [scalar_or_vector(op.result.type)], regions[0], regions[1])
         self.values.bind(op.result, self.emit.append(branch).results[0])
 
     def _yielding(self, region: Region) -> Region:
@@ -355,8 +240,14 @@ class Statements:
     def load(self, op: tir.LoadOp) -> None:
         self.values.bind(op.result, self.memory.load(op))
 
+    def masked_load(self, op: tir.MaskedLoadOp) -> None:
+        self.values.bind(op.result, self.memory.masked_load(op))
+
     def store(self, op: tir.StoreOp) -> None:
         self.memory.store(op)
+
+    def masked_store(self, op: tir.MaskedStoreOp) -> None:
+        self.memory.masked_store(op)
 
     def alloc(self, op: tir.AllocBufferOp) -> None:
         self._allocated(op.result, op.result.type.dims[0] if op.result.type.dims else Const(1), op.result.type.dtype)
@@ -611,7 +502,9 @@ _RULES: dict[type[Operation], Callable[[Statements, Any], None]] = {
     tir.IfThenElseOp: Statements.if_then_else,
     tir.WhileOp: Statements.while_op,
     tir.LoadOp: Statements.load,
+    tir.MaskedLoadOp: Statements.masked_load,
     tir.StoreOp: Statements.store,
+    tir.MaskedStoreOp: Statements.masked_store,
     tir.AllocBufferOp: Statements.alloc,
     tir.AllocConstOp: Statements.alloc_const,
     tir.BufferDataOp: Statements.buffer_data,

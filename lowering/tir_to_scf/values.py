@@ -1,14 +1,13 @@
 """Values: what each value of tir has become, and how an expression is lowered where it is needed.
 
-`Values.value` gives a scalar or, in a vectorized loop, a vector; `Values.index` gives an integer as an `index` for
-addresses and bounds, computed as if nothing overflowed; in a vectorized loop that is its value in the first lane.
+`Values.value` gives a scalar or a vector; `Values.index` gives an integer as an `index` for addresses and bounds,
+computed as if nothing overflowed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, vector
@@ -28,19 +27,8 @@ from .emitter import Emitter, is_vector, lane_count, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
 from .lanes import pick_lanes
-from .plan import VectorPlan
 from .signature import scalar_type
 from .symbolic import Symbolic, floor_mod
-
-
-@dataclass
-class Lanes:
-    """The vectorized loop around: its plan, lanes, the loop variable in the first lane, and the lanes that run."""
-
-    plan: VectorPlan
-    count: int
-    base: SSAValue
-    mask: SSAValue | None = None
 
 
 class _Scoped:
@@ -72,7 +60,6 @@ class Values:
     def __init__(self, emit: Emitter, symbols: dict[str, SSAValue]):
         self.emit = emit
         self.symbols = symbols
-        self.lanes: Lanes | None = None
         self._env = _Scoped()
         self._indices = _Scoped()
         self._nonnegative: set[SSAValue] = set()
@@ -99,7 +86,7 @@ class Values:
             self._nonnegative.add(value)
 
     def value(self, v: SSAValue) -> SSAValue:
-        """What `v` has become; a vector where it varies with the lanes."""
+        """What `v` has become."""
         found = self._env.get(v)
         if found is None:
             found = self._lower(v)
@@ -107,36 +94,25 @@ class Values:
         return found
 
     def _lower(self, v: SSAValue) -> SSAValue:
-        if self.lanes is not None and v is self.lanes.plan.lane:
-            return self._lane_numbers(cast(IntegerType, v.type))
-        # The index of a value that varies with the lanes is that of the first lane.
-        varies = self.lanes is not None and v in self.lanes.plan.varying
-        bound = None if varies else self._indices.get(v)
+        bound = self._indices.get(v)
         if bound is not None:
             return self.emit.from_index(bound, scalar_type(v.type))
         if not isinstance(v, OpResult):
             raise UnsupportedError(f"a value of {v.type} has no meaning here", found=str(v))
-        return self._expression(v.op)
+        return self._lowered(v.op)
 
-    def _lane_numbers(self, dtype: IntegerType) -> SSAValue:
-        """The loop variable: base, base + 1, …"""
-        lanes = self.lanes
-        assert lanes is not None
-        wanted = vector_type(scalar_type(dtype), lanes.count)
-        base = self.emit.from_index(lanes.base, scalar_type(dtype))
-        steps = self.emit.dense(range(lanes.count), wanted)
-        if self.emit.known.get(base) == 0:
-            return steps
-        return self.emit.binary(arith.AddiOp, self.emit.broadcast(base, lanes.count), steps)
-
-    def _expression(self, op: Operation) -> SSAValue:
+    def _lowered(self, op: Operation) -> SSAValue:
         special = _SPECIAL.get(type(op))
         if special is not None:
             return special(self, op)
         if isinstance(op, tir.CallIntrinOp) and op.func.data in ADDRESSES:
             return ADDRESSES[op.func.data](self, op)
+        return self.expression(op)
+
+    def expression(self, op: Operation) -> SSAValue:
+        """An operation on the values of its operands: all of them scalars, or all vectors."""
         args = [self.value(o) for o in op.operands]
-        if isinstance(op.results[0].type, VectorType) or self.lanes is not None:
+        if isinstance(op.results[0].type, VectorType):
             args = self.same_shape(args)
         if isinstance(op, tir.CallIntrinOp | tir.CallLLVMIntrinOp):
             return build_intrinsic(self.emit, op, args)
@@ -144,17 +120,8 @@ class Values:
         if build is None:
             raise UnsupportedError(f"'{op.name}' cannot be lowered here", location=location_of(op))
         if isinstance(op, DIVISIONS) and not is_float(op.lhs.type):
-            args = self._safe_division(args)
             return divide(self.emit, op, args)
         return build(self.emit, op, args)
-
-    def _safe_division(self, args: list[SSAValue]) -> list[SSAValue]:
-        """Lanes that do not run divide by one."""
-        mask = None if self.lanes is None else self.lanes.mask
-        if mask is None or not is_vector(args[1]):
-            return args
-        one = self.emit.constant(1, args[1].type)
-        return [args[0], self.emit.select(mask, args[1], one)]
 
     def same_shape(self, args: list[SSAValue]) -> list[SSAValue]:
         """Scalars become vectors where there is a vector among them."""
@@ -162,12 +129,6 @@ class Values:
         if count is None:
             return args
         return [a if isinstance(a.type, VectorType) else self.emit.broadcast(a, count) for a in args]
-
-    def vector(self, v: SSAValue) -> SSAValue:
-        """`v` as a vector of the loop's lanes."""
-        value = self.value(v)
-        assert self.lanes is not None
-        return value if isinstance(value.type, VectorType) else self.emit.broadcast(value, self.lanes.count)
 
     # as index
 
@@ -180,8 +141,6 @@ class Values:
         return found
 
     def _lower_index(self, v: SSAValue) -> SSAValue:
-        if self.lanes is not None and v is self.lanes.plan.lane:
-            return self.lanes.base
         op = v.owner
         if type(op) is tir.ConstOp and isinstance(op.value, IntegerAttr):
             return self.emit.index(int(op.py_value))
@@ -298,30 +257,30 @@ def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
 
 def _ramp(values: Values, op: tir.RampOp) -> SSAValue:
     emit, count = values.emit, op.result.type.get_shape()[0]
-    base, stride = (emit.broadcast(values.value(o), count) for o in (op.base, op.stride))
-    steps = emit.dense(range(count), cast("VectorType[Attribute]", base.type))
-    return emit.binary(arith.AddiOp, base, emit.binary(arith.MuliOp, stride, steps))
+    base, stride = (values.value(o) for o in (op.base, op.stride))
+    steps = emit.dense(range(count), vector_type(base.type, count))
+    if emit.known.get(stride) != 1:
+        steps = emit.binary(arith.MuliOp, emit.broadcast(stride, count), steps)
+    return steps if emit.known.get(base) == 0 else emit.binary(arith.AddiOp, emit.broadcast(base, count), steps)
 
 
-def _compare_lanes(values: Values, op: Operation) -> SSAValue:
-    """`a < b` where b - a falls by one from lane to lane is a mask of the first b - a lanes."""
-    lanes = values.lanes
-    assert isinstance(op, tir.BinaryExpr)
-    is_integer = isinstance(op.lhs.type, IntegerType)
-    if lanes is None or not is_integer or lanes.plan.slope(op.lhs) != 1 or lanes.plan.slope(op.rhs) != 0:
-        args = values.same_shape([values.value(o) for o in op.operands])
-        return BUILDERS[type(op)](values.emit, op, args)
-    room = values.emit.sub(values.index(op.rhs), values.index(op.lhs))
-    return lane_mask(values.emit, room, lanes.count)
+def _less(values: Values, op: tir.BinaryExpr) -> SSAValue:
+    """`ramp(a, 1, lanes) < broadcast(b)` is a mask of the first b - a lanes."""
+    ramp, bound = op.lhs.owner, op.rhs.owner
+    if not isinstance(ramp, tir.RampOp) or not isinstance(bound, tir.BroadcastOp):
+        return values.expression(op)
+    if values.emit.known.get(values.index(ramp.stride)) != 1:
+        return values.expression(op)
+    room = values.emit.sub(values.index(bound.value), values.index(ramp.base))
+    return lane_mask(values.emit, room, ramp.result.type.get_shape()[0])
 
 
 def lane_mask(emit: Emitter, room: SSAValue, count: int) -> SSAValue:
     """The mask of the first `room` of `count` lanes."""
-    wanted = vector_type(i1, count)
-    known = emit.known.get(room)
+    mask, known = vector_type(i1, count), emit.known.get(room)
     if known is not None:
-        return emit.dense([int(i < known) for i in range(count)], wanted)
-    return emit.pure(vector.CreateMaskOp, (room,), wanted)
+        return emit.dense([int(i < known) for i in range(count)], mask)
+    return emit.pure(vector.CreateMaskOp, (room,), mask)
 
 
 _SPECIAL: dict[type[Operation], Callable[[Values, Any], SSAValue]] = {
@@ -331,5 +290,5 @@ _SPECIAL: dict[type[Operation], Callable[[Values, Any], SSAValue]] = {
     tir.BroadcastOp: _broadcast,
     tir.RampOp: _ramp,
     tir.ShuffleOp: _shuffle,
-    tir.LtOp: _compare_lanes,
+    tir.LtOp: _less,
 }

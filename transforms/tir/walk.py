@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import is_side_effect_free
+from xdsl.traits import Pure, is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.relax.structure import function_attrs
+from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
-from ...ir.rewriting.edit import inline_before
+from ...ir.rewriting.edit import inline_before, inserter
 from ...ir.rewriting.walk import operations
 
 
@@ -97,6 +101,82 @@ def integer_type(value: SSAValue) -> IntegerType | None:
     """The type of an integer; None for other values."""
     t: Attribute = value.type
     return cast(IntegerType, t) if isinstance(t, IntegerType) else None
+
+
+def outermost(ops: Iterable[Operation], kind: ForKind) -> Iterator[tir.ForOp]:
+    """The loops of a kind among and in `ops` that stand in no other one."""
+    for op in ops:
+        if isinstance(op, tir.ForOp) and op.kind is kind:
+            yield op
+            continue
+        for region in op.regions:
+            for block in region.blocks:
+                yield from outermost(block.ops, kind)
+
+
+def move_out(loop: tir.ForOp) -> None:
+    """Move expressions that are the same in each iteration, and read nothing, before a loop.
+
+    What may divide by a size stays where the loop may not run at all: sizes are not 0 where something runs.
+    """
+    insert, count = inserter(loop), bound_expr(loop.extent).constant
+    runs = count is not None and count > 0
+    own: set[SSAValue] = {loop.loop_var}
+    for op in list(loop.body.block.ops):
+        if _reads_operands_alone(type(op)) and own.isdisjoint(op.operands) and (runs or not _divides(op)):
+            op.detach()
+            insert(op)
+        else:
+            own.update(op.results)
+
+
+@cache
+def _reads_operands_alone(kind: type[Operation]) -> bool:
+    return kind.has_trait(Pure())
+
+
+def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    """An operation without regions on other operands."""
+    types = [r.type for r in op.results]
+    copy = type(op).create(
+        operands=operands, result_types=types, properties=op.properties, attributes=op.attributes, location=op.location
+    )
+    for old, new in zip(op.results, copy.results, strict=True):
+        new.name_hint = old.name_hint
+    return copy
+
+
+def folded(kind: type[Operation], operands: Sequence[SSAValue]) -> SSAValue | int | None:
+    """A sum, difference or product of integers, where that is known or one of them; else None."""
+    rule = _FOLDS.get(kind)
+    if rule is None:
+        return None
+    a, b = operands
+    x, y = _integer(a), _integer(b)
+    if x is not None and y is not None:
+        return rule(x, y)
+    if y == (kind is tir.MulOp):
+        return a
+    return b if x == (kind is tir.MulOp) and kind is not tir.SubOp else None
+
+
+_FOLDS: dict[type[Operation], Callable[[int, int], int]] = {
+    tir.AddOp: operator.add,
+    tir.SubOp: operator.sub,
+    tir.MulOp: operator.mul,
+}
+
+
+def _integer(value: SSAValue) -> int | None:
+    op = value.owner
+    return op.value.value.data if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr) else None
+
+
+def _divides(op: Operation) -> bool:
+    """Whether an expression may divide by what is no constant."""
+    if isinstance(op, tir.DivOp | tir.TruncModOp | tir.FloorDivOp | tir.FloorModOp):
+        return not isinstance(op.rhs.owner, tir.ConstOp)
+    return isinstance(op, ValueOp) and not isinstance(op.expr.data, Var)
 
 
 def bound_expr(bound: SymExpr | SSAValue) -> SymExpr:

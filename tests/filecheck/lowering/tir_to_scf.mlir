@@ -1,15 +1,17 @@
-// RUN: tirax-opt %s -p 'convert-tir-to-scf{target="llvm -mcpu=x86-64-v4 -vector-width=512"}' | filecheck %s
-// RUN: tirax-opt %s -p 'convert-tir-to-scf{target="llvm -mcpu=x86-64-v4 -vector-width=512"},outline-parallel' | filecheck %s --check-prefix OUTLINED
+// RUN: tirax-opt %s -p 'vectorize-for-target{target="llvm -mcpu=x86-64-v4 -vector-width=512"},convert-tir-to-scf' | filecheck %s
+// RUN: tirax-opt %s -p 'vectorize-for-target{target="llvm -mcpu=x86-64-v4 -vector-width=512"},convert-tir-to-scf,outline-parallel' | filecheck %s --check-prefix OUTLINED
 
 // Buffers are pointers, then scalars where they stand, then the symbolic variables; a vector of 16 lanes and a masked rest.
 // CHECK-LABEL: func.func @double(%A: memref<?xf32>, %x: f32, %Y: memref<?xf32>, %n: i64) attributes {tirax.noalias} {
 // CHECK:         %[[N:.*]] = arith.index_cast %n : i64 to index
-// CHECK:         %[[REST:.*]] = arith.remui %[[N]], %{{.*}} : index
-// CHECK:         scf.for %i = %{{.*}} to %{{.*}} step %{{.*}} {
-// CHECK-NEXT:      %[[A:.*]] = vector.load %A[%i] : memref<?xf32>, vector<16xf32>
+// CHECK:         %[[VECTORS:.*]] = arith.divui %[[N]], %{{.*}} : index
+// CHECK:         scf.for %i = %{{.*}} to %[[VECTORS]] step %{{.*}} {
+// CHECK-NEXT:      %[[AT:.*]] = arith.muli %i, %{{.*}} : index
+// CHECK-NEXT:      %[[A:.*]] = vector.load %A[%[[AT]]] : memref<?xf32>, vector<16xf32>
 // CHECK-NEXT:      %[[X:.*]] = vector.broadcast %x : f32 to vector<16xf32>
 // CHECK-NEXT:      %[[Y:.*]] = arith.mulf %[[A]], %[[X]] fastmath<contract> : vector<16xf32>
-// CHECK-NEXT:      vector.store %[[Y]], %Y[%i] : memref<?xf32>, vector<16xf32>
+// CHECK-NEXT:      vector.store %[[Y]], %Y[%[[AT]]] : memref<?xf32>, vector<16xf32>
+// CHECK:         %[[REST:.*]] = arith.remui %[[N]], %{{.*}} : index
 // CHECK:         scf.if %{{.*}} {
 // CHECK:           %[[MASK:.*]] = vector.create_mask %[[REST]] : vector<16xi1>
 // CHECK:           vector.maskedload %A[%{{.*}}], %[[MASK]]

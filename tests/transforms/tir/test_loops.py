@@ -6,8 +6,10 @@ import pytest
 from tirax.diagnostics import NameLookupError, TiraxError, UnsupportedError
 from tirax.dialects import tir
 from tirax.interpreter import assert_same_meaning
-from tirax.ir.passes.transform import PassContext, Sequential
+from tirax.ir.passes.transform import PassContext, Sequential, new_context
+from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
+from tirax.lowering.pipelines import make_passes
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 
@@ -355,3 +357,15 @@ def test_truncated_divisions_of_what_is_not_negative():
     changed = T.Simplify()(mod)
     assert "D[i] = A[i]" in changed.script() and "T.Div(i - 32, 4)" in changed.script()
     assert_same_meaning(mod.op, changed.op)
+
+
+@pytest.mark.parametrize("body", [*SCALAR_BODIES.values(), "D[i] = A[i * 2] + A[63 - i]", "D[i] = A[i // 3 * 3]"])
+@pytest.mark.parametrize("count", [3, 16, 21])
+def test_vectors_of_the_targets_width_mean_the_same(body, count):
+    """Also with masks, with gathers and with shorter vectors, before and after unrolling."""
+    mod = module(f"        for i in T.vectorized({count}):\n            {body}\n")
+    changed = mod.op.clone()
+    for name in ("vectorize-for-target", "unroll-marked-loops"):
+        make_passes([name], "llvm -mcpu=haswell")[0].apply(new_context(), changed)
+        verify_module(changed)
+        assert_same_meaning(mod.op, changed)

@@ -1,0 +1,179 @@
+"""Which loops can become vectors, and of how many lanes.
+
+In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop becomes vectors where
+every store is of neighbouring places (its index grows by one with the loop variable), and nothing varying decides how
+often something runs; where a varying condition decides whether something runs there are no uniform loads (which would
+run though no lane does). Loads of neighbouring places are loads of vectors; of every second, third or fourth place,
+and of places backwards, loads and shuffles; of other places the lanes are loaded one by one (`gathers`), where no
+varying condition decides whether they are. Any other loop stays a loop of scalars, which means the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.dtypes import bit_width
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import SymExpr, Var, add
+from ...dialects.tir import BufferType
+from ...ir.affine.values import sym_expr_of
+
+STRIDES = (1, 2, 3, 4, -1)
+"""Steps between lanes at which vectors are loaded as such, and perhaps shuffled: those that can be masked."""
+_INTEGER = frozenset[type[Operation]]((*tir.BINARY.values(), tir.CastOp, tir.SelectOp))
+_PURE = _INTEGER | {tir.NotOp, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp}
+_ONCE = _PURE | {tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.DeclBufferOp, ValueOp}
+"""What may be done once for all lanes where it does not vary; calls with effects may not."""
+_ADDRESSES = ("address_of", "tvm_access_ptr", "handle_add_byte_offset", "isnullptr")
+
+
+def _values() -> set[SSAValue]:
+    return set()
+
+
+@dataclass
+class VectorPlan:
+    """What was found out about a loop: the values that vary, and the widest elements in memory, in bits.
+
+    `numbers` are those of the varying values that are computed from the loop variable by arithmetic alone. Where it
+    `gathers`, only full vectors can run: lanes that do not run may not be loaded. Without `masks` no condition may
+    vary; then lanes may be stored at any places.
+    """
+
+    lane: SSAValue
+    masks: bool = True
+    varying: set[SSAValue] = field(default_factory=_values)
+    numbers: set[SSAValue] = field(default_factory=_values)
+    widest: int = 8
+    gathers: bool = False
+    _masked: bool = False
+    _slopes: dict[tuple[SSAValue, bool], int | None] = field(default_factory=dict[tuple[SSAValue, bool], "int | None"])
+    _exprs: tuple[dict[SSAValue, SymExpr], dict[SSAValue, SymExpr]] = field(default_factory=lambda: ({}, {}))
+
+    def slope(self, value: SSAValue, *, through_casts: bool = True) -> int | None:
+        """By how much an integer grows with the loop variable; None where that is not one constant.
+
+        Indices are read `through_casts`, as if their arithmetic never overflowed.
+        """
+        if value not in self.varying:
+            return 0
+        if value not in self.numbers:
+            return None
+        key = value, through_casts
+        if key not in self._slopes:
+            slope = 1 if value is self.lane else self._linear(cast(Operation, value.owner), through_casts)
+            self._slopes[key] = self._symbolic(value, through_casts) if slope is None else slope
+        return self._slopes[key]
+
+    def _linear(self, op: Operation, through_casts: bool) -> int | None:
+        """The slope of a sum, or of a product with a constant, which most indices are."""
+        if type(op) is tir.MulOp and type(op.rhs.owner) is tir.ConstOp:
+            slope = self.slope(op.lhs, through_casts=through_casts)
+            return None if slope is None else slope * int(op.rhs.owner.py_value)
+        if type(op) not in (tir.AddOp, tir.SubOp):
+            return None
+        a, b = (self.slope(o, through_casts=through_casts) for o in op.operands)
+        return None if a is None or b is None else a + b if type(op) is tir.AddOp else a - b
+
+    def _symbolic(self, value: SSAValue, through_casts: bool) -> int | None:
+        expr = sym_expr_of(value, self._exprs[through_casts], through_casts=through_casts)
+        var = Var(self.lane, cast(IntegerType, self.lane.type))
+        if any(v.name is not self.lane and v.name in self.varying for v in expr.free_vars()):
+            return None
+        return (expr.substitute({var: add(var, 1)}) - expr).constant
+
+    def block(self, block: Block) -> bool:
+        """Whether all operations of a block have a form for vectors; notes what they need."""
+        return all(self._operation(op) for op in block.ops)
+
+    def _regions(self, op: Operation) -> bool:
+        return all(r.first_block is None or self.block(r.block) for r in op.regions)
+
+    def _operation(self, op: Operation) -> bool:
+        rule = _RULES.get(type(op))
+        varies = not self.varying.isdisjoint(op.operands)
+        if rule is not None:
+            return rule(self, op, varies)
+        if any(type(r.type) is VectorType for r in op.results):
+            return False
+        if varies:
+            self._note(op)
+        return type(op) in (_PURE if varies else _ONCE)
+
+    def loop(self, op: tir.ForOp, varies: bool) -> bool:
+        """A loop runs as often in each lane."""
+        return not varies and self._regions(op)
+
+    def call(self, op: tir.CallIntrinOp, varies: bool) -> bool:
+        """Addresses are computed for no lane."""
+        if varies:
+            self._note(op)
+        return op.func.data not in _ADDRESSES and type(op.result.type) is not VectorType
+
+    def _note(self, op: Operation) -> None:
+        """The results of an operation vary."""
+        self.varying.update(op.results)
+        if type(op) in _INTEGER and all(o in self.numbers or o not in self.varying for o in op.operands):
+            self.numbers.update(r for r in op.results if isinstance(r.type, IntegerType))
+
+    def branches(self, op: tir.IfOp | tir.IfThenElseOp, varies: bool) -> bool:
+        """A varying condition decides which lanes run."""
+        if isinstance(op, tir.IfThenElseOp) and not varies and self._is_uniform(op):
+            return self.masks and not self._masked
+        if (varies or isinstance(op, tir.IfThenElseOp)) and not self.masks:
+            return False
+        outer, self._masked = self._masked, self._masked or varies or isinstance(op, tir.IfThenElseOp)
+        fits = self._regions(op)
+        self._masked = outer
+        self.varying.update(op.results)
+        return fits
+
+    def _is_uniform(self, op: tir.IfThenElseOp) -> bool:
+        """Whether nothing in a lazy expression varies: then it is one branch for all lanes."""
+        return all(self.varying.isdisjoint(inner.operands) for inner in op.walk())
+
+    def access(self, op: tir.LoadOp | tir.StoreOp, varies: bool) -> bool:
+        """Lanes are loaded from anywhere, and stored side by side."""
+        indices = list(op.indices)
+        index = indices[-1] if indices else None
+        slope = 0 if index is None else self.slope(index)
+        if index is not None and isinstance(index.type, VectorType):
+            return False
+        if isinstance(op, tir.StoreOp) and (slope == 0 if not self.masks else slope != 1):
+            return False
+        if index is None or not varies or slope == 0:
+            return not self._masked and all(i not in self.varying for i in indices)
+        if any(i in self.varying for i in indices[:-1]):
+            return False
+        self.varying.update(op.results)
+        self.widest = max(self.widest, _memory_bits(op.buffer))
+        self.gathers = self.gathers or slope not in STRIDES
+        return slope in STRIDES or not self._masked
+
+
+def _memory_bits(buffer: SSAValue) -> int:
+    """Bits of an element in memory: a bool takes eight."""
+    return max(8, bit_width(cast(BufferType, buffer.type).dtype))
+
+
+_RULES: dict[type[Operation], Callable[[VectorPlan, Any, bool], bool]] = {
+    tir.LoadOp: VectorPlan.access,
+    tir.StoreOp: VectorPlan.access,
+    tir.ForOp: VectorPlan.loop,
+    tir.IfOp: VectorPlan.branches,
+    tir.IfThenElseOp: VectorPlan.branches,
+    tir.CallIntrinOp: VectorPlan.call,
+    tir.YieldOp: lambda plan, op, varies: True,
+}
+
+
+def vector_plan(loop: tir.ForOp, *, masks: bool = True) -> VectorPlan | None:
+    """The plan for a loop that can become vectors, None where it cannot."""
+    plan = VectorPlan(loop.loop_var, masks, {loop.loop_var}, {loop.loop_var})
+    return plan if plan.block(loop.body.block) else None
