@@ -10,7 +10,6 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import tir
 from ...dialects.sched import Version
-from ...dialects.sym.expr import Const
 from ...transforms.tir.walk import erase_with_tree, inline_before
 from ..loop_builder import LoopBuilder
 from ..rewrite import erase_if_unread
@@ -54,12 +53,8 @@ class Decision(Generic[P]):
         if self.other is None or self.rule.size is None:
             self.rule.emit(loops, self.plan)
             return
-        few = Block()
-        with loops.inside(few):
-            self.other.emit(loops)
-        size = self.rule.size(self.plan)
-        count, least = loops.value(size, size.dtype), loops.value(Const(self.least, size.dtype), size.dtype)
-        loops.branch(loops.op(tir.GeOp(count, least)), lambda: self.rule.emit(loops, self.plan), few)
+        size, other = self.rule.size(self.plan), self.other
+        loops.branch_at_least(size, self.least, lambda: self.rule.emit(loops, self.plan), lambda: other.emit(loops))
 
     @property
     def versions(self) -> list[Version]:
