@@ -6,7 +6,7 @@
 
 That saves reading the row once more, and gives several vectors at once to what computes them, so that none waits for
 itself. The loops of the reduction must read the whole row, in order and once. Meanwhile the next row is asked for,
-where it is far away (`ahead`).
+where it is far away (`prefetch`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Row:
         return {op.buffer for op in self.loop.walk() if isinstance(op, tir.LoadOp)}
 
 
-def compute_on_the_way(block: Block) -> None:
+def compute_at_first_use(block: Block) -> None:
     """Move what rows of a block are made of into the loops that read them first."""
     for op in list(block.ops):
         row = _row(op)

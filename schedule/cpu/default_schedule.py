@@ -2,9 +2,9 @@
 would decide.
 
 The function is read as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers of
-reductions become their epilogues (`epilogue`), neighbouring iterators one (`merge`); then the first rule of the table
-(`rules`) that fits writes the loops of a stage. What no rule fits, and what is not a stage, stays as it is. At last
-nests over the same rows are joined (`fuse`).
+reductions become their epilogues (`epilogue`), neighbouring iterators one (`fuse_iters`); then the first rule of the
+table (`rules`) that fits writes the loops of a stage. What no rule fits, and what is not a stage, stays as it is. At
+last nests over the same rows are merged (`merge_loops`), and rows computed where they are read first.
 
 What is decided is a `sched.sequence` with the name of the function, which `plan-schedule` writes; one that is there
 already is followed.
@@ -34,7 +34,7 @@ from .choices import AnyDecision
 from .decisions import INLINE, Decisions
 from .inline import inline_stages
 from .machine import Machine
-from .merge_loops import fuse_rows
+from .merge_loops import merge_loops
 from .plan import DecisionError
 from .split_reductions import split_reductions
 from .stages import analyse
@@ -60,7 +60,7 @@ class DefaultSchedule(Pass):
                 for decision in decided(func, decisions):
                     decision.put()
                 decisions.require_all_followed()
-                fuse_rows(func)
+                merge_loops(func)
                 remove_dead(func)
 
 

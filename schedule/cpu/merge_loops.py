@@ -8,7 +8,7 @@
 
 What lies between the nests, here M, E and S, shrinks to a row when buffers are moved to where they are used. A loop
 joins the one before it where both have the same extent and whatever one of them writes for the other is, in each
-iteration, a part that no other iteration touches. Then E is computed in the loop of the sum (`on_the_way`).
+iteration, a part that no other iteration touches. Then E is computed in the loop of the sum (`compute_at_first_use`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import is_pure
 from ..rewrite import merge_nest
 from ..state import loop_expr
-from .compute_at_first_use import compute_on_the_way
+from .compute_at_first_use import compute_at_first_use
 
 Place = tuple[SymExpr | None, ...]
 _STATEMENTS = (tir.ForOp, tir.IfOp, tir.IfThenElseOp, tir.YieldOp, tir.AllocBufferOp, tir.LoadOp, tir.StoreOp)
 
 
-def fuse_rows(func: tir.FuncOp) -> None:
+def merge_loops(func: tir.FuncOp) -> None:
     """Join neighbouring loops of a function whose buffers do not overlap."""
     attrs = func.func_attrs
     if attrs is not None and "tir.noalias" in attrs.data:
@@ -58,7 +58,7 @@ def _fuse(block: Block) -> None:
             first = None
     for loop in joined:
         _fuse(loop.body.block)
-        compute_on_the_way(loop.body.block)
+        compute_at_first_use(loop.body.block)
 
 
 def _may_move(op: Operation) -> bool:

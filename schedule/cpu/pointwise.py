@@ -3,7 +3,8 @@
 for i: for j: Y[i, j] = f(X[i, j])   ->   for i: for vectorized j: Y[i, j] = f(X[i, j])
 
 Where a row is divided by a value that the function computed for it, as in softmax, it is multiplied by the reciprocal,
-of which there is one for each row (`reciprocals`). Rows of a result that no cache holds go past them (`streaming`).
+of which there is one for each row (`reciprocals`). Rows of a result that no cache holds go past them
+(`nontemporal_store`).
 """
 
 from __future__ import annotations

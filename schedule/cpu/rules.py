@@ -2,7 +2,7 @@
 what is no stage, as it stores two elements or is made of statements.
 
 Rules of one's own are put into the table by `register_rule`, for good, or by `added_rules`, for a while. A rule is a
-pair of functions as tirax's own are; `by_primitives` makes rules of functions on a `Schedule` and of traces.
+pair of functions as tirax's own are; `primitive_rules` makes rules of functions on a `Schedule` and of traces.
 """
 
 from __future__ import annotations

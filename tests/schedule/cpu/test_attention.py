@@ -14,7 +14,7 @@ from tirax.dialects.sched import Sched
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import OPTIMIZE, SCHEDULE, make_passes
-from tirax.schedule.cpu.merge_loops import fuse_rows
+from tirax.schedule.cpu.merge_loops import merge_loops
 from tirax.target import Target
 from tirax.transforms.tir.walk import functions
 from tirax.tvm_api import relax, tir
@@ -234,6 +234,6 @@ def test_rows_that_are_read_as_vectors_are_joined():
     """Loops over rows are one loop, though some of the indices are vectors."""
     mod = Parser(new_context(), JOINED).parse_module()
     (func,) = functions(mod)
-    fuse_rows(func)
+    merge_loops(func)
     mod.verify()
     assert str(mod).count("tir.for") == 1

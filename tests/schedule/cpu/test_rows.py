@@ -10,7 +10,7 @@ from tirax.dialects import tir as tir_dialect
 from tirax.ir.passes.transform import Sequential, module_op, new_context
 from tirax.lowering.pipelines import LOWERING, OPTIMIZE, SCHEDULE, make_passes
 from tirax.runtime import set_num_threads
-from tirax.schedule.cpu.compute_at_first_use import compute_on_the_way
+from tirax.schedule.cpu.compute_at_first_use import compute_at_first_use
 from tirax.target import Target
 from tirax.tvm_api import relax, tir
 
@@ -152,7 +152,7 @@ def test_rows_move_only_to_where_they_are_read_once_and_in_order(between, steps,
     text = ROWS.replace("BETWEEN", between).replace("STEPS", steps).replace("PLACE", place)
     func = Parser(new_context(), text).parse_module().body.block.first_op
     assert isinstance(func, tir_dialect.FuncOp)
-    compute_on_the_way(func.body.block)
+    compute_at_first_use(func.body.block)
     func.verify()
     serial = next(o for o in func.walk() if isinstance(o, tir_dialect.ForOp) and o.kind.value == "serial")
     assert ('"exp"' in str(serial)) == moves
