@@ -5,7 +5,7 @@ An expression is a tree, wherever its operations stand: a copy has operations of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -99,6 +99,16 @@ def _like(op: Operation, operands: list[SSAValue], regions: list[Region]) -> Ope
         set_name(result, name_of(old))
     new.location = op.location
     return new
+
+
+def copied_tree(value: SSAValue, insert: Callable[[Operation], None], stays: Callable[[SSAValue], bool]) -> SSAValue:
+    """A value computed anew by copies of operations, which `insert` places, operands first; what `stays` is shared."""
+    op = value.owner
+    if not isinstance(op, Operation) or stays(value):
+        return value
+    new = op.clone({o: copied_tree(o, insert, stays) for o in op.operands})
+    insert(new)
+    return new.results[0]
 
 
 _COPIER = Copier()

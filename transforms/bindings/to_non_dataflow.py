@@ -12,7 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,5 @@ def _named(anchor: Operation, value: SSAValue, name: str | None) -> SSAValue:
         return value
     bind = relax.BindOp(value)
     set_name(bind.result, name)
-    assert anchor.parent is not None
-    anchor.parent.insert_op_before(bind, anchor)
+    insert_before(anchor, bind)
     return bind.result

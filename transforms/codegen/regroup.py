@@ -12,6 +12,7 @@ from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.equality import fingerprint
 from ...ir.names import NameSupply, function_names
+from ...ir.rewriting.edit import insert_before
 from ..fusion.graph import BindingGraph, operands_of
 from ..fusion.outline import build_function, dependency_order, inputs_of, outputs_of
 
@@ -149,7 +150,7 @@ def _bind_constants(func: relax.FuncOp, args: Sequence[Any]) -> set[int]:
     for i, op in bound.items():
         for use in list(block.args[i].uses):
             copy = op.clone()
-            cast(Block, use.operation.parent).insert_op_before(copy, use.operation)
+            insert_before(use.operation, copy)
             use.operation.operands[use.index] = copy.result
     for i in sorted(bound, reverse=True):
         block.erase_arg(block.args[i])

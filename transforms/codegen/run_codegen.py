@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TupleType
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute
 
 from ...diagnostics import NameLookupError, TiraxError, UnsupportedError, unknown_name
 from ...dialects import relax
@@ -27,7 +27,7 @@ from ...handles.relax.expr import Constant, expr_of
 from ...handles.relax.function import Function
 from ...ir.functions.lookup import callee_names, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 from ...ir.verification.verify import location_of
 from ...runtime.executable import Executable
 from ...runtime.registry import PackedFunction, get_global_func, list_global_func_names
@@ -189,7 +189,7 @@ def _call_compiled(call: relax.CallOp) -> None:
     new = relax.CallDPSPackedOp(call.callee_name, list(call.args), call.result.type)
     new.location = call.location
     set_name(new.result, name_of(call.result))
-    cast(Block, call.parent).insert_op_before(new, call)
+    insert_before(call, new)
     call.result.replace_all_uses_with(new.result)
     erase(call)
 

@@ -13,7 +13,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import is_base_of, least_common_ancestor
 from ...handles.relax.builder import infer_again
 from ...ir.names import NameSupply, identifier, variable_names
-from ...ir.rewriting.edit import set_type
+from ...ir.rewriting.edit import insert_before, set_type
 
 
 def names_of(func: Operation) -> NameSupply:
@@ -74,7 +74,7 @@ class Placer:
         """A leaf or tuple without a name, for one more user."""
         new = op.clone() if op.parent is not None or op.results[0].first_use is not None else op
         self._place_parts(new, anchor)
-        cast(Block, anchor.parent).insert_op_before(new, anchor)
+        insert_before(anchor, new)
         self.placed.add(new)
         return new.results[0]
 
@@ -137,7 +137,7 @@ class Placer:
             return new
         if isinstance(user, relax.OutputOp | relax.YieldOp):
             bound = new.op.clone()
-            cast(Block, user.parent).insert_op_before(bound, user)
+            insert_before(user, bound)
             set_name(bound.results[0], name)
             return bound.results[0]
         return self._copy_inline(new.op, user)

@@ -17,7 +17,7 @@ from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase, erase_unused
+from ...ir.rewriting.edit import erase, erase_unused, insert_before
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import DeadCodeElimination
 from .inline import FusedFunction, NotFusable, fuse_function
@@ -74,7 +74,7 @@ def _fuse_functions(module: ModuleOp) -> dict[str, FusedFunction]:
             _note(func, str(reason))
             continue
         fused[name].func.location = func.location
-        module.body.block.insert_op_before(fused[name].func, func)
+        insert_before(func, fused[name].func)
         erase(func)
     return fused
 

@@ -21,7 +21,7 @@ from ...ir.functions.lookup import callee_names, functions, relax_functions
 from ...ir.functions.symbolic_vars import mentioned_by
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..bindings.normalize import name_bindings
 
@@ -222,7 +222,7 @@ class _Split:
             epilogue = _function(
                 names.fresh("unfused_epilogue"), self.rest, [*kept, self.given, *params[inputs:]], self.func
             )
-            module.body.block.insert_op_before(epilogue, self.func)
+            insert_before(self.func, epilogue)
         for call in calls:
             self._replace(call, name, epilogue)
         erase(self.func)

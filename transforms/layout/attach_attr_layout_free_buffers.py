@@ -14,7 +14,7 @@ from ...dialects import relax, tir
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 from .attributes import LAYOUT_FREE, num_input, with_attrs
 
 
@@ -61,7 +61,7 @@ def _with_free(module: ModuleOp, func: tir.FuncOp, free: tuple[int, ...], names:
     new = func.clone()
     new.sym_name = StringAttr(names.fresh(func.sym_name.data))
     with_attrs(new, {LAYOUT_FREE: ArrayAttr([IntegerAttr(i, i64) for i in free])})
-    module.body.block.insert_op_before(new, func)
+    insert_before(func, new)
     return new.sym_name.data
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 from .convert_layout import convert_function
 from .layout_rules import MORE_RULES, Desired
 
@@ -53,7 +53,7 @@ class ChannelsLast(Pass):
         convert_function(new, lambda op: _FIRST if _has_groups(op) else _LAST, MORE_RULES)
         if _moves(new) - _moves(func) > count // self.least:
             return False
-        cast(Block, func.parent).insert_op_before(new, func)
+        insert_before(func, new)
         erase(func)
         return True
 

@@ -20,6 +20,7 @@ from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.rewriting.edit import insert_before
 from ..bindings.normalize import name_bindings
 from .rules import emitter
 
@@ -193,8 +194,7 @@ class _Group:
 
 def _replace(branch: _Branch, item: relax.TupleGetItemOp) -> None:
     last = branch.ops[-1]
-    assert last.parent is not None
-    last.parent.insert_op_before(item, last)
+    insert_before(last, item)
     set_name(item.result, name_of(branch.result))
     branch.result.replace_all_uses_with(item.result)
 

@@ -26,7 +26,7 @@ from ...handles.relax.builder import infer_again
 from ...ir.functions.lookup import binding_blocks, ops_of_type, relax_functions
 from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import set_type
+from ...ir.rewriting.edit import insert_before, set_type
 from ..bindings.normalize import name_bindings
 from .mixed_precision_policy import Policy, policy_of
 
@@ -109,7 +109,7 @@ def _convert_arguments(module: ModuleOp, changed: set[SSAValue]) -> None:
             wanted = dtypes_of(param.type)
             if dtypes_of(call.operands[i].type) != wanted:
                 made = _astype(call.operands[i], cast(Attribute, wanted))
-                cast(Block, call.parent).insert_op_before(made, call)
+                insert_before(call, made)
                 call.operands[i] = made.results[0]
                 name_bindings(cast(relax.FuncOp, _function(call)))
 
@@ -368,7 +368,7 @@ class _Rewriter:
         if dtypes_of(value.type) == wanted:
             return value
         made = self._converted(value, wanted, anchor)
-        cast(Block, anchor.parent).insert_op_before(made, anchor)
+        insert_before(anchor, made)
         if not isinstance(made, relax.TupleOp):
             set_name(made.results[0], self._names.fresh("lv"))
         return made.results[0]
@@ -376,7 +376,7 @@ class _Rewriter:
     def _bind(self, value: SSAValue, wanted: Dtypes, anchor: Operation, name: str | None) -> SSAValue:
         """A variable for a value with its tensors converted, which are of other dtypes; a new one without a `name`."""
         made = self._converted(value, wanted, anchor)
-        cast(Block, anchor.parent).insert_op_before(made, anchor)
+        insert_before(anchor, made)
         set_name(made.results[0], name or self._names.fresh("lv"))
         return made.results[0]
 
@@ -393,7 +393,7 @@ class _Rewriter:
             return
         for i in range(len(cast(TupleType, value.type).types)):
             item = relax.TupleGetItemOp(value, i)
-            cast(Block, anchor.parent).insert_op_before(item, anchor)
+            insert_before(anchor, item)
             set_name(item.result, self._names.fresh("lv"))
             yield item.result
 

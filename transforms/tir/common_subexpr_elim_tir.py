@@ -16,9 +16,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter
+from ...ir.rewriting.copy import copied_tree
+from ...ir.rewriting.edit import insert_before, inserter
 from .walk import functions, integer_type, remove_dead
 
 _ELIGIBLE = (tir.AddOp, tir.SubOp, tir.MulOp, tir.MinOp, tir.MaxOp)
@@ -110,11 +111,10 @@ class _Eliminator:
 
     def _name(self, expression: _Expression, name: str) -> None:
         places = [_path(user) for user in expression.users]
-        body, anchor = _common(places)
+        anchor = _common(places)
         value = next(iter(expression.values))
-        let = tir.LetOp(_copy(value, body, anchor))
-        set_name(let.result, name)
-        body.insert_op_before(let, anchor)
+        let = tir.LetOp(copied_tree(value, inserter(anchor), lambda v: isinstance(v.owner, tir.LetOp)))
+        set_name(insert_before(anchor, let).result, name)
         for other in expression.values:
             for use in list(other.uses):
                 if use.operation is not let and use.operation not in self._headers:
@@ -147,19 +147,17 @@ def _own_header(block: tir.BlockOp) -> set[Operation]:
 
 def _own_operands(op: Operation, body: Block, made: set[Operation]) -> None:
     """Copies in front of an operation of what computes its operands in `body`."""
-    insert = inserter(op)
+    put = inserter(op)
 
-    def copy(value: SSAValue) -> SSAValue:
-        owner = value.owner
-        if not isinstance(owner, Operation) or owner.parent is not body or isinstance(value.type, tir.BufferType):
-            return value
-        new = owner.clone({o: copy(o) for o in owner.operands})
-        insert(new)
+    def insert(new: Operation) -> None:
+        put(new)
         made.add(new)
-        return new.results[0]
+
+    def stays(value: SSAValue) -> bool:
+        return value.owner.parent is not body or isinstance(value.type, tir.BufferType)
 
     for position, operand in enumerate(op.operands):
-        op.operands[position] = copy(operand)
+        op.operands[position] = copied_tree(operand, insert, stays)
 
 
 def _is_safe_divisor(value: SSAValue) -> bool:
@@ -176,21 +174,11 @@ def _path(op: Operation) -> list[tuple[Block, Operation]]:
     return found[::-1]
 
 
-def _common(paths: list[list[tuple[Block, Operation]]]) -> tuple[Block, Operation]:
-    """The innermost body that has all places, and the first operation of it that has one."""
+def _common(paths: list[list[tuple[Block, Operation]]]) -> Operation:
+    """The first operation that has one of the places, in the innermost body that has all."""
     depth = 0
     while all(len(p) > depth + 1 for p in paths) and len({p[depth + 1][0] for p in paths}) == 1:
         depth += 1
     body = paths[0][depth][0]
     inside = {p[depth][1] for p in paths}
-    return body, next(op for op in body.ops if op in inside)
-
-
-def _copy(value: SSAValue, body: Block, anchor: Operation) -> SSAValue:
-    """The expression computed in front of `anchor`; what is named already keeps its name."""
-    if not isinstance(value, OpResult) or isinstance(value.op, tir.LetOp):
-        return value
-    new = value.op.clone({o: _copy(o, body, anchor) for o in value.op.operands})
-    set_name(new.results[0], name_of(value))
-    body.insert_op_before(new, anchor)
-    return new.results[0]
+    return next(op for op in body.ops if op in inside)

@@ -12,7 +12,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, VectorType, i64
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
@@ -23,7 +23,7 @@ from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.tir_calls import note_call_sizes
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter
+from ...ir.rewriting.edit import insert_before, inserter
 from ...ir.verification.verify import location_of
 from .walk import erase_with_tree, functions, integer_type, remove_dead
 
@@ -123,7 +123,7 @@ def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
         new = tir.AllocBufferOp(t.with_shape([add(_size(t), t.elem_offset or 0)]))
     else:
         raise _refused(buffer, cast(Operation, owner))
-    cast(Block, owner.parent).insert_op_before(new, owner)
+    insert_before(owner, new)
     return new.results[0]
 
 
@@ -134,11 +134,8 @@ def _refused(buffer: SSAValue, owner: Operation) -> UnsupportedError:
 
 
 def _rewrite(access: Operation, flat: SSAValue, t: BufferType, is_parameter: bool) -> None:
-    block = cast(Block, access.parent)
 
-    def insert(op: Operation) -> None:
-        block.insert_op_before(op, access)
-
+    insert = inserter(access)
     assert isinstance(access, tir.LoadOp | tir.StoreOp)
     index = _linear(list(access.indices), t, Materializer(insert), insert, is_parameter)
     if isinstance(access, tir.LoadOp):

@@ -30,6 +30,7 @@ from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.copy import copied_tree
 from ...ir.rewriting.edit import inline_before, inserter
 from .options import configured
 from .walk import erase_with_tree, functions, remove_dead, take_side
@@ -215,12 +216,7 @@ def _uses_thread(value: SSAValue) -> bool:
 
 def copy_before(value: SSAValue, loop: tir.ForOp, insert: Callable[[Operation], None]) -> SSAValue:
     """A copy in front of a loop of what computes an invariant value in it."""
-    owner = value.owner
-    if not isinstance(owner, Operation) or not _is_inside(owner, loop):
-        return value
-    new = owner.clone({o: copy_before(o, loop, insert) for o in owner.operands})
-    insert(new)
-    return new.results[0]
+    return copied_tree(value, insert, lambda v: not _is_inside(v.owner, loop))
 
 
 def _unconditional(block: Block) -> Iterator[Operation]:

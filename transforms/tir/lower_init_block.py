@@ -8,13 +8,13 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inline_before
+from ...ir.rewriting.edit import inline_before, inserter
 from .walk import blocks_inside_out, erase_with_tree, functions
 
 
@@ -37,11 +37,8 @@ class LowerInitBlock(Pass):
 
 
 def _lower(block: tir.BlockOp, init: tir.InitOp) -> None:
-    parent = cast(Block, init.parent)
 
-    def insert(op: Operation) -> None:
-        parent.insert_op_before(op, init)
-
+    insert = inserter(init)
     condition = _at_start(block, insert)
     if condition is None:
         inline_before(init.body.block, init)
@@ -59,9 +56,7 @@ def _initialize_empty(block: tir.BlockOp, init: tir.InitOp) -> None:
     if outermost is None or block.predicate is not None or not _stands_alone(block, init, outermost):
         return
 
-    def insert(op: Operation) -> None:
-        outermost.parent_block().insert_op_before(op, outermost)  # pyright: ignore[reportOptionalMemberAccess]
-
+    insert = inserter(outermost)
     build = Materializer(insert)
     empty: SSAValue | None = None
     for extent in extents:

@@ -20,7 +20,7 @@ from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.bind import function_symbols
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ...ir.verification.verify import location_of
 from ..functions.private import bind_variables
@@ -150,7 +150,7 @@ def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSA
     new = relax.DataflowOp(type(dataflow.body)(block))
     for v, result in zip(own, new.outputs, strict=True):
         set_name(result, name_of(v))
-    func.body.block.insert_op_before(new, dataflow)
+    insert_before(dataflow, new)
     erase(dataflow)
     outputs = dict(zip(own, new.outputs, strict=True))
     results = [outputs.get(v, v) for v in values]

@@ -19,7 +19,7 @@ from ...handles.relax.expr import Expr, Tuple, Var
 from ...ir.functions.lookup import functions, relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before
 from ...ir.verification.verify import location_of
 from . import elementwise, linear_algebra, manipulation, nn, reduction, windows
 from .blocks import bind_outputs, dataflow_block, make_unique
@@ -322,7 +322,7 @@ def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAVa
     block.add_op(relax.OutputOp(outputs))
     dataflow.body.detach_block(block)
     new = relax.DataflowOp(type(dataflow.body)(block))
-    func.body.block.insert_op_before(new, dataflow)
+    insert_before(dataflow, new)
     for old, result in zip(dataflow.outputs, new.outputs, strict=False):
         set_name(result, name_of(old))
         old.replace_all_uses_with(result)
@@ -333,7 +333,7 @@ def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAVa
     last = func.return_op
     parts = relax.TupleOp(gradients)
     whole = relax.TupleOp([last.value, parts.result])
-    func.body.block.insert_ops_before([parts, whole], last)
+    insert_before(last, parts, whole)
     last.operands[0] = whole.result
     bound = set(relax.free_symbolic_vars(p.type for p in func.params))
     func.ret_type = tuple_type([func.ret_type, relax.erase_unbound(parts.result.type, bound)])

@@ -13,6 +13,7 @@ from ...dialects import relax
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr
 from ...ir.functions.lookup import functions
+from ...ir.rewriting.edit import insert_before
 from ...te.emit import call_te
 from .expressions import Tape
 
@@ -76,5 +77,5 @@ def _add(inside: Operation, func: Any) -> str:
     top: Any = inside
     while top.parent_op() is not module:
         top = top.parent_op()
-    module.body.block.insert_op_before(func, top)
+    insert_before(top, func)
     return name
