@@ -35,9 +35,7 @@ def mentioned_in(op: Operation) -> list[Var]:
     """The variables in the types of the results and in the properties of an op, but not in its regions."""
     found = dict.fromkeys(relax.free_symbolic_vars(r.type for r in op.results))
     for attr in op.properties.values():
-        for each in attr if isinstance(attr, ArrayAttr) else (attr,):
-            if isinstance(each, SymAttr):
-                found |= dict.fromkeys(each.data.free_vars())
+        found |= dict.fromkeys(_attribute_variables(attr))
     return list(found)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import relax, tir
 from ...dialects.relax import free_symbolic_vars
-from ...dialects.sym import IndexMapAttr, SymAttr
 from ...dialects.sym.expr import Var
+from ...ir.functions.symbolic_vars import mentioned_in
 from .pattern import OpPattern, declared_pattern
 
 
@@ -24,22 +22,6 @@ def operands_of(op: Operation) -> Iterator[SSAValue]:
     defined: set[SSAValue] = {r for o in inner for r in o.results}
     defined.update(a for o in inner for region in o.regions for block in region.blocks for a in block.args)
     yield from (operand for o in inner for operand in o.operands if operand not in defined)
-
-
-def symbols_of(op: Operation) -> list[Var]:
-    """The symbolic variables that an op mentions in its result types and properties, each once."""
-    found = dict.fromkeys(free_symbolic_vars(r.type for r in op.results))
-    for attr in op.properties.values():
-        found.update(dict.fromkeys(_symbols_in(attr)))
-    return list(found)
-
-
-def _symbols_in(attr: Attribute) -> Iterator[Var]:
-    if isinstance(attr, SymAttr | IndexMapAttr):
-        yield from attr.data.free_vars()
-    elif isinstance(attr, ArrayAttr):
-        for item in cast("ArrayAttr[Attribute]", attr):
-            yield from _symbols_in(item)
 
 
 class BindingGraph:
@@ -80,7 +62,7 @@ class BindingGraph:
         binders: dict[Var, int] = {}
         for i, op in enumerate(self.ops):
             if binders:
-                after = [binders[v] for v in symbols_of(op) if v in binders]
+                after = [binders[v] for v in mentioned_in(op) if v in binders]
                 self.producers[i] = list(dict.fromkeys((*self.producers[i], *after)))
             if isinstance(op, relax.MatchCastOp):
                 binders.update(dict.fromkeys(free_symbolic_vars([op.result.type]), i))

@@ -14,8 +14,9 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType, free_symbolic_vars
 from ...dialects.sym.expr import Var
 from ...ir.equality import fingerprint
+from ...ir.functions.symbolic_vars import mentioned_in
 from ...ir.names import NameSupply, fresh_suffix, function_names, make_unique
-from .graph import BindingGraph, operands_of, symbols_of
+from .graph import BindingGraph, operands_of
 
 PRIMITIVE = "Primitive"
 """The attribute of functions that are to become one tensor function."""
@@ -279,7 +280,7 @@ def _stays_inline(value: SSAValue) -> bool:
         return False
     if isinstance(value.op, relax.ConstantOp | relax.TupleOp):
         return False
-    return not symbols_of(value.op)
+    return not mentioned_in(value.op)
 
 
 def build_function(
@@ -292,7 +293,7 @@ def build_function(
     types = [t for _, t in inputs.params]
     known = determined_symbols(types)
     mentioned = dict.fromkeys(free_symbolic_vars(types))
-    mentioned.update(dict.fromkeys(v for op in ops for v in symbols_of(op)))
+    mentioned.update(dict.fromkeys(v for op in ops for v in mentioned_in(op)))
     free = [v for v in mentioned if v not in known]
     if free:
         types.append(ShapeType.of(free))
