@@ -560,9 +560,16 @@ class CallExpr(IRDLOperation):
     def __init__(self, func: str, args: Sequence[SSAValue], dtype: Attribute):
         super().__init__(operands=[args], properties={"func": StringAttr(func)}, result_types=[dtype])
 
+    def _print_func(self, printer: Printer) -> None:
+        printer.print_attribute(self.func)
+
+    @classmethod
+    def _parse_func(cls, parser: Parser) -> str:
+        return parser.parse_str_literal()
+
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_attribute(self.func)
+        self._print_func(printer)
         with printer.in_parens():
             printer.print_list(self.call_args, printer.print_ssa_value)
         printer.print_op_attributes(self.attributes)
@@ -571,7 +578,7 @@ class CallExpr(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        func = parser.parse_str_literal()
+        func = cls._parse_func(parser)
         args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
@@ -635,24 +642,12 @@ class CallOp(CallExpr):
     """The attribute for the callee's symbolic variables, where the buffers that say them are flat already."""
     traits = traits_def(_CallsFunction())
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
+    def _print_func(self, printer: Printer) -> None:
         printer.print_symbol_name(self.func.data)
-        with printer.in_parens():
-            printer.print_list(self.call_args, printer.print_ssa_value)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        func = parser.parse_symbol_name().data
-        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        op = cls(func, args, parser.parse_type())
-        op.attributes = attributes
-        return op
+    def _parse_func(cls, parser: Parser) -> str:
+        return parser.parse_symbol_name().data
 
 
 @irdl_op_definition
