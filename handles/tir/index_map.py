@@ -11,7 +11,6 @@ import numpy as np
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
-from ...interpreter.index_maps import move_elements
 from ...script.printer.symbolic import print_index_map
 from .dims import dim_of
 from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
@@ -123,6 +122,8 @@ class IndexMap:
 
     def map_ndarray(self, arr_src: Any) -> Any:
         """The array with its elements moved; padding is zero."""
+
+        from ...interpreter.index_maps import move_elements  # late: few ask for it, and it brings the interpreter
 
         moved = move_elements(self.mapping, np.asarray(arr_src))
         return moved.view(type(arr_src)) if isinstance(arr_src, np.ndarray) else moved
