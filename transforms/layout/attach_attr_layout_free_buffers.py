@@ -15,7 +15,8 @@ from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_f
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before
-from .attributes import LAYOUT_FREE, num_input, with_attrs
+from ..params.weights import num_input
+from .attributes import LAYOUT_FREE, with_attrs
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
 from ...dialects import relax, tir
@@ -14,8 +14,6 @@ OPERATOR_NAME = "operator_name"
 """Which operator a tensor function computes."""
 LAYOUT_FREE = "layout_free_buffers"
 """The positions of parameters whose layout may be chosen: weights and constants."""
-NUM_INPUT = "num_input"
-"""How many parameters of a Relax function are inputs; the others are weights."""
 
 
 def operator_name(func: tir.FuncOp | relax.FuncOp | None) -> str | None:
@@ -24,12 +22,6 @@ def operator_name(func: tir.FuncOp | relax.FuncOp | None) -> str | None:
         return None
     attr = func.func_attrs.data.get(OPERATOR_NAME)
     return attr.data if isinstance(attr, StringAttr) else None
-
-
-def num_input(func: relax.FuncOp) -> int | None:
-    """How many parameters are inputs, None where the function does not say."""
-    attr = None if func.func_attrs is None else func.func_attrs.data.get(NUM_INPUT)
-    return attr.value.data if isinstance(attr, IntegerAttr) else None
 
 
 def layout_free(func: tir.FuncOp) -> list[int]:
