@@ -1,9 +1,11 @@
 """Attention that is written out: what becomes the operator, what stays, that the meaning is the same."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
+from relax_programs import dataflow_program, tensor
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret
@@ -11,23 +13,10 @@ from tirax.ir.passes.transform import Sequential
 from tirax.lowering.pipelines import make_passes
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.frontend import nn
-from tirax.tvm_api.script import from_source
 
 op = relax.op
-HEAD = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
 N, M = '"n"', '"m"'
-
-
-def tensor(name, *dims, dtype="float32"):
-    return f'{name}: R.Tensor(({", ".join(map(str, dims))},), "{dtype}")'
-
-
-def program(params, *bindings):
-    """A module of one function with one dataflow block; the last of the bindings names its outputs."""
-    lines = [f"def main({', '.join(params)}):", "    n = T.int64()", "    m = T.int64()", "    with R.dataflow():"]
-    lines += [f"        {b}" for b in bindings[:-1]]
-    lines += [f"        R.output({bindings[-1]})", f"    return {bindings[-1]}"]
-    return from_source(HEAD + "".join(f"    {line}\n" for line in lines))
+program = partial(dataflow_program, sizes="nm")
 
 
 def fused(mod):

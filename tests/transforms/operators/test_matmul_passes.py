@@ -1,28 +1,18 @@
 """Passes on products of matrices: what they rewrite, what they leave, that the meaning stays."""
 
+from functools import partial
+
 import numpy as np
 import pytest
+from relax_programs import dataflow_program, tensor
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
 from tirax.ir.functions.lookup import functions
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.transform import AdjustMatmulOrder, CombineParallelMatmul, FuseTransposeMatmul
-from tirax.tvm_api.script import from_source
 
-HEAD = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n    @R.function\n"
-
-
-def tensor(name, *dims, dtype="float32"):
-    return f'{name}: R.Tensor(({", ".join(map(str, dims))},), "{dtype}")'
-
-
-def program(params, *bindings):
-    """A module of one function with one dataflow block; the last of the bindings names its outputs."""
-    lines = [f"def main({', '.join(params)}):", "    n = T.int64()", "    k = T.int64()", "    with R.dataflow():"]
-    lines += [f"        {b}" for b in bindings[:-1]]
-    lines += [f"        R.output({bindings[-1]})", f"    return {bindings[-1]}"]
-    return from_source(HEAD + "".join(f"    {line}\n" for line in lines))
+program = partial(dataflow_program, sizes="nk")
 
 
 def block_of(mod):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from relax_programs import dataflow_program
 
 import tirax.tvm_api as tvm
 from tirax.interpreter import assert_same_meaning, interpret, random_inputs
@@ -13,27 +14,6 @@ from tirax.transforms.operators.reorder_permute_dims_after_concat import Reorder
 from tirax.transforms.operators.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from tirax.tvm_api import IRModule, relax
 from tirax.tvm_api.relax import transform
-from tirax.tvm_api.script import from_source
-
-HEAD = "from tvm.script import ir as I, relax as R, tir as T\n"
-
-
-def program(params, *bindings):
-    lines = [f"        {b}" for b in bindings[:-1]]
-    body = "\n".join(lines)
-    return from_source(
-        f"""{HEAD}
-@I.ir_module
-class Module:
-    @R.function
-    def main({params}):
-        n = T.int64()
-        with R.dataflow():
-{body.replace("        ", "            ")}
-            R.output({bindings[-1]})
-        return {bindings[-1]}
-"""
-    ).op
 
 
 def names(module):
@@ -190,7 +170,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_rules(case):
     one, text, after_names = CASES[case]
-    before = program(*text)
+    before = dataflow_program(*text).op
     after = one()(before)
     assert_same_meaning(before, after)
     assert getattr(transform, one.__name__) is one
@@ -205,7 +185,7 @@ def test_rules(case):
 
 
 def test_decompose_in_one_function():
-    before = program(*CASES["batch norm"][1])
+    before = dataflow_program(*CASES["batch norm"][1]).op
     assert "nn.batch_norm" not in names(DecomposeOpsForInference("main")(before))
     with pytest.raises(LookupError, match="did you mean 'main'"):
         DecomposeOpsForInference("mian")(before)
@@ -237,7 +217,7 @@ def test_a_sum_of_constants_is_left_to_folding(parse):
 
 def test_take_of_matrices_native():
     _, text, _ = CASES["take of matrices"]
-    before = program(*text)
+    before = dataflow_program(*text).op
     vm = relax.VirtualMachine(relax.build(IRModule(ReorderTakeAfterMatmul()(before)), target="llvm"), tvm.cpu())
     for n in (4, 1, 0):
         inputs = random_inputs(functions(before)["main"], {"n": n})

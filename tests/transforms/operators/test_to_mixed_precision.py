@@ -7,6 +7,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from relax_programs import dataflow_program
 from strength import crossed
 
 from tirax.diagnostics import DTypeError, NameLookupError
@@ -27,22 +28,6 @@ ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 NUMPY = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 
-def program(params, *bindings, outputs):
-    body = "\n".join(f"            {b}" for b in bindings)
-    return from_source(
-        f"""{HEAD}
-@I.ir_module
-class Module:
-    @R.function
-    def main({params}):
-        with R.dataflow():
-{body}
-            R.output({outputs})
-        return {outputs}
-"""
-    ).op
-
-
 def lines(module):
     """The bindings of the dataflow block, long numbers shortened."""
     text = [line.strip() for line in IRModule(module).script().splitlines()]
@@ -57,7 +42,7 @@ def shortened(line):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["name"])
 def test_text_is_that_of_tvm(case):
-    before = program(case["params"], *case["bindings"], outputs=case["outputs"])
+    before = dataflow_program(case["params"], *case["bindings"], outputs=case["outputs"]).op
     one = ToMixedPrecision(**case["options"])
     after = one(before)
     assert lines(after) == [shortened(line) for line in case["tvm"]]
@@ -74,7 +59,7 @@ def inputs_of_low_precision(func, sizes, seed):
 
 @pytest.mark.parametrize("low", NUMPY)
 def test_what_is_exact_in_low_precision_means_the_same(low):
-    before = program(
+    before = dataflow_program(
         'x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 4), "float32")',
         "s = R.split(x, 2, axis=1)",
         "t = (s[1], s[0])",
@@ -82,7 +67,7 @@ def test_what_is_exact_in_low_precision_means_the_same(low):
         "p = R.matmul(c, w)",
         "y = R.nn.relu(c)",
         outputs="p, y",
-    )
+    ).op
     after = ToMixedPrecision(dtype=low)(before)
     assert f"T.{low}" in str(after) or low.replace("bfloat", "bf").replace("float", "f") in str(after)
     assert_same_meaning(before, after, inputs=inputs_of_low_precision)
@@ -94,9 +79,9 @@ def test_accuracy_of_a_product(low, wide):
     """Against float64: each factor is rounded once; sums of k products are exact to k roundings of `out_dtype`."""
     k, rng = 256, np.random.default_rng(1)
     x, w = (rng.standard_normal(s).astype(np.float32) for s in ((16, k), (k, 8)))
-    before = program(
+    before = dataflow_program(
         f'x: R.Tensor((16, {k}), "float32"), w: R.Tensor(({k}, 8), "float32")', "y = R.matmul(x, w)", outputs="y"
-    )
+    ).op
     out_dtype = "float32" if wide else low
     run = relax.build(ToMixedPrecision(out_dtype, dtype=low)(before))["main"]
     exact = x.astype(np.float64) @ w.astype(np.float64)
@@ -123,7 +108,7 @@ NETWORK = (
 
 @crossed("low, names", list(NUMPY), [(), ("w", "p")])
 def test_a_network_runs(low, names):
-    before = program(*NETWORK, outputs="s")
+    before = dataflow_program(*NETWORK, outputs="s").op
     after = ToMixedPrecision(dtype=low, fp16_input_names=names)(before)
     after.verify()
     rng = np.random.default_rng(2)
@@ -138,22 +123,22 @@ def test_a_network_runs(low, names):
 
 
 def test_conversions_of_constants_are_folded():
-    before = program(
+    before = dataflow_program(
         X, "a = R.matmul(x, w)", "b = R.add(a, R.const(1.5, 'float32'))", "c = R.matmul(b, w)", outputs="c"
-    )
+    ).op
     after = FoldConstant()(ToMixedPrecision()(before))
     assert 'R.const(1.5, "float16")' in IRModule(after).script()
     assert 'R.const(1.5, "float32")' not in IRModule(after).script()
 
 
 def test_bfloat16_holds_great_constants():
-    before = program(X, "a = R.matmul(x, w)", "b = R.add(a, R.const(1e30, 'float32'))", outputs="b")
+    before = dataflow_program(X, "a = R.matmul(x, w)", "b = R.add(a, R.const(1e30, 'float32'))", outputs="b").op
     assert "R.astype(R.const(1" in IRModule(ToMixedPrecision(dtype="bfloat16")(before)).script()
     assert "R.astype(R.const(1" not in IRModule(ToMixedPrecision()(before)).script()
 
 
 def test_out_dtype_bfloat16_implies_the_dtype():
-    before = program(X, "a = R.matmul(x, w)", outputs="a")
+    before = dataflow_program(X, "a = R.matmul(x, w)", outputs="a").op
     assert str(ToMixedPrecision("bfloat16")(before)) == str(ToMixedPrecision("bfloat16", dtype="bfloat16")(before))
     assert 'out_dtype="bfloat16"' in IRModule(ToMixedPrecision("bfloat16")(before)).script()
 
@@ -161,12 +146,14 @@ def test_out_dtype_bfloat16_implies_the_dtype():
 @pytest.mark.parametrize("dtype", ["float64", "int32", "int8"])
 def test_other_dtypes_stay(dtype):
     params = X.replace("float32", dtype)
-    before = program(params, "a = R.matmul(x, w)", "b = R.add(a, x)", outputs="b")
+    before = dataflow_program(params, "a = R.matmul(x, w)", "b = R.add(a, x)", outputs="b").op
     assert str(ToMixedPrecision()(before)) == str(before)
 
 
 def test_fields_of_an_output_are_converted_back():
-    before = program(X, "a = R.matmul(x, w)", "t = (a, x)", "g = R.split(a, 2, axis=0)", "m = g[0]", outputs="t, m")
+    before = dataflow_program(
+        X, "a = R.matmul(x, w)", "t = (a, x)", "g = R.split(a, 2, axis=0)", "m = g[0]", outputs="t, m"
+    ).op
     after = ToMixedPrecision()(before)
     after.verify()
     assert_same_meaning(before, after, inputs=inputs_of_halves)
@@ -291,13 +278,13 @@ def test_dtypes_that_there_are_not(options, message):
 
 
 def test_inputs_that_are_no_parameters():
-    before = program(X, "a = R.matmul(x, w)", outputs="a")
+    before = dataflow_program(X, "a = R.matmul(x, w)", outputs="a").op
     with pytest.raises(NameLookupError, match="unknown parameter 'u, y'"):
         ToMixedPrecision(fp16_input_names=["u", "w", "y"])(before)
 
 
 def test_inputs_of_other_types():
-    before = program('i: R.Tensor((4,), "int32"), s: R.Shape([4])', "a = R.add(i, i)", outputs="a")
+    before = dataflow_program('i: R.Tensor((4,), "int32"), s: R.Shape([4])', "a = R.add(i, i)", outputs="a").op
     with pytest.raises(DTypeError, match="fp16_input_names: i, s"):
         ToMixedPrecision(fp16_input_names=["i", "s"])(before)
 
@@ -324,7 +311,7 @@ ALWAYS = {
 @crossed("low, case", list(NUMPY), list(ALWAYS))
 def test_what_is_always_converted_runs(low, case):
     params, call = ALWAYS[case]
-    before = program(params, f"y = {call}", outputs="y")
+    before = dataflow_program(params, f"y = {call}", outputs="y").op
     after = ToMixedPrecision(dtype=low)(before)
     assert str(after).count("relax.astype") >= 2
     (func,) = (f for f in before.ops if isinstance(f, rx.FuncOp))
