@@ -107,6 +107,7 @@ _PASSES: dict[str, str] = {
     "lower-match-buffer": "transforms.tir.lower_match_buffer:LowerMatchBuffer",
     "lower-opaque-block": "transforms.tir.lower_opaque_block:LowerOpaqueBlock",
     "unroll-loop": "transforms.tir.unroll_loop:UnrollLoop",
+    "promote-buffers-to-stack": "transforms.tir.promote_buffers_to_stack:PromoteBuffersToStack",
     "unroll-marked-loops": "transforms.tir.unroll_marked_loops:UnrollMarkedLoops",
     "simplify": "transforms.tir.simplify:Simplify",
     "simplify-scheduled": "transforms.tir.simplify:SimplifyScheduled",

@@ -20,6 +20,7 @@ from ..transforms.tir.lower_opaque_block import LowerOpaqueBlock
 from ..transforms.tir.mark_unrolled_loops import MarkUnrolledLoops
 from ..transforms.tir.parallelize_loops import ParallelizeLoops
 from ..transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from ..transforms.tir.promote_buffers_to_stack import PromoteBuffersToStack
 from ..transforms.tir.simplify import SimplifyScheduled, TirSimplify
 from ..transforms.tir.storage_rewrite import StorageRewrite
 from ..transforms.tir.unroll_marked_loops import UnrollMarkedLoops
@@ -49,6 +50,7 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         TirSimplify(),
         VectorizeForTarget(target.text),
         UnrollMarkedLoops(),
+        PromoteBuffersToStack(),
     ]
     return [*first, *to_loops, ConvertTirToScf(), OutlineParallel(target.text), PromoteTiles()]
 

@@ -60,6 +60,7 @@ KERNELS = (
     "tir-simplify",
     "vectorize-for-target",
     "unroll-marked-loops",
+    "promote-buffers-to-stack",
     "convert-tir-to-scf",
     "outline-parallel",
     "promote-tiles",

@@ -138,13 +138,16 @@ class AllocateOp(IRDLOperation):
             printer.print_string(" scope ")
             printer.print_attribute(self.scope)
         print_attr_dict(printer, self.annotations, "annotations")
+        printer.print_op_attributes(self.attributes)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         extents = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
         dtype = parser.parse_type()
         scope = parser.parse_str_literal() if parser.parse_optional_keyword("scope") is not None else "global"
-        return cls(extents, dtype, scope, annotations=parse_attr_dict(parser, "annotations"))
+        op = cls(extents, dtype, scope, annotations=parse_attr_dict(parser, "annotations"))
+        op.attributes = parser.parse_optional_attr_dict()
+        return op
 
 
 @irdl_op_definition

@@ -1,6 +1,8 @@
 """Making operations: equal pure ones become one, integer constants are folded, constants stand at the function's head.
 
-`Scope`s follow regions: what was made in a region is not seen after it.
+`Scope`s follow regions: what was made in a region is not seen after it. xDSL's `cse` and `canonicalize` do the same
+afterwards; but they would have twice as many operations made first, which is most of what a conversion costs, and
+`promote-tiles` needs the constant places of tiles.
 """
 
 from __future__ import annotations
@@ -297,3 +299,21 @@ def _constant_attr(value: int | float, type: Attribute) -> Attribute:
             return IntegerAttr(int(value), type)
         return IntegerAttr(int(value), cast(IntegerType, type), truncate_bits=True)
     return FloatAttr(float(value), cast(Any, type))
+
+
+def pick_lanes(emit: Emitter, vectors: Sequence[SSAValue], lanes: Sequence[int], element: Attribute) -> SSAValue:
+    """The lanes of `vectors` behind each other by their numbers; a scalar where it is one lane."""
+    places = [(v, i) for v in vectors for i in range(lane_count(v.type) if is_vector(v) else 1)]
+    picked = [_lane(emit, *places[i], element) for i in lanes]
+    if len(picked) == 1:
+        return picked[0]
+    out = emit.constant(0, vector_type(element, len(picked)))
+    for i, value in enumerate(picked):
+        out = emit.append(vector.InsertOp(value, out, [i])).results[0]
+    return out
+
+
+def _lane(emit: Emitter, value: SSAValue, lane: int, element: Attribute) -> SSAValue:
+    if not is_vector(value):
+        return value
+    return emit.append(vector.ExtractOp(value, [lane], element)).results[0]

@@ -36,14 +36,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError, unknown_name
 from ...dialects import tir
-from ...dialects.dtypes import byte_size, is_float, lanes_of, scalar_of
+from ...dialects.dtypes import is_float, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import Dims
 from ...dialects.sym import SymAttr, ValueOp
-from ...dialects.sym.expr import Const, SymExpr, product
+from ...dialects.sym.expr import SymExpr, product
 from ...dialects.tir import ForKind
 from ...ir.rewriting.walk import operations
 from ...ir.verification.verify import location_of
+from ...transforms.tir.promote_buffers_to_stack import ON_STACK
 from ..convert_to_llvm.core import make_call
 from .addresses import pointer_to
 from .casts import convert
@@ -54,8 +55,6 @@ from .memory import Memory
 from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, KernelSignature, memref_of, scalar_type
 from .values import Values
 
-STACK_BYTES = 16384
-"""Buffers of constant size up to this are on the stack."""
 LOOP_ANNOTATION = "loop_annotation"
 _AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
 """Loops of vectors are what they should be: LLVM shall neither unroll nor vectorize them."""
@@ -78,7 +77,6 @@ class Statements:
         self.status: SSAValue | None = None
         self._failures: dict[Operation, int] = {}
         self._heap: list[list[SSAValue]] = [[]]
-        self._stack_left = 8 * STACK_BYTES
         self.function_name = ""
 
     def number_failures(self, func: tir.FuncOp, signatures: dict[str, KernelSignature]) -> None:
@@ -250,18 +248,15 @@ class Statements:
         self.memory.masked_store(op)
 
     def alloc(self, op: tir.AllocBufferOp) -> None:
-        self._allocated(op.result, op.result.type.dims[0] if op.result.type.dims else Const(1), op.result.type.dtype)
+        self._allocated(op, product(op.result.type.dims), op.result.type.dtype)
 
     def allocate(self, op: tir.AllocateOp) -> None:
-        self._allocated(op.result, product(op.extents), op.dtype)
+        self._allocated(op, product(op.extents), op.dtype)
 
-    def _allocated(self, result: SSAValue, extent: SymExpr, dtype: Attribute) -> None:
-        """On the stack where the size is a small constant, else from the heap until the end of the block."""
-        size, element, bytes_each = extent.constant, scalar_type(scalar_of(dtype)), byte_size(scalar_of(dtype))
-        lanes = lanes_of(dtype)
-        small = size is not None and size * lanes * bytes_each <= min(STACK_BYTES, self._stack_left)
-        if size is not None and small:
-            self._stack_left -= size * lanes * bytes_each
+    def _allocated(self, op: tir.AllocBufferOp | tir.AllocateOp, extent: SymExpr, dtype: Attribute) -> None:
+        """On the stack where `promote-buffers-to-stack` says so, else from the heap until the end of the block."""
+        size, element, lanes = extent.constant, scalar_type(scalar_of(dtype)), lanes_of(dtype)
+        if size is not None and ON_STACK in op.attributes:
             alloca = memref.AllocaOp.get(element, 64, [max(size * lanes, 1)])
             self.emit.local(alloca)
             buffer = alloca.memref
@@ -269,9 +264,9 @@ class Statements:
             count = self.emit.mul(self.values.symbolic(extent), self.emit.index(lanes))
             buffer = self.emit.append(memref.AllocOp([count], [], MemRefType(element, [DYNAMIC_INDEX]))).results[0]
             self._heap[-1].append(buffer)
-        set_name(buffer, name_of(result))
+        set_name(buffer, name_of(op.result))
         self.memory.private.add(buffer)
-        self.values.bind(result, buffer)
+        self.values.bind(op.result, buffer)
 
     def alloc_const(self, op: tir.AllocConstOp) -> None:
         """A constant of the module; bools, a byte each, are read as what their bytes are."""

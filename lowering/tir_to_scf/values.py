@@ -23,10 +23,9 @@ from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
 from ...ir.verification.verify import location_of
 from .addresses import ADDRESSES
-from .emitter import Emitter, is_vector, lane_count, vector_type
+from .emitter import Emitter, is_vector, lane_count, pick_lanes, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
-from .lanes import pick_lanes
 from .signature import scalar_type
 from .symbolic import Symbolic, floor_mod
 
