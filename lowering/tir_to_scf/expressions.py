@@ -94,13 +94,19 @@ def _floordiv(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValu
 
 
 def _floormod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
-    """The remainder, corrected by the divisor where it is not zero and its sign is not the divisor's."""
+    """The remainder, corrected by the divisor where it is not zero and its sign is not the divisor's.
+
+    Of a power of two it is the lowest bits.
+    """
     a, b = args
     kind = _kind(op)
     if kind == "float":
         return emit.binary(arith.SubfOp, a, emit.binary(arith.MulfOp, _floordiv(emit, op, args), b))
     if kind == "unsigned":
         return emit.binary(arith.RemUIOp, a, b)
+    divisor = emit.known.get(b, 0)
+    if divisor > 0 and divisor & (divisor - 1) == 0:
+        return emit.binary(arith.AndIOp, a, emit.constant(divisor - 1, a.type))
     rest = emit.binary(arith.RemSIOp, a, b)
     return emit.select(_has_wrong_sign(emit, rest, b), emit.binary(arith.AddiOp, rest, b), rest)
 

@@ -256,7 +256,10 @@ def _shuffle(values: Values, op: tir.ShuffleOp) -> SSAValue:
 
 def _ramp(values: Values, op: tir.RampOp) -> SSAValue:
     emit, count = values.emit, op.result.type.get_shape()[0]
-    base, stride = (values.value(o) for o in (op.base, op.stride))
+    base, stride = values.value(op.base), values.value(op.stride)
+    if isinstance(op.base, OpResult) and _has_index_rule(op.base.op, op.base.type):
+        # Computed without overflow, as indices are: LLVM sees that quotients and remainders of it need no signs.
+        base = emit.from_index(values.index(op.base), base.type)
     steps = emit.dense(range(count), vector_type(base.type, count))
     if emit.known.get(stride) != 1:
         steps = emit.binary(arith.MuliOp, emit.broadcast(stride, count), steps)
