@@ -12,8 +12,6 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
 from ..dialects.relax.operator import from_attr
 from ..dialects.relax.structure import PRIVATE
-from ..script.printer import print_script
-from ..script.printer import show as show_script
 from .tir.prim_expr import attr_of
 
 
@@ -128,10 +126,14 @@ class BaseFunc:
 
     def script(self, **options: Any) -> str:
         """The function as TVMScript; options as those of the printer."""
+        from ..script.printer import print_script
+
         return print_script(self.op, **options)
 
     def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
         """Print the function as TVMScript, highlighted on a terminal."""
+        from ..script.printer import show as show_script
+
         show_script(self.op, style=style, black_format=black_format, **options)
 
     def __str__(self) -> str:

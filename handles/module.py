@@ -13,8 +13,6 @@ from ..dialects import relax, tir
 from ..dialects.relax.operator import from_attr
 from ..ir.functions.lookup import symbol_of
 from ..ir.passes.transform import show_modules_as
-from ..script.printer import print_script
-from ..script.printer import show as show_script
 from .base_func import BaseFunc, DictAttrs
 from .relax.expr import GlobalVar
 from .relax.function import Function
@@ -186,10 +184,14 @@ class IRModule:
 
     def script(self, **options: Any) -> str:
         """The module as TVMScript; options as those of the printer (`show_meta=True` keeps constants)."""
+        from ..script.printer import print_script
+
         return print_script(self.op, **options)
 
     def show(self, style: str | None = None, black_format: bool = False, **options: Any) -> None:
         """Print the module as TVMScript, highlighted on a terminal."""
+        from ..script.printer import show as show_script
+
         show_script(self.op, style=style, black_format=black_format, **options)
 
     def __str__(self) -> str:

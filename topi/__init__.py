@@ -8,6 +8,7 @@ from .creation import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .fast_math import *  # noqa: F403
 from .indexing import *  # noqa: F403
+from .linear_algebra import matmul as matmul
 from .manipulation import *  # noqa: F403
 from .rearrangement import *  # noqa: F403
 from .reduction import *  # noqa: F403

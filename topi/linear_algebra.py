@@ -8,14 +8,38 @@ from typing import Any
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 
-from ..diagnostics import ShapeError
+from ..diagnostics import ShapeError, TiraxError
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr
 from ..te import reduction as red
 from ..te.axis import IterVar
-from ..te.broadcast import Indices, over_axes, zero_like
+from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes, over_axes, zero_like
 from ..te.tensor import Tensor, compute
+
+
+def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Tensor:
+    """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy.
+
+    Operands are converted to `out_dtype` first. Raises `TiraxError` for a tensor of rank 0.
+    """
+    if a.ndim == 0 or b.ndim == 0:
+        raise TiraxError("matmul takes tensors of rank 1 or more", found=f"ranks {a.ndim} and {b.ndim}")
+    dtype = a.type if out_dtype in (None, "", "void") else out_dtype
+    batch_a, batch_b = a.dims[:-2], b.dims[:-2]
+    batch = broadcast_shapes([batch_a, batch_b]) if batch_a or batch_b else []
+    rows = list(a.dims[-2:-1])
+    columns = list(b.dims[-1:]) if b.ndim > 1 else []
+    extent = a.dims[-1]
+    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
+
+    def element(*i: PrimExpr) -> Any:
+        own = i[: len(batch)]
+        left = a(*broadcast_indices(batch_a, own, batch), *i[len(batch) : len(batch) + len(rows)], k)
+        right = b(*broadcast_indices(batch_b, own, batch), k, *i[len(batch) + len(rows) :])
+        return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)
+
+    return compute([*batch, *rows, *columns], element, "matmul", "matmul")
 
 
 def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]) -> Tensor:
@@ -105,4 +129,4 @@ def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype
     return compute(data.dims, element, "dequantized", "injective")
 
 
-__all__ = ["dequantize", "einsum", "einsum_of", "ewise_fma", "outer", "quantize", "tensordot"]
+__all__ = ["dequantize", "einsum", "einsum_of", "ewise_fma", "matmul", "outer", "quantize", "tensordot"]

@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute
 
-from ..diagnostics import ShapeError, TiraxError, unknown_name
+from ..diagnostics import ShapeError, unknown_name
 from ..dialects.sym.expr import Const, SymExpr, add, floordiv, product
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
-from ..te import reduction as red
-from ..te.axis import IterVar, shape_dims
-from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes, over_axes, zero_like
+from ..te.axis import shape_dims
+from ..te.broadcast import Indices, over_axes, zero_like
 from ..te.tensor import Tensor, compute
 from .util import normalize_axes, normalize_axis, unit_like
 
@@ -228,36 +226,11 @@ def _take_nan(a: Tensor, before: Indices, at: PrimExpr, after: Indices, extent: 
 _BOUNDED = {"fast": _take_fast, "clip": _take_clip, "wrap": _take_wrap, "nan": _take_nan}
 
 
-def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Tensor:
-    """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy.
-
-    Operands are converted to `out_dtype` first. Raises `TiraxError` for a tensor of rank 0.
-    """
-    if a.ndim == 0 or b.ndim == 0:
-        raise TiraxError("matmul takes tensors of rank 1 or more", found=f"ranks {a.ndim} and {b.ndim}")
-    dtype = a.type if out_dtype in (None, "", "void") else out_dtype
-    batch_a, batch_b = a.dims[:-2], b.dims[:-2]
-    batch = broadcast_shapes([batch_a, batch_b]) if batch_a or batch_b else []
-    rows = list(a.dims[-2:-1])
-    columns = list(b.dims[-1:]) if b.ndim > 1 else []
-    extent = a.dims[-1]
-    k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
-
-    def element(*i: PrimExpr) -> Any:
-        own = i[: len(batch)]
-        left = a(*broadcast_indices(batch_a, own, batch), *i[len(batch) : len(batch) + len(rows)], k)
-        right = b(*broadcast_indices(batch_b, own, batch), k, *i[len(batch) + len(rows) :])
-        return red.sum(left.astype(dtype) * right.astype(dtype), axis=k)
-
-    return compute([*batch, *rows, *columns], element, "matmul", "matmul")
-
-
 __all__ = [
     "concatenate",
     "expand_dims",
     "flatten",
     "layout_transform",
-    "matmul",
     "reshape",
     "split",
     "squeeze",

@@ -13,7 +13,6 @@ from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
-from ...script.printer.fragment import print_statements
 from .dims import Dim, dim_of, dim_value
 from .prim_expr import PrimExpr, Var
 
@@ -159,6 +158,8 @@ class Stmt:
 
     def script(self, **options: Any) -> str:
         """The statement as TVMScript, after what it takes from elsewhere."""
+        from ...script.printer.fragment import print_statements
+
         return print_statements(self.operations(), **options)
 
     def __str__(self) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from ...diagnostics import TiraxError
 from ...dialects.sym.expr import Const, SymExpr, Var, i64
 from ...dialects.sym.index_map import IndexMapAttr, IndexMapping
-from ...script.printer.symbolic import print_index_map
 from .dims import dim_of
 from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
 
@@ -142,6 +141,8 @@ class IndexMap:
 
     def script(self) -> str:
         """`T.index_map(lambda i: (i // 4, i % 4))`"""
+        from ...script.printer.symbolic import print_index_map
+
         return print_index_map(self.mapping)
 
     def __eq__(self, other: object) -> bool:

@@ -24,7 +24,6 @@ from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.affine.values import Materializer, sym_expr_of
-from ...script.printer.fragment import print_expression
 
 Number = bool | int | float
 DTypeLike = str | Attribute
@@ -208,6 +207,8 @@ class PrimExpr:
 
     def script(self, **options: Any) -> str:
         """The expression as TVMScript; its variables are not declared."""
+        from ...script.printer.fragment import print_expression
+
         return print_expression(self.ssa, **options)
 
     __repr__ = __str__

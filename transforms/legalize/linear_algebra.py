@@ -1,4 +1,4 @@
-"""Rules of Einstein sums, outer products, multiply-add and quantization."""
+"""Rules of matrix products, Einstein sums, outer products, multiply-add and quantization."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ...dialects.relax.linear_algebra import Einsum
-from ...dialects.relax.operator import Operator
+from ...dialects.relax.operator import Operator, as_dtype
 from ...dialects.sym.expr import SymExpr
 from ...te.tensor import Tensor
 from ...topi import linear_algebra
 from .legalize_rules import Emit, operand, result_tensor, rule
+
+
+@rule("relax.matmul")
+def matmul(op: Operator) -> Emit:
+    """relax.matmul(x1, x2) -> matmul(x1, x2)"""
+    return Emit(linear_algebra.matmul, (operand(op, "x1"), operand(op, "x2"), as_dtype(op.attr("out_dtype"))), "matmul")
 
 
 @rule("relax.einsum")

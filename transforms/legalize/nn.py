@@ -1,16 +1,10 @@
-"""Rules of matrix products, attention and dropout."""
+"""Rules of attention and dropout."""
 
 from __future__ import annotations
 
 from ... import topi
-from ...dialects.relax.operator import Operator, as_dtype
+from ...dialects.relax.operator import Operator
 from .legalize_rules import Emit, operand, rule
-
-
-@rule("relax.matmul")
-def matmul(op: Operator) -> Emit:
-    """relax.matmul(x1, x2) -> matmul(x1, x2)"""
-    return Emit(topi.matmul, (operand(op, "x1"), operand(op, "x2"), as_dtype(op.attr("out_dtype"))), "matmul")
 
 
 @rule("relax.nn.attention")
