@@ -1,9 +1,20 @@
-"""Helpers for assembly formats."""
+"""Parts of the text of operations that several of them have.
+
+An operation prints and parses itself by hand, with these, where the types of its operands are not in its text but come
+from their definitions, or where a symbolic expression is: xDSL's `assembly_format` has to read or infer every type.
+"""
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+
+from .attributes import PyValue
 
 
 def parse_value(parser: Parser) -> SSAValue:
@@ -24,3 +35,88 @@ def resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
         span = operand.span
         parser.raise_error(f"%{operand.operand_name} is used before its definition", span.start, span.end)
     return known[operand.index]
+
+
+def parse_values(parser: Parser) -> list[SSAValue]:
+    """Operands in parentheses, each as `parse_value` reads it."""
+    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
+
+
+def print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
+    """`(%a, %b)`."""
+    with printer.in_parens():
+        printer.print_list(values, printer.print_ssa_value)
+
+
+def parse_type(parser: Parser) -> Attribute:
+    """The type after a colon."""
+    parser.parse_punctuation(":")
+    return parser.parse_type()
+
+
+def print_type(printer: Printer, t: Attribute) -> None:
+    """` : t`."""
+    printer.print_string(" : ")
+    printer.print_attribute(t)
+
+
+def print_attr_dict(printer: Printer, attrs: DictionaryAttr | None, keyword: str = "attributes") -> None:
+    """` attributes {…}` where there are any."""
+    if attrs is not None and attrs.data:
+        printer.print_string(f" {keyword} ")
+        printer.print_attribute(attrs)
+
+
+def parse_attr_dict(parser: Parser, keyword: str = "attributes") -> DictionaryAttr | None:
+    """What `print_attr_dict` writes, None where the keyword does not follow."""
+    if parser.parse_optional_keyword(keyword) is None:
+        return None
+    return DictionaryAttr(parser.parse_optional_dictionary_attr_dict())
+
+
+def parse_name(parser: Parser, unknown: str, names: Collection[str]) -> str:
+    """The `name =` in front of a value. A parse error that begins with `unknown` where it is none of `names`."""
+    name = parser.parse_identifier()
+    if name not in names:
+        parser.raise_error(f"{unknown} {name}; it has: {', '.join(names) or 'none'}")
+    parser.parse_punctuation("=")
+    return name
+
+
+def print_literal(printer: Printer, value: PyValue, print_item: Callable[[Printer, Any], None] | None = None) -> None:
+    """A value of Python: `none`, `2`, `"text"`, `[1, 2]` or an attribute; `print_item` prints what is in a list."""
+    if isinstance(value, bool):
+        printer.print_string("true" if value else "false")
+    elif isinstance(value, float):
+        printer.print_string(repr(value) if "e" in repr(value) or "." in repr(value) else f'"{value}"')
+    elif isinstance(value, int):
+        printer.print_string(str(value))
+    elif isinstance(value, str):
+        printer.print_string_literal(value)
+    elif isinstance(value, Attribute):
+        printer.print_attribute(value)
+    elif value is None:
+        printer.print_string("none")
+    else:
+        item = print_item or print_literal
+        with printer.in_square_brackets():
+            printer.print_list(value, lambda v: item(printer, v))
+
+
+_WORDS = {"none": None, "true": True, "false": False}
+
+
+def parse_literal(parser: Parser, parse_item: Callable[[Parser], Any] | None = None) -> Any:
+    """The inverse of `print_literal`."""
+    for word, constant in _WORDS.items():
+        if parser.parse_optional_keyword(word) is not None:
+            return constant
+    item = parse_item or parse_literal
+    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: item(parser))
+    if items is not None:
+        return items
+    number = parser.parse_optional_number(allow_boolean=False)
+    if number is not None:
+        return number
+    text = parser.parse_optional_str_literal()
+    return text if text is not None else parser.parse_attribute()

@@ -42,8 +42,8 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from .assembly import parse_optional_value
-from .relax.operator import from_attr, to_attr
+from .assembly import parse_literal, parse_name, parse_optional_value, print_literal
+from .attributes import from_attr, to_attr
 
 
 @irdl_attr_definition
@@ -306,8 +306,8 @@ class RuleOp(IRDLOperation):
 
 
 def _version_attr(version: Version) -> DictionaryAttr:
-    made = encode({"rule": version.rule, "numbers": version.numbers, "least": version.least}, [])
-    return cast(DictionaryAttr, made)
+    row = {"rule": version.rule, "numbers": version.numbers, "least": version.least}
+    return cast(DictionaryAttr, encode(row, []))
 
 
 def _print_numbers(printer: Printer, version: Version) -> None:
@@ -421,14 +421,11 @@ class Instruction(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         operands: list[SSAValue] = []
-        found: dict[str, Attribute] = {}
+        arguments: dict[str, Attribute] = {}
 
         def pair() -> None:
-            name = parser.parse_identifier()
-            if name not in cls.SPEC.params:
-                parser.raise_error(f"{cls.name} has no argument {name}; it has: {', '.join(cls.SPEC.params) or 'none'}")
-            parser.parse_punctuation("=")
-            found[name] = encode(_parse_argument(parser), operands)
+            name = parse_name(parser, f"{cls.name} has no argument", cls.SPEC.params)
+            arguments[name] = encode(_parse_argument(parser), operands)
 
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, pair)
         decided = parser.parse_optional_keyword("decision") is not None
@@ -436,7 +433,7 @@ class Instruction(IRDLOperation):
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":") is not None:
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_type(parser))
-        return cls._created(operands, found, types, decision)
+        return cls._created(operands, arguments, types, decision)
 
 
 def _print_pair(printer: Printer, name: str, value: Argument) -> None:
@@ -447,21 +444,12 @@ def _print_pair(printer: Printer, name: str, value: Argument) -> None:
 def _print_argument(printer: Printer, value: Argument) -> None:
     if isinstance(value, SSAValue):
         printer.print_ssa_value(cast("SSAValue[Attribute]", value))
-    elif isinstance(value, list):
-        with printer.in_square_brackets():
-            printer.print_list(cast("list[Argument]", value), lambda v: _print_argument(printer, v))
     elif isinstance(value, dict):
         with printer.in_braces():
             items = cast("dict[str, Argument]", value).items()
             printer.print_list(items, lambda p: _print_key(printer, *p))
-    elif value is None:
-        printer.print_string("none")
-    elif isinstance(value, bool):
-        printer.print_string("true" if value else "false")
-    elif isinstance(value, str):
-        printer.print_string_literal(value)
     else:
-        printer.print_attribute(value) if isinstance(value, Attribute) else printer.print_string(repr(value))
+        print_literal(printer, value, _print_argument)
 
 
 def _print_key(printer: Printer, key: str, value: Argument) -> None:
@@ -471,23 +459,11 @@ def _print_key(printer: Printer, key: str, value: Argument) -> None:
 
 
 def _parse_argument(parser: Parser) -> Argument:
-    for word, value in (("none", None), ("true", True), ("false", False)):
-        if parser.parse_optional_keyword(word) is not None:
-            return value
     operand = parse_optional_value(parser)
     if operand is not None:
         return operand
-    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_argument(parser))
-    if items is not None:
-        return items
     pairs = parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_key(parser))
-    if pairs is not None:
-        return dict(pairs)
-    number = parser.parse_optional_number(allow_boolean=False)
-    if number is not None:
-        return number
-    text = parser.parse_optional_str_literal()
-    return parser.parse_attribute() if text is None else text
+    return parse_literal(parser, _parse_argument) if pairs is None else dict(pairs)
 
 
 def _parse_key(parser: Parser) -> tuple[str, Argument]:

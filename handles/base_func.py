@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
-from ..dialects.relax.operator import from_attr
+from ..dialects.attributes import from_attr
 from ..dialects.relax.structure import PRIVATE
 from .tir.prim_expr import attr_of
 

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, Region
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
-from ..dialects.relax.operator import from_attr
+from ..dialects.attributes import from_attr
 from ..ir.functions.lookup import symbol_of
 from ..ir.passes.transform import show_modules_as
 from .base_func import BaseFunc, DictAttrs

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..dialects import tir
+from ..dialects.attributes import from_attr
 from ..dialects.names import name_of, set_name
-from ..dialects.relax.operator import from_attr
 from ..dialects.sym.expr import Const, SymExpr
 from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
 from ..ir.affine.values import Materializer, sym_expr_of

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..diagnostics import TiraxError
 from ..dialects import relax, tir
+from ..dialects.attributes import function_attrs
 from ..dialects.names import name_of
-from ..dialects.relax.structure import function_attrs
 from ..dialects.sym.expr import SymExpr
 from ..handles.tir.prim_expr import PrimExpr, const, from_sym
 from .axis import index_type

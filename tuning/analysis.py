@@ -32,7 +32,7 @@ def annotation(op: tir.BlockOp | tir.ForOp | tir.FuncOp, key: str) -> Any:
     target = root_of(op) if isinstance(op, tir.FuncOp) else op
     if isinstance(target, tir.FuncOp) or target.annotations is None or key not in target.annotations.data:
         return None
-    from ..dialects.relax.operator import from_attr
+    from ..dialects.attributes import from_attr
 
     return from_attr(target.annotations.data[key])
 

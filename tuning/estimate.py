@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Block, SSAValue
 
 from ..dialects import tir
-from ..dialects.relax.operator import from_attr
+from ..dialects.attributes import from_attr
 from ..dialects.tir import ForKind
 from .movement import Access, Nest
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Attribute, Dialect, Operation
 
+from ..attributes import from_attr, to_attr
 from . import (
     base,
     convolution,
@@ -47,7 +48,7 @@ from .calls import (
 )
 from .data import TensorData, TensorDataAttr
 from .external import ExternalModsAttr
-from .operator import DTYPE, OPERATORS, Attr, Kind, Operator, from_attr, operator, to_attr
+from .operator import DTYPE, OPERATORS, Attr, Kind, Operator, operator
 from .structure import (
     INLINE_OPS,
     LEAVES,

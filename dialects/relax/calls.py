@@ -28,11 +28,10 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value
+from ..assembly import parse_attr_dict, parse_value, print_attr_dict
+from ..attributes import PyValue, from_attr, function_attrs, to_attr
 from ..sym.expr import ExprLike, expr_text
 from ..sym.text import parse_expr
-from .operator import PyValue, from_attr, to_attr
-from .structure import function_attrs, parse_attr_dict, print_attr_dict
 from .types import OBJECT, CallableType, Dims, TensorType, dims_attr
 
 

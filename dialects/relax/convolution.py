@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
 
+from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
 from .domains import NUMBERS, Domain
 from .indexing import same_dtype
@@ -22,7 +23,7 @@ from .layout import (
     spread,
     spread_padding,
 )
-from .operator import DTYPE, Arg, Operator, PyValue, as_dtype, operator
+from .operator import DTYPE, Arg, Operator, as_dtype, operator
 from .types import TensorType
 
 _LISTS = ("strides", "dilation", "output_padding")

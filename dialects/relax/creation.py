@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self, cast
 from xdsl.dialects.builtin import FloatAttr, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
-from .operator import DTYPE, Arg, Attr, Kind, Nothing, Operator, PyValue, as_dtype, operator
+from .operator import DTYPE, Arg, Attr, Kind, Nothing, Operator, as_dtype, operator
 from .structure import PrimValueOp
 from .types import PrimType, TensorType
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
 
+from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
 from .domains import FLOATS, Domain
 from .layout import arranged, check_rank, positions
-from .operator import DTYPE, Arg, Attr, Kind, Operator, PyValue, as_dtype, operator
+from .operator import DTYPE, Arg, Attr, Kind, Operator, as_dtype, operator
 from .types import TensorType
 
 

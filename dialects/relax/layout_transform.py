@@ -8,9 +8,10 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import ShapeError
+from ..attributes import PyValue
 from ..dtypes import is_float
 from ..sym import IndexMapAttr, IndexMapping
-from .operator import Arg, Attr, Kind, Operator, PyValue, operator
+from .operator import Arg, Attr, Kind, Operator, operator
 from .types import TensorType
 
 SEPARATORS = Attr(default=[], types=(list,))

@@ -6,9 +6,10 @@ from typing import Self
 
 from xdsl.ir import Attribute
 
+from ..attributes import PyValue
 from ..dtypes import is_float
 from ..sym.expr import Const
-from .operator import Arg, Operator, PyValue, operator
+from .operator import Arg, Operator, operator
 from .reduction import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 

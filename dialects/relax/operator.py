@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, NoReturn, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, TupleType, f64, i1, i64
+from xdsl.dialects.builtin import StringAttr, TupleType, i1
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -46,7 +46,17 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
-from ..assembly import parse_value
+from ..assembly import (
+    parse_literal,
+    parse_name,
+    parse_type,
+    parse_value,
+    parse_values,
+    print_literal,
+    print_type,
+    print_values,
+)
+from ..attributes import PyValue, from_attr, to_attr
 from ..dtypes import dtype_of, is_narrow
 from ..names import name_of
 from ..sym.expr import SymExpr
@@ -142,73 +152,7 @@ AXIS = Attr(types=(int,))
 AXES = Attr(types=(int, list), listed=True)
 """An axis or a list of axes, kept as a list, or None."""
 
-PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 Arg = SSAValue | Sequence[SSAValue] | None
-
-
-def to_attr(value: PyValue) -> Attribute | None:
-    """A Python value as an attribute; None is an absent one, lists are arrays, types stay."""
-    if value is None or isinstance(value, Attribute):
-        return value
-    if isinstance(value, bool):
-        return IntegerAttr(int(value), i1)
-    if isinstance(value, int):
-        return IntegerAttr(value, i64)
-    if isinstance(value, float):
-        return FloatAttr(value, f64)
-    if isinstance(value, str):
-        return StringAttr(value)
-    return ArrayAttr([cast(Attribute, to_attr(v)) for v in value])
-
-
-def from_attr(attr: Attribute | None) -> PyValue:
-    """The Python value of an attribute: the inverse of `to_attr`."""
-    if isinstance(attr, IntegerAttr):
-        number = cast("IntegerAttr[Any]", attr)
-        return bool(number.value.data) if number.type == i1 else number.value.data
-    if isinstance(attr, FloatAttr):
-        return attr.value.data
-    if isinstance(attr, StringAttr):
-        return attr.data
-    if isinstance(attr, ArrayAttr):
-        return [from_attr(a) for a in cast("ArrayAttr[Attribute]", attr)]
-    return attr
-
-
-def _print_value(printer: Printer, value: PyValue) -> None:
-    if isinstance(value, bool):
-        printer.print_string("true" if value else "false")
-    elif isinstance(value, float):
-        printer.print_string(repr(value) if "e" in repr(value) or "." in repr(value) else f'"{value}"')
-    elif isinstance(value, int):
-        printer.print_string(str(value))
-    elif isinstance(value, str):
-        printer.print_string_literal(value)
-    elif isinstance(value, Attribute):
-        printer.print_attribute(value)
-    elif value is None:
-        printer.print_string("none")
-    else:
-        with printer.in_square_brackets():
-            printer.print_list(value, lambda v: _print_value(printer, v))
-
-
-def _parse_value(parser: Parser) -> PyValue:
-    if parser.parse_optional_keyword("none") is not None:
-        return None
-    if parser.parse_optional_keyword("true") is not None:
-        return True
-    if parser.parse_optional_keyword("false") is not None:
-        return False
-    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_value(parser))
-    if items is not None:
-        return items
-    number = parser.parse_optional_number(allow_boolean=False)
-    if number is not None:
-        return number
-    text = parser.parse_optional_str_literal()
-    return text if text is not None else parser.parse_attribute()
-
 
 _ASSUMED: ContextVar[list[tuple[SymExpr, SymExpr]] | None] = ContextVar("assumed", default=None)
 """Where `Operator.assumptions` collects; None while struct info is only inferred."""
@@ -437,11 +381,9 @@ class Operator(IRDLOperation):
                 printer.print_ssa_value(arg)
             else:
                 printer.print_string(f"{name.rstrip('*?')} = " if name.endswith("?") else "")
-                with printer.in_parens():
-                    printer.print_list(arg, printer.print_ssa_value)
+                print_values(printer, arg)
         self._print_attrs(printer)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result_type)
+        print_type(printer, self.result_type)
 
     def _print_attrs(self, printer: Printer) -> None:
         shown = [(n, v) for n, s in self.ATTR_SPECS.items() if (v := self.attr(n)) != s.default]
@@ -450,7 +392,7 @@ class Operator(IRDLOperation):
         printer.print_string(" {")
         for i, (name, value) in enumerate(shown):
             printer.print_string((", " if i else "") + f"{name} = ")
-            _print_value(printer, value)
+            print_literal(printer, value)
         printer.print_string("}")
 
     @classmethod
@@ -459,15 +401,11 @@ class Operator(IRDLOperation):
         attrs: dict[str, PyValue] = {n: s.default for n, s in cls.ATTR_SPECS.items()}
 
         def parse_one() -> None:
-            name = parser.parse_identifier()
-            if name not in cls.ATTR_SPECS:
-                parser.raise_error(f"{cls.name} has no attribute {name}; it has: {', '.join(cls.ATTR_SPECS) or 'none'}")
-            parser.parse_punctuation("=")
-            attrs[name] = _parse_value(parser)
+            name = parse_name(parser, f"{cls.name} has no attribute", cls.ATTR_SPECS)
+            attrs[name] = parse_literal(parser)
 
         parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, parse_one)
-        parser.parse_punctuation(":")
-        return cls._create_with(args, attrs, parser.parse_type())
+        return cls._create_with(args, attrs, parse_type(parser))
 
     @classmethod
     def _parse_arg(cls, parser: Parser, name: str, first: bool) -> Arg:
@@ -479,9 +417,7 @@ class Operator(IRDLOperation):
 
     @staticmethod
     def _parse_plain_arg(parser: Parser, name: str) -> Arg:
-        if "*" in name:
-            return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
-        return parse_value(parser)
+        return parse_values(parser) if "*" in name else parse_value(parser)
 
     @classmethod
     def _parse_optional_arg(cls, parser: Parser, name: str, first: bool) -> Arg:
@@ -566,8 +502,6 @@ __all__ = [
     "Operator",
     "as_dtype",
     "describe",
-    "from_attr",
     "operator",
     "operators_of",
-    "to_attr",
 ]

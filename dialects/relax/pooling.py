@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from xdsl.ir import Attribute
 
+from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
 from .domains import NUMBERS, Domain
 from .layout import (
@@ -22,7 +23,7 @@ from .layout import (
     spread_padding,
     windows,
 )
-from .operator import Arg, Attr, Operator, PyValue, operator
+from .operator import Arg, Attr, Operator, operator
 from .types import TensorType
 
 _LISTS = ("pool_size", "strides", "dilation")

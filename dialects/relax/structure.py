@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -36,12 +36,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value
+from ..assembly import parse_attr_dict, parse_type, parse_value, parse_values, print_attr_dict, print_type, print_values
+from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, expr_text
 from ..sym.text import parse_expr
 from .data import TensorDataAttr
-from .operator import PyValue, to_attr
 from .types import (
     OBJECT,
     STRUCT_INFO,
@@ -59,28 +59,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 PRIVATE = StringAttr("private")
-
-
-def print_attr_dict(printer: Printer, attrs: DictionaryAttr | None, keyword: str = "attributes") -> None:
-    """` attributes {…}` where there are any."""
-    if attrs is not None and attrs.data:
-        printer.print_string(f" {keyword} ")
-        printer.print_attribute(attrs)
-
-
-def parse_attr_dict(parser: Parser, keyword: str = "attributes") -> DictionaryAttr | None:
-    if parser.parse_optional_keyword(keyword) is None:
-        return None
-    found = parser.parse_optional_dictionary_attr_dict()
-    return DictionaryAttr(found)
-
-
-def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> DictionaryAttr | None:
-    """Function attributes given as Python values; None for none."""
-    if attrs is None or isinstance(attrs, DictionaryAttr):
-        return attrs
-    converted = {k: a for k, v in attrs.items() if (a := to_attr(v)) is not None}
-    return DictionaryAttr(converted) if converted else None
 
 
 @irdl_op_definition
@@ -159,35 +137,38 @@ class FuncOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" private " if self.private else " ")
         printer.print_symbol_name(self.sym_name.data)
-        _print_signature(printer, self.body.block, self.ret_type)
-        if self.impure is not None:
-            printer.print_string(" impure")
-        print_attr_dict(printer, self.func_attrs)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        _print_function(printer, self)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         private = parser.parse_optional_keyword("private") is not None
         name = parser.parse_symbol_name().data
-        args, ret = _parse_signature(parser)
-        impure = parser.parse_optional_keyword("impure") is not None
-        attrs = parse_attr_dict(parser)
-        body = parser.parse_region(args)
-        return cls(name, body, ret, private=private, attrs=attrs, pure=not impure)
+        body, ret, attrs, pure = _parse_function(parser)
+        return cls(name, body, ret, private=private, attrs=attrs, pure=pure)
 
 
-def _print_signature(printer: Printer, block: Block, ret: Attribute) -> None:
+def _print_function(printer: Printer, op: FuncOp | ClosureOp) -> None:
+    """Parameters, result, attributes and body."""
     with printer.in_parens():
-        printer.print_list(block.args, printer.print_block_argument)
+        printer.print_list(op.body.block.args, printer.print_block_argument)
     printer.print_string(" -> ")
-    printer.print_attribute(ret)
+    printer.print_attribute(op.ret_type)
+    if op.impure is not None:
+        printer.print_string(" impure")
+    print_attr_dict(printer, op.func_attrs)
+    printer.print_string(" ")
+    printer.print_region(op.body, print_entry_block_args=False, print_empty_block=False)
 
 
-def _parse_signature(parser: Parser) -> tuple[list[Parser.Argument], Attribute]:
+def _parse_function(parser: Parser) -> tuple[Region, Attribute, DictionaryAttr | None, bool]:
+    """What `_print_function` writes: the body, the type of the result, the attributes, and whether it is pure."""
     args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
     parser.parse_punctuation("->")
-    return [a.resolve(a.type) if isinstance(a, Parser.UnresolvedArgument) else a for a in args], parser.parse_type()
+    params = [a.resolve(a.type) if isinstance(a, Parser.UnresolvedArgument) else a for a in args]
+    ret = parser.parse_type()
+    pure = parser.parse_optional_keyword("impure") is None
+    attrs = parse_attr_dict(parser)
+    return parser.parse_region(params), ret, attrs, pure
 
 
 @irdl_op_definition
@@ -283,8 +264,7 @@ class IfOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.cond)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
         printer.print_string(" ")
         printer.print_region(self.then_region)
         printer.print_string(" else ")
@@ -293,8 +273,7 @@ class IfOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         cond = parse_value(parser)
-        parser.parse_punctuation(":")
-        result_type = parser.parse_type()
+        result_type = parse_type(parser)
         then_region = parser.parse_region()
         parser.parse_keyword("else")
         return cls(cond, result_type, then_region, parser.parse_region())
@@ -347,19 +326,12 @@ class ClosureOp(IRDLOperation):
         )
 
     def print(self, printer: Printer) -> None:
-        _print_signature(printer, self.body.block, self.ret_type)
-        if self.impure is not None:
-            printer.print_string(" impure")
-        print_attr_dict(printer, self.func_attrs)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        _print_function(printer, self)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        args, ret = _parse_signature(parser)
-        impure = parser.parse_optional_keyword("impure") is not None
-        attrs = parse_attr_dict(parser)
-        return cls(parser.parse_region(args), ret, attrs=attrs, pure=not impure)
+        body, ret, attrs, pure = _parse_function(parser)
+        return cls(body, ret, attrs=attrs, pure=pure)
 
 
 @irdl_op_definition
@@ -420,12 +392,11 @@ class TupleOp(IRDLOperation):
             raise VerifyException("the type of a tuple must list the types of its fields")
 
     def print(self, printer: Printer) -> None:
-        with printer.in_parens():
-            printer.print_list(self.fields_, printer.print_ssa_value)
+        print_values(printer, self.fields_)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser)))
+        return cls(parse_values(parser))
 
 
 @irdl_op_definition
@@ -459,16 +430,15 @@ class TupleGetItemOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.tuple_)
-        printer.print_string(f"[{self.index.data}] : ")
-        printer.print_attribute(self.result.type)
+        printer.print_string(f"[{self.index.data}]")
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         value = parse_value(parser)
         with parser.in_square_brackets():
             index = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        parser.parse_punctuation(":")
-        return cls(value, index, parser.parse_type())
+        return cls(value, index, parse_type(parser))
 
 
 @irdl_op_definition
@@ -562,19 +532,12 @@ class StringOp(IRDLOperation):
 
     name = "relax.string"
     value = prop_def(StringAttr)
-    result = result_def()
+    result = result_def(OBJECT)
     traits = traits_def(Pure())
+    assembly_format = "$value attr-dict"
 
     def __init__(self, value: str):
         super().__init__(properties={"value": StringAttr(value)}, result_types=[OBJECT])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_string_literal(self.value.data)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_str_literal())
 
 
 @irdl_op_definition

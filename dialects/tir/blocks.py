@@ -33,9 +33,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value
-from ..relax.operator import PyValue
-from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
+from ..assembly import parse_attr_dict, parse_value, print_attr_dict
+from ..attributes import PyValue, function_attrs
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import Const, ExprLike, SymExpr, as_expr, expr_text
 from ..sym.text import parse_expr

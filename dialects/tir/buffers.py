@@ -26,11 +26,10 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError
-from ..assembly import parse_value
+from ..assembly import parse_attr_dict, parse_value, print_attr_dict
+from ..attributes import PyValue, function_attrs
 from ..dtypes import dtype_name
 from ..relax.data import TensorDataAttr
-from ..relax.operator import PyValue
-from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import ExprLike, SymExpr, expr_text
 from ..sym.text import parse_expr

@@ -28,9 +28,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_optional_value, parse_value
-from ..relax.operator import PyValue
-from ..relax.structure import function_attrs, parse_attr_dict, print_attr_dict
+from ..assembly import parse_attr_dict, parse_optional_value, parse_value, print_attr_dict
+from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
 from ..sym.expr import Const, SymExpr, expr_text
 from ..sym.text import parse_expr

@@ -26,8 +26,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..relax.operator import PyValue
-from ..relax.structure import PRIVATE, function_attrs, parse_attr_dict, print_attr_dict
+from ..assembly import parse_attr_dict, print_attr_dict
+from ..attributes import PyValue, function_attrs
+from ..relax.structure import PRIVATE
 from .types import BufferType, HandleType
 
 

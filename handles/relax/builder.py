@@ -16,8 +16,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.operator import PyValue
 from ...dialects.relax.types import tuple_type
 from ...ir.equality import structural_equal, structural_hash
 from ...ir.names import NameSupply, identifier

@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
+from ...dialects.attributes import to_attr
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.operator import to_attr
 from ...dialects.sym import ValueOp
 from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr

@@ -20,10 +20,10 @@ from xdsl.ir import Block as IRBlock
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
+from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.data import TensorDataAttr
-from ...dialects.relax.operator import from_attr
 from ...dialects.sym.expr import SymExpr
 from ...ir.rewriting.copy import copied, is_expression, plant
 from . import prim_expr as tx

@@ -19,8 +19,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import TiraxError, suggestion
 from ...dialects import relax, tir
+from ...dialects.attributes import from_attr
 from ...dialects.names import name_of
-from ...dialects.relax.operator import from_attr
 from ...dialects.sym.expr import Var
 from ..functions.lookup import callee_names, symbol_of
 from ..functions.purity import is_impure_call

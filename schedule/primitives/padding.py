@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, OpResult, Region, SSAValue
 
 from ...dialects import tir
+from ...dialects.attributes import from_attr
 from ...dialects.dtypes import is_float
 from ...dialects.names import name_of
-from ...dialects.relax.operator import from_attr
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym import SymAttr
 from ...dialects.sym.analyzer import Analyzer

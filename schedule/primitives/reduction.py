@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import IntegerType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.attributes import from_attr
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.operator import from_attr
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of

@@ -8,7 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute
 
-from ...dialects.relax.operator import to_attr
+from ...dialects.attributes import to_attr
 from ...dialects.sym.expr import SymExpr, i1
 from .source import Source
 from .values import Imm, describe

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import relax, tir
+from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType
-from ...dialects.relax.operator import PyValue
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
 from ...dialects import relax, tir
-from ...dialects.relax.operator import from_attr
+from ...dialects.attributes import from_attr
 
 OPERATOR_NAME = "operator_name"
 """Which operator a tensor function computes."""

@@ -10,10 +10,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax
+from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_of
 from ...dialects.names import set_name
 from ...dialects.relax.memory import AllocTensor
-from ...dialects.relax.operator import from_attr
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass

@@ -14,9 +14,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
+from ...dialects.attributes import PyValue
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.operator import Operator, PyValue
+from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType, is_base_of
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.rewriting.dead_bindings import remove_dead_bindings

@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...dialects.attributes import from_attr
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.operator import from_attr
 from ...ir.names import NameSupply, variable_names
 from ...ir.rewriting.edit import insert_before
 from ...ir.verification.verify import location_of

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure, is_side_effect_free
 
 from ...dialects import tir
-from ...dialects.relax.structure import function_attrs
+from ...dialects.attributes import function_attrs
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var

@@ -1,0 +1,48 @@
+"""Python values as attributes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
+from xdsl.ir import Attribute
+
+PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
+
+
+def to_attr(value: PyValue) -> Attribute | None:
+    """A Python value as an attribute; None is an absent one, lists are arrays, types stay."""
+    if value is None or isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return IntegerAttr(int(value), i1)
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    if isinstance(value, str):
+        return StringAttr(value)
+    return ArrayAttr([cast(Attribute, to_attr(v)) for v in value])
+
+
+def from_attr(attr: Attribute | None) -> PyValue:
+    """The Python value of an attribute: the inverse of `to_attr`."""
+    if isinstance(attr, IntegerAttr):
+        number = cast("IntegerAttr[Any]", attr)
+        return bool(number.value.data) if number.type == i1 else number.value.data
+    if isinstance(attr, FloatAttr):
+        return attr.value.data
+    if isinstance(attr, StringAttr):
+        return attr.data
+    if isinstance(attr, ArrayAttr):
+        return [from_attr(a) for a in cast("ArrayAttr[Attribute]", attr)]
+    return attr
+
+
+def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> DictionaryAttr | None:
+    """Function attributes given as Python values; None for none."""
+    if attrs is None or isinstance(attrs, DictionaryAttr):
+        return attrs
+    converted = {k: a for k, v in attrs.items() if (a := to_attr(v)) is not None}
+    return DictionaryAttr(converted) if converted else None
