@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 
 from ..dialects import tir
 from ..dialects.dtypes import dtype_of, numpy_dtype
-from ..ir.verification.verify import location_of
+from ..ir.locations import location_of
 from . import scalars
 from .scalars import InterpreterError
 

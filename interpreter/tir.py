@@ -21,7 +21,7 @@ from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.functions.tir_calls import extents_of_call
-from ..ir.verification.verify import location_of
+from ..ir.locations import location_of
 from . import scalars
 from .environment import Environment, Implementation
 from .foreign import ADDRESSES, call_extern, call_llvm

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -18,14 +18,18 @@ from ..dialects import sched, tir
 from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
 
-if TYPE_CHECKING:
-    from .schedule import Schedule
-
-
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 _POSTPROC = sched.OPS["enter_postproc"]
 DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
 """Gives another decision for an instruction: (instruction, inputs, attributes, its decision) -> decision or None."""
+
+
+class Replayer(Protocol):
+    """What a trace is replayed on: a `Schedule`."""
+
+    def step(self, name: str, arguments: dict[str, Any], decision: Any = None) -> list[Any]:
+        """Run the primitive `name`; gives handles on its outputs."""
+        ...
 
 
 class Trace:
@@ -110,7 +114,7 @@ class Trace:
         return out
 
     def apply_to_schedule(
-        self, sch: Schedule, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
+        self, sch: Replayer, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
     ) -> None:
         """Do to `sch` what this trace says; its decisions are taken, or those of `decision_provider`."""
         values: dict[SSAValue, Any] = {}
@@ -192,7 +196,7 @@ class Trace:
         return _from_json(json_obj)
 
     @staticmethod
-    def apply_json_to_schedule(json_obj: Any, sch: Schedule) -> None:
+    def apply_json_to_schedule(json_obj: Any, sch: Replayer) -> None:
         """Do to `sch` what a trace in JSON says."""
         Trace.from_json(json_obj).apply_to_schedule(sch)
 

@@ -19,8 +19,8 @@ from ...handles.relax.expr import Var
 from ...handles.relax.function import Function
 from ...handles.struct_info import TensorStructInfo
 from ...ir.functions.lookup import relax_functions
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.verification.verify import location_of
 from ...transforms.legalize import LegalizeOps
 from ...transforms.training.append_loss import AppendLoss
 from ...transforms.training.gradient import Gradient

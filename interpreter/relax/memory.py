@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax import memory
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from ..environment import Implementation
 from ..scalars import InterpreterError
 

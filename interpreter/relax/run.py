@@ -14,7 +14,7 @@ from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax import OPERATORS
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Var
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from ..environment import Environment, Implementation
 from ..scalars import InterpreterError
 from ..tir import TirSemantics

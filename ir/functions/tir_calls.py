@@ -11,7 +11,7 @@ from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var
-from ..verification.verify import location_of
+from ..locations import location_of
 
 
 def extents_of_call(call: tir.CallOp, callee: tir.FuncOp) -> dict[str, SymExpr | SSAValue]:

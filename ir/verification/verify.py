@@ -9,24 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, TupleType
+from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import SourceLocation, TiraxError, VerifyError, suggestion
+from ...diagnostics import TiraxError, VerifyError, suggestion
 from ...dialects import relax, tir
 from ...dialects.names import name_of
-
-
-def location_of(op: Operation | None) -> SourceLocation | None:
-    """Where an op was written, if that is known: its own location or the nearest one around it."""
-    while op is not None:
-        loc = op.location
-        if isinstance(loc, FileLineColLoc):
-            return SourceLocation(loc.filename.data, loc.line.data, loc.column.data)
-        op = op.parent_op()
-    return None
+from ..locations import location_of
 
 
 def verify_module(module: ModuleOp, after: str | None = None) -> None:

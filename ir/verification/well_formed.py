@@ -25,9 +25,10 @@ from ...dialects.sym.expr import Var
 from ..functions.lookup import callee_names, symbol_of
 from ..functions.purity import is_impure_call
 from ..functions.symbolic_vars import defined_in, mentioned_in
+from ..locations import location_of
 from . import ill_formed
 from .ill_formed import STRUCT_INFO_RULES, IllFormedError
-from .verify import location_of, verify_module
+from .verify import verify_module
 from .well_formed_calls import check_call, check_call_tir, check_call_value, check_inplace
 
 _Function = relax.FuncOp | relax.ClosureOp

@@ -14,7 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import SymExpr, Var
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from ...runtime.abi import Slot
 from .checks import Check
 from .function import HostFunction, Kernel

@@ -38,8 +38,8 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
 from ...dialects.relax.memory import tensor_bytes
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.verification.verify import location_of
 
 _BYTE = dtype_of("uint8")
 

@@ -28,7 +28,7 @@ from ...dialects import host, relax, tir
 from ...dialects.dtypes import is_float, lanes_of
 from ...dialects.relax.types import Dims, dims_attr
 from ...dialects.sym.expr import product
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from ...runtime import abi
 from ...runtime.abi import Slot
 from ..tir_to_scf.signature import PACKED_DIMS, PACKED_ENTRY

@@ -14,7 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Algebra, Const, Op, SymExpr, Var
 from ...dialects.sym.operations import OPERATIONS
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from ...runtime.metadata import (
     Dim,
     FunctionInfo,

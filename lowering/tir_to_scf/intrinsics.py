@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from .emitter import NO_FLAGS, REASSOC, Emitter, is_vector, lane_count, like, pick_lanes, vector_type
 from .signature import scalar_type
 

@@ -42,8 +42,8 @@ from ...dialects.relax.types import Dims
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, product
 from ...dialects.tir import ForKind
+from ...ir.locations import location_of
 from ...ir.rewriting.walk import operations
-from ...ir.verification.verify import location_of
 from ...transforms.tir.promote_buffers_to_stack import ON_STACK
 from ..convert_to_llvm.core import make_call
 from .addresses import pointer_to

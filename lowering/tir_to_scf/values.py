@@ -10,19 +10,19 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1
+from xdsl.dialects import arith, llvm, vector
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_unsigned, scalar_of
+from ...dialects.dtypes import bit_width, byte_size, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
-from ...ir.verification.verify import location_of
-from .addresses import ADDRESSES
+from ...ir.locations import location_of
+from .addresses import moved, pointer_to
 from .emitter import Emitter, is_vector, lane_count, pick_lanes, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
@@ -294,3 +294,45 @@ _SPECIAL: dict[type[Operation], Callable[[Values, Any], SSAValue]] = {
     tir.ShuffleOp: _shuffle,
     tir.LtOp: _less,
 }
+
+
+# Intrinsics on addresses: of an element, of a part of a buffer, moved by bytes, compared with null.
+
+
+def _size(dtype: Attribute) -> int:
+    return byte_size(scalar_of(dtype)) * lanes_of(dtype)
+
+
+def _address_of(values: Values, op: tir.CallIntrinOp) -> SSAValue:
+    load = op.call_args[0].owner
+    if not isinstance(load, tir.LoadOp) or len(load.indices) != 1:
+        raise UnsupportedError("address_of takes an element of a flat buffer", hint="run flatten-buffer before")
+    dtype = cast(tir.BufferType, load.buffer.type).dtype
+    index = load.indices[0]
+    at = index.owner.base if isinstance(index.owner, tir.RampOp) else index
+    return moved(values.emit, values.value(load.buffer), values.index(at), _size(dtype))
+
+
+def _access_pointer(values: Values, op: tir.CallIntrinOp) -> SSAValue:
+    dtype, data, offset = op.call_args[:3]
+    return moved(values.emit, values.value(data), values.index(offset), _size(dtype.type))
+
+
+def _byte_offset(values: Values, op: tir.CallIntrinOp) -> SSAValue:
+    data, offset = op.call_args
+    return moved(values.emit, values.value(data), values.index(offset), 1)
+
+
+def _is_null(values: Values, op: tir.CallIntrinOp) -> SSAValue:
+    emit = values.emit
+    address = emit.append(llvm.PtrToIntOp(pointer_to(emit, values.value(op.call_args[0])))).results[0]
+    return emit.compare("eq", address, emit.constant(0, i64))
+
+
+ADDRESSES: dict[str, Callable[[Values, tir.CallIntrinOp], SSAValue]] = {
+    "address_of": _address_of,
+    "tvm_access_ptr": _access_pointer,
+    "handle_add_byte_offset": _byte_offset,
+    "isnullptr": _is_null,
+}
+"""Name of an intrinsic -> the value of a call; they look at what their arguments are made of."""

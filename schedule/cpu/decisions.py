@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects.sched import RuleOp, SequenceOp
 from ...dialects.tir import FuncOp, LoadOp
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from .attention import emit_attention, plan_attention
 from .choices import AnyDecision, Decision, first_fit, follow
 from .epilogue import Epilogue, find_epilogue

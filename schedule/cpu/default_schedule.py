@@ -26,8 +26,8 @@ from xdsl.ir import Block, Operation, Region
 from ...diagnostics import unknown_name
 from ...dialects import tir
 from ...dialects.sched import RuleOp, SequenceOp, Version
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.verification.verify import location_of
 from ...target import Target
 from ...transforms.tir.walk import functions, is_scheduled, remove_dead
 from .choices import AnyDecision

@@ -31,8 +31,6 @@ RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
 COMPILER = set(RANK) - {"diagnostics", "hardware"}
 
-MOST_CIRCLES = 3
-
 
 def room_of(module: str) -> str:
     """The folder or the module of the root that a module belongs to."""
@@ -73,16 +71,8 @@ def test_the_folders_of_a_room_import_each_other_in_no_circle():
     assert not circles(grouped(import_graph(), folders))
 
 
-def test_modules_import_each_other_in_no_circle_but_with_a_reason():
-    """A circle is for what is one thing in several files; the docstring of one of them says why it is."""
-    found = circles(import_graph())
-    unexplained = [
-        circle
-        for circle in found
-        if not any("import circle" in (ast.get_docstring(tree_of(modules()[m])) or "").lower() for m in circle)
-    ]
-    assert not unexplained
-    assert len(found) <= MOST_CIRCLES
+def test_modules_import_each_other_in_no_circle():
+    assert not circles(import_graph())
 
 
 def test_the_runtime_knows_nothing_of_the_compiler():

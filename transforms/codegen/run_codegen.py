@@ -26,9 +26,9 @@ from ...dialects.relax.types import TensorType
 from ...handles.relax.expr import Constant, expr_of
 from ...handles.relax.function import Function
 from ...ir.functions.lookup import callee_names, relax_functions
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before
-from ...ir.verification.verify import location_of
 from ...runtime.executable import Executable
 from ...runtime.registry import PackedFunction, get_global_func, list_global_func_names
 from ..bindings.dead_code_elimination import DeadCodeElimination

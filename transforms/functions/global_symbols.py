@@ -11,9 +11,9 @@ from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
 from ...ir.functions.lookup import FunctionOp, callee_names, functions
+from ...ir.locations import location_of
 from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
-from ...ir.verification.verify import location_of
 
 _SYMBOL = "global_symbol"
 

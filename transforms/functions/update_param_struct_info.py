@@ -17,9 +17,9 @@ from ...handles.relax.builder import infer_again
 from ...handles.relax.expr import Var
 from ...handles.struct_info import type_of
 from ...ir.functions.lookup import relax_functions
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type
-from ...ir.verification.verify import location_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ... import topi
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from .legalize_rules import BUILDERS, Builder, known_shape, operand, result_tensor
 
 

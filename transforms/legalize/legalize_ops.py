@@ -23,11 +23,11 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
+from ...ir.locations import location_of
 from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase_with_leaves, insert_before
 from ...ir.rewriting.refine import refine_users
-from ...ir.verification.verify import location_of
 from ...te.emit import TECall, call_te
 from . import (
     base,

@@ -15,10 +15,10 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import set_name
 from ...dialects.relax.memory import AllocTensor
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.locations import location_of
 from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type
-from ...ir.verification.verify import location_of
 from .emit import Emitter
 
 CODEGEN, WORKSPACE_SIZE = "Codegen", "WorkspaceSize"

@@ -16,10 +16,10 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
 from ...ir.functions.lookup import relax_functions
+from ...ir.locations import location_of
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase_with_leaves
-from ...ir.verification.verify import location_of
 from .emit import Emitter
 
 _BYTE = dtype_of("uint8")

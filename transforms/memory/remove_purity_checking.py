@@ -13,9 +13,9 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import relax_functions
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase
-from ...ir.verification.verify import location_of
 
 FORCE_PURE = "relax.force_pure"
 """The attribute of a function that is pure, whatever stands in it."""

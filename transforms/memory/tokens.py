@@ -15,7 +15,7 @@ from ...dialects.dtypes import byte_size
 from ...dialects.relax.memory import AllocTensor
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, product
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 from .storage_pool import StoragePlan
 
 UPPER_BOUND = "tir_var_upper_bound"

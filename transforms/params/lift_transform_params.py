@@ -16,10 +16,10 @@ from ...dialects.relax.types import free_symbolic_vars, tuple_type
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import relax_functions
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by_body
+from ...ir.locations import location_of
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.verification.verify import location_of
 from .bundle_model_params import bundle_params
 from .lifting import Liftable, ancestors, liftable
 from .weights import NUM_INPUT, add_param, num_input, remove_params

@@ -16,9 +16,9 @@ from ...dialects import relax
 from ...dialects.names import name_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
+from ...ir.locations import location_of
 from ...ir.rewriting.edit import is_removable
 from ...ir.rewriting.substitute import SymbolSubstitution
-from ...ir.verification.verify import location_of
 from ..functions.private import bind_variables
 
 _NOT_LIFTED = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp, relax.ClosureOp)

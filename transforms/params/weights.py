@@ -11,9 +11,9 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import from_attr
 from ...dialects.names import name_of, set_name
+from ...ir.locations import location_of
 from ...ir.names import NameSupply, variable_names
 from ...ir.rewriting.edit import insert_before
-from ...ir.verification.verify import location_of
 
 NUM_INPUT = "num_input"
 

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, ModuleOp, i32
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.relax.types import dims_attr
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.verification.verify import location_of
 from .walk import functions
 
 

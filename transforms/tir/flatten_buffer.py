@@ -22,9 +22,9 @@ from ...dialects.sym.expr import Const, SymExpr, add, mul, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.tir_calls import note_call_sizes
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
-from ...ir.verification.verify import location_of
 from .walk import erase_with_tree, functions, integer_type, remove_dead
 
 

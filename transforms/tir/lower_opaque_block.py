@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...ir.affine.values import Materializer
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
-from ...ir.verification.verify import location_of
 from .walk import bound_expr, erase_with_tree, functions
 
 PRAGMA = "pragma_"

@@ -23,9 +23,9 @@ from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var, i32, i64, retyped
 from ...ir.affine.values import sym_expr_of
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type
-from ...ir.verification.verify import location_of
 from .walk import bind_loop, erase_with_tree, functions, values_of
 
 

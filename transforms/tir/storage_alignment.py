@@ -16,8 +16,8 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, add, floormod, mul
+from ...ir.locations import location_of
 from ...ir.rewriting.edit import set_type
-from ...ir.verification.verify import location_of
 
 ALIGN = "buffer_dim_align"
 _Alignments = dict[int, tuple[int, int]]

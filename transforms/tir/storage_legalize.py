@@ -26,9 +26,9 @@ from ...dialects import tir
 from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
 from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import PrimExpr, place, placeholder_value
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, inline_before, set_type
-from ...ir.verification.verify import location_of
 from .storage_codecs import BF16_CODECS, FP8_CODECS, NARROW_CODECS, Codec
 from .walk import functions, values_of
 

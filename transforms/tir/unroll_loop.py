@@ -20,9 +20,9 @@ from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
-from ...ir.verification.verify import location_of
 from .options import configured
 from .walk import bound_expr, erase_with_tree, functions
 

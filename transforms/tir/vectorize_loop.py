@@ -32,9 +32,9 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
-from ...ir.verification.verify import location_of
 from ...target import Target
 from .vector_plan import VectorPlan, vector_plan
 from .vector_writer import VectorWriter

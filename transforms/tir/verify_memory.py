@@ -11,8 +11,8 @@ from xdsl.ir import Operation
 from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import name_of
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.verification.verify import location_of
 from .walk import functions
 
 _DEVICES = ("cuda", "rocm", "metal", "vulkan", "opencl", "webgpu")

@@ -16,13 +16,13 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, is_base_of
 from ...dialects.sym.expr import Var
 from ...ir.functions.lookup import functions, relax_functions
+from ...ir.locations import location_of
 from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.bind import function_symbols
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
 from ...ir.rewriting.substitute import SymbolSubstitution
-from ...ir.verification.verify import location_of
 from ..functions.private import bind_variables
 from .blocks import bind_outputs, dataflow_block, make_unique
 

@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...ir.verification.verify import location_of
+from ...ir.locations import location_of
 
 
 def dataflow_block(func: relax.FuncOp) -> relax.DataflowOp:

@@ -17,10 +17,10 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
 from ...handles.relax.expr import Expr, Tuple, Var
 from ...ir.functions.lookup import functions, relax_functions
+from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from ...ir.verification.verify import location_of
 from . import elementwise, linear_algebra, manipulation, nn, reduction, windows
 from .blocks import bind_outputs, dataflow_block, make_unique
 from .checkpoints import Recomputation, remove_marks

@@ -14,7 +14,8 @@ from tirax.handles.relax.calls import call_operator
 from tirax.handles.relax.functor import ExprFunctor, PyExprVisitor, post_order_visit, visitor
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.equality import assert_structural_equal, structural_equal
-from tirax.ir.verification.verify import location_of, verify_module
+from tirax.ir.locations import location_of
+from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source
 
 SOURCE = """
