@@ -32,8 +32,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .assembly import parse_value
-from .relax.types import Dims, TensorType, dims_attr
+from .assembly import parse_type, parse_value, parse_values, print_type, print_values
+from .relax.calls import parse_tir_vars, print_tir_vars
+from .relax.types import Dims, TensorType
 from .sym import SymAttr
 from .sym.expr import ExprLike, SymExpr, expr_text
 from .sym.text import parse_expr
@@ -57,17 +58,11 @@ class ArenaOp(IRDLOperation):
         return cls(parse_expr(parser))
 
 
-@irdl_op_definition
-class TensorOp(IRDLOperation):
-    """`%t = host.tensor arena 64 : T`: a tensor at byte 64 of the arena; without `arena` one with memory of its own."""
+class _Placed(IRDLOperation):
+    """A tensor in memory, behind `offset` bytes of it."""
 
-    name = "host.tensor"
     offset = opt_prop_def(SymAttr)
     result = result_def(TensorType)
-
-    def __init__(self, type: Attribute, offset: ExprLike | None = None):
-        attr = None if offset is None else SymAttr.of(offset)
-        super().__init__(properties={"offset": attr}, result_types=[type])
 
     @property
     def tensor_type(self) -> TensorType:
@@ -76,23 +71,32 @@ class TensorOp(IRDLOperation):
 
     def verify_(self) -> None:
         if self.tensor_type.dims is None or self.tensor_type.element is None:
-            raise VerifyException(f"host.tensor of unknown extents or dtype: {self.result.type}")
+            raise VerifyException(f"{self.name} of unknown extents or dtype: {self.result.type}")
+
+
+@irdl_op_definition
+class TensorOp(_Placed):
+    """`%t = host.tensor arena 64 : T`: a tensor at byte 64 of the arena; without `arena` one with memory of its own."""
+
+    name = "host.tensor"
+
+    def __init__(self, type: Attribute, offset: ExprLike | None = None):
+        attr = None if offset is None else SymAttr.of(offset)
+        super().__init__(properties={"offset": attr}, result_types=[type])
 
     def print(self, printer: Printer) -> None:
         if self.offset is not None:
             printer.print_string(" arena " + expr_text(self.offset.data))
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         offset = parse_expr(parser) if parser.parse_optional_keyword("arena") is not None else None
-        parser.parse_punctuation(":")
-        return cls(parser.parse_type(), offset)
+        return cls(parse_type(parser), offset)
 
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(_Placed):
     """`%t = host.view %s at 64 : T`: a tensor in the memory of another, 64 bytes behind its beginning.
 
     Without `at` it is all of the other, in another shape.
@@ -100,45 +104,23 @@ class ViewOp(IRDLOperation):
 
     name = "host.view"
     source = operand_def(TensorType)
-    offset = opt_prop_def(SymAttr)
-    result = result_def(TensorType)
 
     def __init__(self, source: SSAValue, type: Attribute, offset: ExprLike | None = None):
         attr = None if offset is None else SymAttr.of(offset)
         super().__init__(operands=[source], properties={"offset": attr}, result_types=[type])
-
-    @property
-    def tensor_type(self) -> TensorType:
-        """The type of the tensor; its extents and its dtype are known."""
-        return self.result.type
-
-    def verify_(self) -> None:
-        if self.tensor_type.dims is None or self.tensor_type.element is None:
-            raise VerifyException(f"host.view of unknown extents or dtype: {self.result.type}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.source)
         if self.offset is not None:
             printer.print_string(" at " + expr_text(self.offset.data))
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         source = parse_value(parser)
         offset = parse_expr(parser) if parser.parse_optional_keyword("at") is not None else None
-        parser.parse_punctuation(":")
-        return cls(source, parser.parse_type(), offset)
-
-
-def _print_args(printer: Printer, args: Sequence[SSAValue]) -> None:
-    with printer.in_parens():
-        printer.print_list(args, printer.print_ssa_value)
-
-
-def _parse_args(parser: Parser) -> list[SSAValue]:
-    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
+        return cls(source, parse_type(parser), offset)
 
 
 @irdl_op_definition
@@ -166,18 +148,14 @@ class KernelOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.callee)
-        _print_args(printer, self.call_args)
-        if self.tir_vars is not None:
-            printer.print_string(" tir_vars [" + ", ".join(expr_text(d.data) for d in self.tir_vars) + "]")
+        print_values(printer, self.call_args)
+        print_tir_vars(printer, self.tir_vars)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name().data
-        args = _parse_args(parser)
-        if parser.parse_optional_keyword("tir_vars") is None:
-            return cls(callee, args)
-        found = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
-        return cls(callee, args, dims_attr(found))
+        args = parse_values(parser)
+        return cls(callee, args, parse_tir_vars(parser))
 
 
 @irdl_op_definition
@@ -194,11 +172,11 @@ class CallDPSOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.func)
-        _print_args(printer, self.call_args)
+        print_values(printer, self.call_args)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_str_literal(), _parse_args(parser))
+        return cls(parser.parse_str_literal(), parse_values(parser))
 
 
 Host = Dialect("host", [ArenaOp, TensorOp, ViewOp, KernelOp, CallDPSOp])

@@ -28,26 +28,28 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_attr_dict, parse_value, print_attr_dict
+from ..assembly import parse_attr_dict, parse_type, parse_value, parse_values, print_attr_dict, print_type, print_values
 from ..attributes import PyValue, from_attr, function_attrs, to_attr
-from ..sym.expr import ExprLike, expr_text
-from ..sym.text import parse_expr
+from ..sym.expr import ExprLike
+from ..sym.text import exprs_text, parse_exprs
 from .types import OBJECT, CallableType, Dims, TensorType, dims_attr
 
 
-def _print_tir_vars(printer: Printer, tir_vars: Dims | None) -> None:
+def print_tir_vars(printer: Printer, tir_vars: Dims | None) -> None:
+    """` tir_vars [n, 4]` where there are any."""
     if tir_vars is not None:
-        printer.print_string(" tir_vars [" + ", ".join(expr_text(d.data) for d in tir_vars) + "]")
+        printer.print_string(" tir_vars " + exprs_text(tir_vars))
 
 
-def _parse_tir_vars(parser: Parser) -> Dims | None:
+def parse_tir_vars(parser: Parser) -> Dims | None:
+    """What `print_tir_vars` writes."""
     if parser.parse_optional_keyword("tir_vars") is None:
         return None
-    return dims_attr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
+    return dims_attr(parse_exprs(parser))
 
 
 class CallBase(IRDLOperation):
-    """What calls share: `args`, one result and how they print."""
+    """What calls share: `args` and one result."""
 
     call_args = var_operand_def()
     result = result_def()
@@ -60,23 +62,6 @@ class CallBase(IRDLOperation):
     @property
     def result_type(self) -> Attribute:
         return self.result.type
-
-    def _print_call(self, printer: Printer) -> None:
-        with printer.in_parens():
-            printer.print_list(self.call_args, printer.print_ssa_value)
-
-    def _print_result(self, printer: Printer) -> None:
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @staticmethod
-    def _parse_args(parser: Parser) -> list[SSAValue]:
-        return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
-
-    @staticmethod
-    def _parse_result(parser: Parser) -> Attribute:
-        parser.parse_punctuation(":")
-        return parser.parse_type()
 
 
 class _DestinationPassing(CallBase):
@@ -148,22 +133,22 @@ class CallTIROp(_TIRCall):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.callee)
-        self._print_call(printer)
-        _print_tir_vars(printer, self.tir_vars)
+        print_values(printer, self.call_args)
+        print_tir_vars(printer, self.tir_vars)
         if self.te_grad_name is not None:
             printer.print_string(" grad ")
             printer.print_attribute(self.te_grad_name)
             print_attr_dict(printer, self.te_grad_kwargs)
-        self._print_result(printer)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name().data
-        args = cls._parse_args(parser)
-        tir_vars = _parse_tir_vars(parser)
+        args = parse_values(parser)
+        tir_vars = parse_tir_vars(parser)
         grad = parser.parse_str_literal() if parser.parse_optional_keyword("grad") is not None else None
         kwargs = parse_attr_dict(parser) if grad is not None else None
-        return cls(callee, args, cls._parse_result(parser), tir_vars, grad, kwargs)
+        return cls(callee, args, parse_type(parser), tir_vars, grad, kwargs)
 
 
 @irdl_op_definition
@@ -208,19 +193,19 @@ class CallTIRInplaceOp(_TIRCall):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.callee)
-        self._print_call(printer)
+        print_values(printer, self.call_args)
         printer.print_string(f" inplace {self.indices}")
-        _print_tir_vars(printer, self.tir_vars)
-        self._print_result(printer)
+        print_tir_vars(printer, self.tir_vars)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name().data
-        args = cls._parse_args(parser)
+        args = parse_values(parser)
         parser.parse_keyword("inplace")
         indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        tir_vars = _parse_tir_vars(parser)
-        return cls(callee, args, indices, cls._parse_result(parser), tir_vars)
+        tir_vars = parse_tir_vars(parser)
+        return cls(callee, args, indices, parse_type(parser), tir_vars)
 
 
 @irdl_op_definition
@@ -240,14 +225,14 @@ class CallDPSPackedOp(_DestinationPassing):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.func)
-        self._print_call(printer)
-        self._print_result(printer)
+        print_values(printer, self.call_args)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         func = parser.parse_str_literal()
-        args = cls._parse_args(parser)
-        return cls(func, args, cls._parse_result(parser))
+        args = parse_values(parser)
+        return cls(func, args, parse_type(parser))
 
 
 class _PackedCall(CallBase):
@@ -270,16 +255,16 @@ class _PackedCall(CallBase):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.func)
-        self._print_call(printer)
+        print_values(printer, self.call_args)
         print_attr_dict(printer, self.call_attrs)
-        self._print_result(printer)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         func = parser.parse_str_literal()
-        args = cls._parse_args(parser)
+        args = parse_values(parser)
         attrs = parse_attr_dict(parser)
-        return cls(func, args, cls._parse_result(parser), attrs)
+        return cls(func, args, parse_type(parser), attrs)
 
 
 @irdl_op_definition
@@ -345,16 +330,16 @@ class CallOp(CallBase):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.callee)
-        self._print_call(printer)
-        _print_tir_vars(printer, self.tir_vars)
-        self._print_result(printer)
+        print_values(printer, self.call_args)
+        print_tir_vars(printer, self.tir_vars)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name().data
-        args = cls._parse_args(parser)
-        tir_vars = _parse_tir_vars(parser)
-        return cls(callee, args, cls._parse_result(parser), tir_vars)
+        args = parse_values(parser)
+        tir_vars = parse_tir_vars(parser)
+        return cls(callee, args, parse_type(parser), tir_vars)
 
 
 @irdl_op_definition
@@ -374,14 +359,14 @@ class CallValueOp(CallBase):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.func)
-        self._print_call(printer)
-        self._print_result(printer)
+        print_values(printer, self.call_args)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         func = parse_value(parser)
-        args = cls._parse_args(parser)
-        return cls(func, args, cls._parse_result(parser))
+        args = parse_values(parser)
+        return cls(func, args, parse_type(parser))
 
 
 CALL_OPS: list[type[Operation]] = [

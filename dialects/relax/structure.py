@@ -40,7 +40,7 @@ from ..assembly import parse_attr_dict, parse_type, parse_value, parse_values, p
 from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, expr_text
-from ..sym.text import parse_expr
+from ..sym.text import exprs_text, parse_expr, parse_exprs
 from .data import TensorDataAttr
 from .types import (
     OBJECT,
@@ -491,11 +491,11 @@ class ShapeOp(IRDLOperation):
             raise VerifyException("the type of relax.shape must hold its values")
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" [" + ", ".join(expr_text(d.data) for d in self.values_) + "]")
+        printer.print_string(" " + exprs_text(self.values_))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
+        return cls(parse_exprs(parser))
 
 
 @irdl_op_definition

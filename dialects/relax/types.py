@@ -25,7 +25,7 @@ from ...diagnostics import DTypeError, VerifyError
 from ..dtypes import dtype_name
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, SymExpr, Var, expr_text
-from ..sym.text import parse_expr
+from ..sym.text import exprs_text, parse_expr
 
 UNKNOWN_NDIM = -1
 _NONE = NoneAttr()
@@ -39,7 +39,7 @@ def dims_attr(shape: Iterable[ExprLike | str]) -> Dims:
 
 def _print_dims(printer: Printer, shape: Dims | NoneAttr, ndim: int) -> None:
     if isinstance(shape, ArrayAttr):
-        printer.print_string("[" + ", ".join(expr_text(d.data) for d in shape) + "]")
+        printer.print_string(exprs_text(shape))
     else:
         printer.print_string("*" if ndim == UNKNOWN_NDIM else f"ndim = {ndim}")
 

@@ -1,4 +1,4 @@
-"""Reads symbolic expressions in the text of MLIR: `n * 4 + 1`, `n floordiv 2`, `min(n, 8)`, `128 : i32`.
+"""Symbolic expressions in the text of MLIR: `n * 4 + 1`, `n floordiv 2`, `min(n, 8)`, `128 : i32`.
 
 A literal or variable is i64 unless `: i32` follows; a literal inside of an expression takes the type of its neighbour.
 (`//` begins a comment in MLIR, so floor division is spelt out, as in affine maps.)
@@ -6,12 +6,14 @@ A literal or variable is i64 unless `: i32` follows; a literal inside of an expr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from xdsl.ir import Data
 from xdsl.parser import AttrParser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from .expr import INFIX, OPS, Const, ExprLike, SymExpr, Var, i1, i32, i64
+from .expr import INFIX, OPS, Const, ExprLike, SymExpr, Var, expr_text, i1, i32, i64
 from .operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -24,6 +26,16 @@ def parse_expr(parser: AttrParser) -> SymExpr:
     """Parse an expression; literals without a type become i64."""
     value = _parse_sum(parser)
     return Const(value) if isinstance(value, int) else value
+
+
+def parse_exprs(parser: AttrParser) -> list[SymExpr]:
+    """Expressions in square brackets."""
+    return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
+
+
+def exprs_text(attrs: Iterable[Data[SymExpr]]) -> str:
+    """`[n, 4]`: what `parse_exprs` reads."""
+    return "[" + ", ".join(expr_text(attr.data) for attr in attrs) + "]"
 
 
 def _parse_sum(parser: AttrParser) -> ExprLike:

@@ -291,14 +291,7 @@ class InitOp(IRDLOperation):
     name = "tir.init"
     body = region_def("single_block")
     traits = traits_def(HasParent(BlockOp), RecursiveMemoryEffect(), NoTerminator())
+    assembly_format = "$body attr-dict"
 
     def __init__(self, body: Region):
         super().__init__(regions=[body])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_region(self.body)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_region())

@@ -26,13 +26,13 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError
-from ..assembly import parse_attr_dict, parse_value, print_attr_dict
+from ..assembly import parse_attr_dict, parse_type, parse_value, print_attr_dict, print_type
 from ..attributes import PyValue, function_attrs
 from ..dtypes import dtype_name
 from ..relax.data import TensorDataAttr
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import ExprLike, SymExpr, expr_text
-from ..sym.text import parse_expr
+from ..sym.text import exprs_text, parse_expr, parse_exprs
 from .expressions import check_indices
 from .types import GLOBAL, BufferType, HandleType
 
@@ -131,7 +131,7 @@ class AllocateOp(IRDLOperation):
             raise VerifyException(error.message) from error
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" [{', '.join(map(expr_text, self.extents))}] ")
+        printer.print_string(f" {exprs_text(self.extents_attr)} ")
         printer.print_attribute(self.dtype)
         if self.scope != GLOBAL:
             printer.print_string(" scope ")
@@ -141,7 +141,7 @@ class AllocateOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        extents = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
+        extents = parse_exprs(parser)
         dtype = parser.parse_type()
         scope = parser.parse_str_literal() if parser.parse_optional_keyword("scope") is not None else "global"
         op = cls(extents, dtype, scope, annotations=parse_attr_dict(parser, "annotations"))
@@ -164,14 +164,12 @@ class DeclBufferOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_ssa_value(self.data)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         data = parse_value(parser)
-        parser.parse_punctuation(":")
-        return cls(data, cast(BufferType, parser.parse_type()))
+        return cls(data, cast(BufferType, parse_type(parser)))
 
 
 @irdl_op_definition
@@ -207,8 +205,7 @@ class MatchBufferOp(IRDLOperation):
         with printer.in_square_brackets():
             pairs = list(zip(self.starts, self.extents, strict=True))
             printer.print_list(pairs, lambda p: self._print_dim(printer, *p))
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @staticmethod
     def _print_dim(printer: Printer, start: SSAValue, extent: SymExpr) -> None:
@@ -225,6 +222,5 @@ class MatchBufferOp(IRDLOperation):
             return start, parse_expr(parser)
 
         dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, dim)
-        parser.parse_punctuation(":")
-        result = cast(BufferType, parser.parse_type())
+        result = cast(BufferType, parse_type(parser))
         return cls(source, [s for s, _ in dims], [e for _, e in dims], result)

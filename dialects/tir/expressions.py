@@ -47,7 +47,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value
+from ..assembly import parse_value, print_type
 from ..dtypes import bit_width, is_float, lanes_of, scalar_of
 from .function import FuncOp
 from .types import HANDLE, BufferType, HandleType
@@ -146,8 +146,7 @@ class BinaryExpr(IRDLOperation):
         printer.print_ssa_value(self.lhs)
         printer.print_string(", ")
         printer.print_ssa_value(self.rhs)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
+        print_type(printer, self.lhs.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -287,8 +286,7 @@ class SelectOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -428,8 +426,7 @@ class LoadOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         print_access(printer, self.buffer, self.indices)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -678,19 +675,12 @@ class StringImmOp(IRDLOperation):
 
     name = "tir.string"
     value = prop_def(StringAttr)
-    result = result_def(HandleType)
+    result = result_def(HANDLE)
     traits = traits_def(Pure())
+    assembly_format = "$value attr-dict"
 
     def __init__(self, value: str):
         super().__init__(properties={"value": StringAttr(value)}, result_types=[HANDLE])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.value)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_str_literal())
 
 
 def address_type(buffer: SSAValue) -> HandleType:
