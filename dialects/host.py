@@ -9,7 +9,8 @@
       relax.return %gv : !relax.tensor<[n, 10], f32>
     }
 
-A `host.tensor` without an arena offset is an array of its own, which may outlive the call.
+A `host.tensor` without an arena offset is an array of its own, which may outlive the call. All are read by
+hand: sizes are symbolic expressions, and operands have the types of their definitions.
 """
 
 from __future__ import annotations

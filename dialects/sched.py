@@ -8,6 +8,7 @@
     }
 
 One row of `INSTRUCTIONS` declares an instruction: its name here and in Python, its kind in TVM's JSON, its arguments.
+Instructions are read by hand: their operands stand among other arguments, also in lists and dictionaries.
 
 What the default schedule decides for a function is a sequence that names it, of rules for its blocks:
 

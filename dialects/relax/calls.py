@@ -3,7 +3,8 @@
     %y = relax.call_tir @add(%a, %b) tir_vars [n] : !relax.tensor<[n], f32>
     %z = relax.call_dps_packed "env.relu"(%y) : !relax.tensor<[n], f32>
 
-The result of a call with several outputs is a tuple.
+The result of a call with several outputs is a tuple. Calls are read by hand: the types of arguments are those of their
+definitions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The structure of Relax programs: functions, dataflow blocks, branches, bindings, tuples and leaves.
 
 Leaves (`constant`, `shape`, `prim_value`, `string`, `extern_func`, `function_ref`, `null_value`) and tuples print
-inline in TVMScript where they have no name, and as a binding where they have one.
+inline in TVMScript where they have no name, and as a binding where they have one. What has operands without their
+types, results whose type follows from a region or an attribute, or symbolic expressions in its text is read by hand.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Integers wrap; `floordiv`/`floormod` round down, `truncdiv`/`truncmod` towards zero; `div` is for floats. Sharing an SSA
 value changes neither printing nor equality: both read operands as a tree.
+
+Those whose text names no type of each operand are read by hand (`assembly` says why). Binary ones, of which modules are
+full, could share a type by a `VarConstraint`; reading them by an `assembly_format` takes half as many calls again.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -212,8 +217,9 @@ class NotOp(IRDLOperation):
     """`%b = tir.not %a : i1`."""
 
     name = "tir.not"
-    value = operand_def()
-    result = result_def()
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    value = operand_def(T)
+    result = result_def(T)
     traits = traits_def(Pure())
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
 

@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value
+from ..assembly import parse_type, parse_value, print_type
 from .expressions import element_type, parse_access, print_access
 from .types import BufferType
 
@@ -48,14 +48,12 @@ class MaskedLoadOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         _print_masked(printer, self.buffer, self.index, self.mask)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         op = cls(*_parse_masked(parser))
-        parser.parse_punctuation(":")
-        parser.parse_type()
+        parse_type(parser)
         return op
 
 

@@ -114,6 +114,7 @@ HEAD = "tir.func @f(%X: !tir.buffer<[4, 4], f32>, %i: i64, %j: i32, %v: f32)"
         ("tir.store %i, %X[%i, %i]", "store of i64 into elements of f32"),
         ("%x = tir.load %X[%i, %v] : f32", "index must be an integer"),
         ("%x = tir.select %i, %i, %i : i64", "condition must be i1"),
+        ("%x = tir.not %i : i64 -> i32", "i64 expected .* got i32"),
         ('tir.block "b" (%vi = spatial(%i, 4)) { tir.reads %X[%vi] }', "1 indices"),
         ("tir.while { tir.yield %i : i64 } do { }", "tir.yield of an i1"),
         ("%c = tir.broadcast %v : f32 -> vector<4xf32>\n%d = tir.cast %c : vector<4xf32> -> i32", "changes the lanes"),
