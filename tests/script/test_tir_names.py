@@ -5,7 +5,7 @@ import pytest
 from tirax.diagnostics import UnsupportedError
 from tirax.interpreter.foreign import ADDRESSES
 from tirax.interpreter.scalars import INTRINSICS as MEANINGS
-from tirax.lowering.tir_to_scf import addresses, intrinsics
+from tirax.lowering.tir_to_scf import intrinsics, values
 from tirax.script import parse_function
 from tirax.script.parser.tir_buffers import BUFFER_CALLS
 from tirax.script.parser.tir_calls import CALLS, dtype_by_name
@@ -73,7 +73,7 @@ def test_refused_names_say_what_to_write(name):
 
 def test_every_intrinsic_has_a_meaning_and_machine_code():
     assert set(MEANINGS) | {"power"} <= set(intrinsics.INTRINSICS)
-    assert set(addresses.ADDRESSES) <= set(ADDRESSES)
+    assert set(values.ADDRESSES) <= set(ADDRESSES)
     no_intrinsics = {"call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed"}
     no_intrinsics |= {
         "tvm_call_packed",
@@ -90,6 +90,6 @@ def test_every_intrinsic_has_a_meaning_and_machine_code():
     operators |= {"min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod", "div", "any"}
     operators |= {"all", "ceildiv", "cast", "reinterpret", "ramp", "broadcast", "infinity", "min_value", "max_value"}
     rest = set(CALLS) - no_intrinsics - operators
-    assert {n for n in rest if n not in intrinsics.INTRINSICS and n not in addresses.ADDRESSES} == set()
+    assert {n for n in rest if n not in intrinsics.INTRINSICS and n not in values.ADDRESSES} == set()
     meant = {*MEANINGS, *ADDRESSES, "power"}
     assert {n for n in rest if n not in meant} == set()
