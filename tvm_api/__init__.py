@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import TiraxError as TVMError
-from ..handles.module import IRModule
 from ..runtime import (
     Device,
     cpu,
@@ -23,6 +22,7 @@ from ..runtime import (
 from ._names import provide
 
 if TYPE_CHECKING:
+    from ..handles.module import IRModule
     from . import ir, meta_schedule, relax, script, tir, topi
     from .compilation import build, compile
 
@@ -39,6 +39,9 @@ __tirax_script_dialect__ = "tvm"
 __version__ = "0.20.0"
 
 _FILES = frozenset(("ir", "meta_schedule", "relax", "script", "tir", "topi"))
+
+_LATE = {"IRModule": "..handles.module", "build": ".compilation", "compile": ".compilation"}
+"""Names whose modules bring most of the compiler, which is loaded when they are first asked for."""
 
 provide(
     __name__,
@@ -83,9 +86,8 @@ provide(
 def __getattr__(name: str) -> Any:
     if name in _FILES:
         return import_module(f".{name}", __name__)
-    if name in ("build", "compile"):
-        module = import_module(".compilation", __name__)
-        globals().update(build=module.build, compile=module.compile)
+    if name in _LATE:
+        globals()[name] = getattr(import_module(_LATE[name], __package__), name)
         return globals()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
