@@ -36,7 +36,7 @@ def test_the_meaning_stays(monkeypatch, others):
         monkeypatch.setitem(policy.POLICIES, name, kind)
     converted = []
 
-    @drawn(40)
+    @drawn(40, quick=20)
     @given(programs())
     def check(program: Program) -> None:
         before = ConvertToDataflow()(program.module)
