@@ -334,6 +334,7 @@ def _right(function, rows: int) -> bool:
 
 def test_threads_that_build_load_call_and_free(compiled):
     ex = compiled(MAIN)
+    gc.freeze()  # what other tests left need not be looked through at each collection
     problems: list[object] = []
 
     def work(function, times):
