@@ -63,46 +63,6 @@ def _pass_decorator(
     return Wrapped
 
 
-def module_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(mod, ctx)`."""
-
-    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
-        return getattr(inner, "transform_module", inner)
-
-    def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
-
-    return decorate if pass_func is None else decorate(pass_func)
-
-
-def dataflowblock_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function `(block, mod, ctx) -> block`, or of a class with a method `transform_dataflowblock`.
-
-    It runs on every dataflow block of the Relax functions; what a block outputs it must bind again, to the same
-    variables.
-    """
-
-    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
-        return partial(_on_dataflow_blocks, getattr(inner, "transform_dataflowblock", inner))
-
-    def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
-
-    return decorate if pass_func is None else decorate(pass_func)
-
-
 def _on_dataflow_blocks(function: Callable[[Any, Any, PassContext], Any], mod: Any, ctx: PassContext) -> Any:
     for _, func in mod.functions_items():
         if not isinstance(func, Function):
@@ -124,53 +84,69 @@ def _on_dataflow_blocks(function: Callable[[Any, Any, PassContext], Any], mod: A
     return mod
 
 
-def function_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
+def _on_functions(kind: type, inner: Any) -> Callable[[Any, PassContext], Any]:
+    """What runs `inner`, or its method `transform_function`, on the functions of one of the two kinds."""
+    function = getattr(inner, "transform_function", inner)
+
+    def on_module(mod: Any, ctx: PassContext) -> Any:
+        for gv, func in mod.functions_items():
+            if isinstance(func, kind):
+                mod.update_func(gv, function(func, mod, ctx))
+        return mod
+
+    return on_module
+
+
+def _pass_maker(name: str, wrap: Callable[[Any], Callable[[Any, PassContext], Any]], doc: str) -> Callable[..., Any]:
+    """TVM's decorator `name`, with its parameters: `wrap` says how what is decorated runs on a module."""
+
+    def maker(
+        pass_func: Any = None,
+        opt_level: int = 0,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ) -> Any:
+        def decorate(what: Any) -> Any:
+            return _pass_decorator(wrap, what, lambda n: PassInfo(name or n, opt_level, tuple(required or ())))
+
+        return decorate if pass_func is None else decorate(pass_func)
+
+    maker.__name__ = maker.__qualname__ = name
+    maker.__doc__ = doc
+    return maker
+
+
+module_pass = _pass_maker(
+    "module_pass",
+    lambda inner: getattr(inner, "transform_module", inner),
+    "Make a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(mod, ctx)`.",
+)
+dataflowblock_pass = _pass_maker(
+    "dataflowblock_pass",
+    lambda inner: partial(_on_dataflow_blocks, getattr(inner, "transform_dataflowblock", inner)),
+    """Make a pass of a function `(block, mod, ctx) -> block`, or of a class with a method `transform_dataflowblock`.
+
+    It runs on every dataflow block of the Relax functions; what a block outputs it must bind again, to the same
+    variables.
+    """,
+)
+function_pass = _pass_maker(
+    "function_pass",
+    partial(_on_functions, Function),
     """Make a pass of a function `(func, mod, ctx) -> func`, or of a class with a method `transform_function`.
 
     It runs on every Relax function of the module.
-    """
-    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=False)
-
-
-def prim_func_pass(
-    pass_func: Any = None,
-    opt_level: int = 0,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """As `function_pass`, for every tensor function of the module."""
-    return _of_functions(pass_func, PassInfo(name or "", opt_level, tuple(required or ())), tensor=True)
+    """,
+)
+prim_func_pass = _pass_maker(
+    "prim_func_pass",
+    partial(_on_functions, PrimFunc),
+    "As `function_pass`, for every tensor function of the module.",
+)
 
 
 def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
     """A pass that replaces every tensor function of a module by what `function` makes of it."""
     made = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
     return cast(PythonPass, made)
-
-
-def _of_functions(pass_func: Any, info: PassInfo, *, tensor: bool) -> Any:
-    """A pass, or where there is no function yet a decorator, on the functions of one of the two kinds."""
-
-    def wrap(inner: Any) -> Callable[[Any, PassContext], Any]:
-        function = getattr(inner, "transform_function", inner)
-
-        def on_module(mod: Any, ctx: PassContext) -> Any:
-            kind = PrimFunc if tensor else Function
-            for gv, func in mod.functions_items():
-                if isinstance(func, kind):
-                    mod.update_func(gv, function(func, mod, ctx))
-            return mod
-
-        return on_module
-
-    def decorate(what: Any) -> Any:
-        return _pass_decorator(wrap, what, lambda n: PassInfo(info.name or n, info.opt_level, info.required))
-
-    return decorate if pass_func is None else decorate(pass_func)
