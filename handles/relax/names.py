@@ -1,4 +1,4 @@
-"""All handles on Relax: expressions (`expr`), functions and bindings (`relax_function`) and `struct_info`."""
+"""All handles on Relax: expressions (`expr`), functions and bindings (`function`) and `struct_info`."""
 
 from __future__ import annotations
 
