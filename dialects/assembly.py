@@ -1,16 +1,20 @@
 """Parts of the text of operations that several of them have.
 
-An operation prints and parses itself by hand, with these, where the types of its operands are not in its text but come
-from their definitions, or where a symbolic expression is: xDSL's `assembly_format` has to read or infer every type.
+Where the types of operands are not in the text but come from their definitions, or where a symbolic expression is, an
+operation is a `FormattedOp`: xDSL's `assembly_format` has to read or infer every type. What even that cannot say, and
+what modules are full of, prints and parses itself by hand, with the same functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, ClassVar, Protocol, Self
 
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
@@ -58,6 +62,14 @@ def print_type(printer: Printer, t: Attribute) -> None:
     """` : t`."""
     printer.print_string(" : ")
     printer.print_attribute(t)
+
+
+def parse_body(parser: Parser) -> Region:
+    """A region; with an empty block where nothing is written in it."""
+    region = parser.parse_region()
+    if region.first_block is None:
+        region.add_block(Block())
+    return region
 
 
 def print_attr_dict(printer: Printer, attrs: DictionaryAttr | None, keyword: str = "attributes") -> None:
@@ -120,3 +132,92 @@ def parse_literal(parser: Parser, parse_item: Callable[[Parser], Any] | None = N
         return number
     text = parser.parse_optional_str_literal()
     return text if text is not None else parser.parse_attribute()
+
+
+class PartKind(Protocol):
+    """Parts of a kind, by their name, and where they are if that is not an attribute of this name."""
+
+    def __call__(self, name: str, path: str = "") -> Part: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an operation's text: the argument `name` of its class, which it has as the attribute `path`."""
+
+    name: str
+    path: str
+    show: Callable[[Printer, Any], object]
+    read: Callable[[Parser], Any]
+
+
+class FormattedOp(IRDLOperation):
+    """An operation whose text is its `FORMAT`: parts and words, in order. Its class takes the parts as arguments."""
+
+    FORMAT: ClassVar[tuple[Part | str, ...]]
+
+    def print(self, printer: Printer) -> None:
+        for part in self.FORMAT:
+            if isinstance(part, str):
+                printer.print_string(part)
+            else:
+                part.show(printer, attrgetter(part.path)(self))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        arguments: dict[str, Any] = {}
+        for part in cls.FORMAT:
+            if isinstance(part, str):
+                parser.parse_keyword(part.strip())
+            else:
+                arguments[part.name] = part.read(parser)
+        return cls(**arguments)
+
+
+def kind_of_part(show: Callable[[Printer, Any], object], read: Callable[[Parser], Any], before: str = "") -> PartKind:
+    """Parts that have the text `before` in front of them."""
+
+    def show_behind(printer: Printer, item: Any) -> None:
+        printer.print_string(before)
+        show(printer, item)
+
+    def named(name: str, path: str = "") -> Part:
+        return Part(name, path or name, show_behind, read)
+
+    return named
+
+
+value = kind_of_part(Printer.print_ssa_value, parse_value, " ")
+"""` %a`"""
+values = kind_of_part(print_values, parse_values)
+"""`(%a, %b)`"""
+symbol = kind_of_part(Printer.print_attribute, lambda parser: parser.parse_symbol_name().data, " ")
+"""` @f`"""
+string = kind_of_part(Printer.print_attribute, Parser.parse_str_literal, " ")
+"""` "text"`"""
+integers = kind_of_part(
+    lambda printer, numbers: printer.print_string(f" {numbers}"),
+    lambda parser: parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer),
+)
+"""` [0, -1]`"""
+type_of = kind_of_part(Printer.print_attribute, Parser.parse_type, " ")
+"""` f32`"""
+typed = kind_of_part(print_type, parse_type)
+"""` : f32`"""
+region = kind_of_part(Printer.print_region, parse_body, " ")
+"""` {…}`"""
+attr_dict = kind_of_part(print_attr_dict, parse_attr_dict)
+"""` attributes {…}`, where there are any."""
+
+
+def optional(word: str, part: Part) -> Part:
+    """A part behind a word, both left out where it is None."""
+
+    def show(printer: Printer, item: Any) -> None:
+        if item is not None:
+            printer.print_string(word)
+            part.show(printer, item)
+
+    def read(parser: Parser) -> Any:
+        return None if parser.parse_optional_keyword(word.strip()) is None else part.read(parser)
+
+    return Part(part.name, part.path, show, read)

@@ -9,19 +9,18 @@
       relax.return %gv : !relax.tensor<[n, 10], f32>
     }
 
-A `host.tensor` without an arena offset is an array of its own, which may outlive the call. All are read by
-hand: sizes are symbolic expressions, and operands have the types of their definitions.
+A `host.tensor` without an arena offset is an array of its own, which may outlive the call. Sizes are
+symbolic expressions, and operands have the types of their definitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -29,37 +28,29 @@ from xdsl.irdl import (
     result_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .assembly import parse_type, parse_value, parse_values, print_type, print_values
-from .relax.calls import parse_tir_vars, print_tir_vars
+from . import assembly as asm
+from .relax.calls import TIR_VARS
 from .relax.types import Dims, TensorType
 from .sym import SymAttr
-from .sym.expr import ExprLike, SymExpr, expr_text
-from .sym.text import parse_expr
+from .sym.expr import ExprLike, SymExpr
+from .sym.text import expr_part
 
 
 @irdl_op_definition
-class ArenaOp(IRDLOperation):
+class ArenaOp(asm.FormattedOp):
     """`host.arena n * 512 + 64`: the bytes of memory that the tensors of this function share while it runs."""
 
     name = "host.arena"
     size = prop_def(SymAttr)
+    FORMAT: ClassVar = (expr_part("size"),)
 
     def __init__(self, size: ExprLike):
         super().__init__(properties={"size": SymAttr.of(size)})
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" " + expr_text(self.size.data))
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parse_expr(parser))
-
-
-class _Placed(IRDLOperation):
+class _Placed(asm.FormattedOp):
     """A tensor in memory, behind `offset` bytes of it."""
 
     offset = opt_prop_def(SymAttr)
@@ -80,20 +71,11 @@ class TensorOp(_Placed):
     """`%t = host.tensor arena 64 : T`: a tensor at byte 64 of the arena; without `arena` one with memory of its own."""
 
     name = "host.tensor"
+    FORMAT: ClassVar = (asm.optional(" arena", expr_part("offset")), asm.typed("type", "result.type"))
 
     def __init__(self, type: Attribute, offset: ExprLike | None = None):
         attr = None if offset is None else SymAttr.of(offset)
         super().__init__(properties={"offset": attr}, result_types=[type])
-
-    def print(self, printer: Printer) -> None:
-        if self.offset is not None:
-            printer.print_string(" arena " + expr_text(self.offset.data))
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        offset = parse_expr(parser) if parser.parse_optional_keyword("arena") is not None else None
-        return cls(parse_type(parser), offset)
 
 
 @irdl_op_definition
@@ -105,33 +87,26 @@ class ViewOp(_Placed):
 
     name = "host.view"
     source = operand_def(TensorType)
+    FORMAT: ClassVar = (
+        asm.value("source"),
+        asm.optional(" at", expr_part("offset")),
+        asm.typed("type", "result.type"),
+    )
 
     def __init__(self, source: SSAValue, type: Attribute, offset: ExprLike | None = None):
         attr = None if offset is None else SymAttr.of(offset)
         super().__init__(operands=[source], properties={"offset": attr}, result_types=[type])
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        if self.offset is not None:
-            printer.print_string(" at " + expr_text(self.offset.data))
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parse_value(parser)
-        offset = parse_expr(parser) if parser.parse_optional_keyword("at") is not None else None
-        return cls(source, parse_type(parser), offset)
-
 
 @irdl_op_definition
-class KernelOp(IRDLOperation):
+class KernelOp(asm.FormattedOp):
     """`host.kernel @relu(%x, %y) tir_vars [n]`: run a tir function on inputs, outputs and trailing scalars."""
 
     name = "host.kernel"
     callee = prop_def(SymbolRefAttr)
     call_args = var_operand_def()
     tir_vars = opt_prop_def(Dims)
+    FORMAT: ClassVar = (asm.symbol("callee"), asm.values("args", "call_args"), TIR_VARS)
 
     def __init__(self, callee: str, args: Sequence[SSAValue], tir_vars: Dims | None = None):
         super().__init__(operands=[args], properties={"callee": SymbolRefAttr(callee), "tir_vars": tir_vars})
@@ -146,38 +121,18 @@ class KernelOp(IRDLOperation):
         """The trailing scalar arguments."""
         return [] if self.tir_vars is None else [d.data for d in self.tir_vars]
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.callee)
-        print_values(printer, self.call_args)
-        print_tir_vars(printer, self.tir_vars)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        callee = parser.parse_symbol_name().data
-        args = parse_values(parser)
-        return cls(callee, args, parse_tir_vars(parser))
-
 
 @irdl_op_definition
-class CallDPSOp(IRDLOperation):
+class CallDPSOp(asm.FormattedOp):
     """`host.call_dps "env.linear"(%x, %y)`: call a packed function on inputs and outputs and drop its result."""
 
     name = "host.call_dps"
     func = prop_def(StringAttr)
     call_args = var_operand_def()
+    FORMAT: ClassVar = (asm.string("func"), asm.values("args", "call_args"))
 
     def __init__(self, func: str, args: Sequence[SSAValue]):
         super().__init__(operands=[args], properties={"func": StringAttr(func)})
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.func)
-        print_values(printer, self.call_args)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_str_literal(), parse_values(parser))
 
 
 Host = Dialect("host", [ArenaOp, TensorOp, ViewOp, KernelOp, CallDPSOp])

@@ -43,7 +43,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from .assembly import parse_literal, parse_name, parse_optional_value, print_literal
+from .assembly import parse_body, parse_literal, parse_name, parse_optional_value, print_literal
 from .attributes import from_attr, to_attr
 
 
@@ -214,10 +214,7 @@ class SequenceOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         function = parser.parse_optional_symbol_name()
-        region = parser.parse_region()
-        if region.first_block is None:
-            region.add_block(Block())
-        return cls(region, None if function is None else function.data)
+        return cls(parse_body(parser), None if function is None else function.data)
 
 
 Number = int | str | list[int]

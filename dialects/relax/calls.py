@@ -3,19 +3,17 @@
     %y = relax.call_tir @add(%a, %b) tir_vars [n] : !relax.tensor<[n], f32>
     %z = relax.call_dps_packed "env.relu"(%y) : !relax.tensor<[n], f32>
 
-The result of a call with several outputs is a tuple. Calls are read by hand: the types of arguments are those of their
-definitions.
+The result of a call with several outputs is a tuple. The types of arguments are those of their definitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Self, cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, SymbolRefAttr, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -24,32 +22,21 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_attr_dict, parse_type, parse_value, parse_values, print_attr_dict, print_type, print_values
+from .. import assembly as asm
 from ..attributes import PyValue, from_attr, function_attrs, to_attr
 from ..sym.expr import ExprLike
-from ..sym.text import exprs_text, parse_exprs
+from ..sym.text import exprs_part
 from .types import OBJECT, CallableType, Dims, TensorType, dims_attr
 
-
-def print_tir_vars(printer: Printer, tir_vars: Dims | None) -> None:
-    """` tir_vars [n, 4]` where there are any."""
-    if tir_vars is not None:
-        printer.print_string(" tir_vars " + exprs_text(tir_vars))
+TIR_VARS = asm.optional(" tir_vars", exprs_part("tir_vars"))
+"""` tir_vars [n, 4]` where there are any."""
+RESULT = asm.typed("result_type")
 
 
-def parse_tir_vars(parser: Parser) -> Dims | None:
-    """What `print_tir_vars` writes."""
-    if parser.parse_optional_keyword("tir_vars") is None:
-        return None
-    return dims_attr(parse_exprs(parser))
-
-
-class CallBase(IRDLOperation):
+class CallBase(asm.FormattedOp):
     """What calls share: `args` and one result."""
 
     call_args = var_operand_def()
@@ -104,6 +91,14 @@ class CallTIROp(_TIRCall):
     te_grad_name = opt_prop_def(StringAttr)
     te_grad_kwargs = opt_prop_def(DictionaryAttr)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (
+        asm.symbol("callee"),
+        asm.values("args"),
+        TIR_VARS,
+        asm.optional(" grad", asm.string("te_grad_name")),
+        asm.attr_dict("te_grad_kwargs"),
+        RESULT,
+    )
 
     def __init__(
         self,
@@ -131,26 +126,6 @@ class CallTIROp(_TIRCall):
         if self.te_grad_name is None and self.te_grad_kwargs is not None:
             raise VerifyException("te_grad_kwargs of a call without te_grad_name")
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.callee)
-        print_values(printer, self.call_args)
-        print_tir_vars(printer, self.tir_vars)
-        if self.te_grad_name is not None:
-            printer.print_string(" grad ")
-            printer.print_attribute(self.te_grad_name)
-            print_attr_dict(printer, self.te_grad_kwargs)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        callee = parser.parse_symbol_name().data
-        args = parse_values(parser)
-        tir_vars = parse_tir_vars(parser)
-        grad = parser.parse_str_literal() if parser.parse_optional_keyword("grad") is not None else None
-        kwargs = parse_attr_dict(parser) if grad is not None else None
-        return cls(callee, args, parse_type(parser), tir_vars, grad, kwargs)
-
 
 @irdl_op_definition
 class CallTIRInplaceOp(_TIRCall):
@@ -159,6 +134,14 @@ class CallTIRInplaceOp(_TIRCall):
     name = "relax.call_tir_inplace"
     inplace_indices = prop_def(ArrayAttr)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (
+        asm.symbol("callee"),
+        asm.values("args"),
+        " inplace",
+        asm.integers("inplace_indices", "indices"),
+        TIR_VARS,
+        RESULT,
+    )
 
     def __init__(
         self,
@@ -191,23 +174,6 @@ class CallTIRInplaceOp(_TIRCall):
             if not -1 <= i < len(self.call_args):
                 raise VerifyException(f"inplace index {i} of a call with {len(self.call_args)} arguments")
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.callee)
-        print_values(printer, self.call_args)
-        printer.print_string(f" inplace {self.indices}")
-        print_tir_vars(printer, self.tir_vars)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        callee = parser.parse_symbol_name().data
-        args = parse_values(parser)
-        parser.parse_keyword("inplace")
-        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        tir_vars = parse_tir_vars(parser)
-        return cls(callee, args, indices, parse_type(parser), tir_vars)
-
 
 @irdl_op_definition
 class CallDPSPackedOp(_DestinationPassing):
@@ -216,6 +182,7 @@ class CallDPSPackedOp(_DestinationPassing):
     name = "relax.call_dps_packed"
     func = prop_def(StringAttr)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (asm.string("func"), asm.values("args"), RESULT)
 
     def __init__(self, func: str, args: Sequence[SSAValue], result_type: Attribute):
         super().__init__(operands=[args], properties={"func": StringAttr(func)}, result_types=[result_type])
@@ -223,22 +190,11 @@ class CallDPSPackedOp(_DestinationPassing):
     def verify_(self) -> None:
         self._verify_outputs()
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.func)
-        print_values(printer, self.call_args)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        func = parser.parse_str_literal()
-        args = parse_values(parser)
-        return cls(func, args, parse_type(parser))
-
 
 class _PackedCall(CallBase):
     func = prop_def(StringAttr)
     call_attrs = opt_prop_def(DictionaryAttr)
+    FORMAT: ClassVar = (asm.string("func"), asm.values("args"), asm.attr_dict("attrs", "call_attrs"), RESULT)
 
     def __init__(
         self,
@@ -252,20 +208,6 @@ class _PackedCall(CallBase):
             properties={"func": StringAttr(func), "call_attrs": function_attrs(attrs)},
             result_types=[result_type],
         )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.func)
-        print_values(printer, self.call_args)
-        print_attr_dict(printer, self.call_attrs)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        func = parser.parse_str_literal()
-        args = parse_values(parser)
-        attrs = parse_attr_dict(parser)
-        return cls(func, args, parse_type(parser), attrs)
 
 
 @irdl_op_definition
@@ -312,6 +254,7 @@ class CallOp(CallBase):
     name = "relax.call"
     callee = prop_def(SymbolRefAttr)
     tir_vars = opt_prop_def(Dims)
+    FORMAT: ClassVar = (asm.symbol("callee"), asm.values("args"), TIR_VARS, RESULT)
 
     def __init__(self, callee: str, args: Sequence[SSAValue], result_type: Attribute, tir_vars: Dims | None = None):
         super().__init__(
@@ -328,20 +271,6 @@ class CallOp(CallBase):
     def callee_name(self) -> str:
         return self.callee.root_reference.data
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.callee)
-        print_values(printer, self.call_args)
-        print_tir_vars(printer, self.tir_vars)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        callee = parser.parse_symbol_name().data
-        args = parse_values(parser)
-        tir_vars = parse_tir_vars(parser)
-        return cls(callee, args, parse_type(parser), tir_vars)
-
 
 @irdl_op_definition
 class CallValueOp(CallBase):
@@ -349,6 +278,7 @@ class CallValueOp(CallBase):
 
     name = "relax.call_value"
     func = operand_def()
+    FORMAT: ClassVar = (asm.value("func"), asm.values("args"), RESULT)
 
     def __init__(self, func: SSAValue, args: Sequence[SSAValue], result_type: Attribute):
         super().__init__(operands=[func, args], result_types=[result_type])
@@ -356,18 +286,6 @@ class CallValueOp(CallBase):
     def verify_(self) -> None:
         if not isinstance(self.func.type, CallableType) and self.func.type != OBJECT:
             raise VerifyException(f"relax.call_value calls a value of {self.func.type}, which is not callable")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.func)
-        print_values(printer, self.call_args)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        func = parse_value(parser)
-        args = parse_values(parser)
-        return cls(func, args, parse_type(parser))
 
 
 CALL_OPS: list[type[Operation]] = [

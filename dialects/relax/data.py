@@ -15,6 +15,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ..assembly import kind_of_part
 from ..dtypes import dtype_name, is_float, numpy_dtype
 
 if TYPE_CHECKING:
@@ -128,6 +129,14 @@ class TensorDataAttr(Data[TensorData]):
 
     def __str__(self) -> str:
         return f"{dtype_name(self.data.dtype)}{list(self.data.shape)}"
+
+
+CONTENTS = kind_of_part(
+    lambda printer, attr: attr.print_parameter(printer),
+    lambda parser: TensorDataAttr(TensorDataAttr.parse_parameter(parser)),
+    " ",
+)("value")
+"""` <f32 [2] [1.0, 2.0]>` in the `FORMAT` of an operation with the contents `value`."""
 
 
 def _all_finite(array: np.ndarray[Any, Any]) -> bool:

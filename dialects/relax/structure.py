@@ -8,7 +8,7 @@ types, results whose type follows from a region or an attribute, or symbolic exp
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -37,12 +37,13 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_attr_dict, parse_type, parse_value, parse_values, print_attr_dict, print_type, print_values
+from .. import assembly as asm
+from ..assembly import parse_attr_dict, print_attr_dict
 from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
 from ..sym.expr import ExprLike, expr_text
-from ..sym.text import exprs_text, parse_expr, parse_exprs
-from .data import TensorDataAttr
+from ..sym.text import exprs_part, parse_expr
+from .data import CONTENTS, TensorDataAttr
 from .types import (
     OBJECT,
     STRUCT_INFO,
@@ -186,13 +187,14 @@ class ReturnOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DataflowOp(IRDLOperation):
+class DataflowOp(asm.FormattedOp):
     """A dataflow block: a region of pure bindings. Its results are what `relax.output` names."""
 
     name = "relax.dataflow"
     outputs = var_result_def()
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
+    FORMAT: ClassVar = (asm.region("body"),)
 
     def __init__(self, body: Region):
         last = body.block.last_op
@@ -215,14 +217,6 @@ class DataflowOp(IRDLOperation):
             if not getattr(op, "PURE", True):
                 raise VerifyException(f"{op.name} may have effects and must not stand in a dataflow block")
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_region(self.body)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_region())
-
 
 @irdl_op_definition
 class OutputOp(IRDLOperation):
@@ -238,7 +232,7 @@ class OutputOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(asm.FormattedOp):
     """A branch on a bool tensor of rank 0 (or an i1 prim value); both regions end with `relax.yield`.
 
     %r = relax.if %c : !relax.tensor<[n], f32> {…} else {…}
@@ -250,6 +244,13 @@ class IfOp(IRDLOperation):
     then_region = region_def("single_block")
     else_region = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
+    FORMAT: ClassVar = (
+        asm.value("cond"),
+        asm.typed("result_type", "result.type"),
+        asm.region("then_region"),
+        " else",
+        asm.region("else_region"),
+    )
 
     def __init__(self, cond: SSAValue, result_type: Attribute, then_region: Region, else_region: Region):
         super().__init__(operands=[cond], result_types=[result_type], regions=[then_region, else_region])
@@ -261,23 +262,6 @@ class IfOp(IRDLOperation):
                 raise VerifyException("both branches of relax.if must end with relax.yield")
             if not is_base_of(self.result.type, last.value.type):
                 raise VerifyException(f"a branch gives {last.value.type} where relax.if declares {self.result.type}")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.cond)
-        print_type(printer, self.result.type)
-        printer.print_string(" ")
-        printer.print_region(self.then_region)
-        printer.print_string(" else ")
-        printer.print_region(self.else_region)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        cond = parse_value(parser)
-        result_type = parse_type(parser)
-        then_region = parser.parse_region()
-        parser.parse_keyword("else")
-        return cls(cond, result_type, then_region, parser.parse_region())
 
 
 @irdl_op_definition
@@ -377,13 +361,14 @@ class MatchCastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TupleOp(IRDLOperation):
+class TupleOp(asm.FormattedOp):
     """`%t = relax.tuple(%a, %b) : tuple<A, B>`."""
 
     name = "relax.tuple"
     fields_ = var_operand_def()
     result = result_def(TupleType)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (asm.values("values", "fields_"),)
 
     def __init__(self, values: Sequence[SSAValue]):
         super().__init__(operands=[values], result_types=[tuple_type(v.type for v in values)])
@@ -392,16 +377,17 @@ class TupleOp(IRDLOperation):
         if list(self.result.type.types) != [v.type for v in self.fields_]:
             raise VerifyException("the type of a tuple must list the types of its fields")
 
-    def print(self, printer: Printer) -> None:
-        print_values(printer, self.fields_)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parse_values(parser))
+def _parse_index(parser: Parser) -> int:
+    with parser.in_square_brackets():
+        return parser.parse_integer(allow_boolean=False, allow_negative=False)
+
+
+_INDEX = asm.kind_of_part(lambda printer, index: printer.print_string(f"[{index.data}]"), _parse_index)("index")
 
 
 @irdl_op_definition
-class TupleGetItemOp(IRDLOperation):
+class TupleGetItemOp(asm.FormattedOp):
     """`%a = relax.tuple_get_item %t[0] : A`."""
 
     name = "relax.tuple_get_item"
@@ -409,6 +395,7 @@ class TupleGetItemOp(IRDLOperation):
     index = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (asm.value("value", "tuple_"), _INDEX, asm.typed("result_type", "result.type"))
 
     def __init__(self, value: SSAValue, index: int, result_type: Attribute | None = None):
         if result_type is None:
@@ -428,28 +415,16 @@ class TupleGetItemOp(IRDLOperation):
         elif t != OBJECT:
             raise VerifyException(f"relax.tuple_get_item takes a tuple, found {t}")
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.tuple_)
-        printer.print_string(f"[{self.index.data}]")
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        value = parse_value(parser)
-        with parser.in_square_brackets():
-            index = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        return cls(value, index, parse_type(parser))
-
 
 @irdl_op_definition
-class ConstantOp(IRDLOperation):
+class ConstantOp(asm.FormattedOp):
     """`%c = relax.constant #relax.data<f32 [] 1.0>`: a constant tensor."""
 
     name = "relax.constant"
     value = prop_def(TensorDataAttr)
     result = result_def(TensorType)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (CONTENTS,)
 
     def __init__(self, value: TensorDataAttr):
         result = TensorType.of(value.data.shape, value.data.dtype)
@@ -465,23 +440,16 @@ class ConstantOp(IRDLOperation):
         if self.result.type != TensorType.of(data.shape, data.dtype):
             raise VerifyException(f"a constant of {data.dtype} {list(data.shape)} has the type {self.result.type}")
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        self.value.print_parameter(printer)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(TensorDataAttr(TensorDataAttr.parse_parameter(parser)))
-
 
 @irdl_op_definition
-class ShapeOp(IRDLOperation):
+class ShapeOp(asm.FormattedOp):
     """`%s = relax.shape [n, 4]`: a shape value."""
 
     name = "relax.shape"
     values_ = prop_def(Dims)
     result = result_def(ShapeType)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (exprs_part("values", "values_"),)
 
     def __init__(self, values: Iterable[ExprLike | str]):
         dims = dims_attr(values)
@@ -490,13 +458,6 @@ class ShapeOp(IRDLOperation):
     def verify_(self) -> None:
         if self.result.type != ShapeType.of(d.data for d in self.values_):
             raise VerifyException("the type of relax.shape must hold its values")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" " + exprs_text(self.values_))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parse_exprs(parser))
 
 
 @irdl_op_definition
@@ -542,24 +503,17 @@ class StringOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DataTypeOp(IRDLOperation):
+class DataTypeOp(asm.FormattedOp):
     """`%d = relax.dtype f32`: a data type as a value."""
 
     name = "relax.dtype"
     value = prop_def(Attribute)
     result = result_def()
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (asm.type_of("value"),)
 
     def __init__(self, value: Attribute):
         super().__init__(properties={"value": value}, result_types=[OBJECT])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.value)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parser.parse_type())
 
 
 @irdl_op_definition

@@ -13,6 +13,7 @@ from xdsl.ir import Data
 from xdsl.parser import AttrParser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from ..assembly import kind_of_part
 from .expr import INFIX, OPS, Const, ExprLike, SymExpr, Var, expr_text, i1, i32, i64
 from .operations import OPERATIONS
 
@@ -36,6 +37,12 @@ def parse_exprs(parser: AttrParser) -> list[SymExpr]:
 def exprs_text(attrs: Iterable[Data[SymExpr]]) -> str:
     """`[n, 4]`: what `parse_exprs` reads."""
     return "[" + ", ".join(expr_text(attr.data) for attr in attrs) + "]"
+
+
+expr_part = kind_of_part(lambda printer, attr: printer.print_string(expr_text(attr.data)), parse_expr, " ")
+"""` n * 4 + 1` of a `SymAttr`, in the `FORMAT` of an operation."""
+exprs_part = kind_of_part(lambda printer, attrs: printer.print_string(exprs_text(attrs)), parse_exprs, " ")
+"""` [n, 4]`"""
 
 
 def _parse_sum(parser: AttrParser) -> ExprLike:

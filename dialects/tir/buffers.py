@@ -26,10 +26,11 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError
+from .. import assembly as asm
 from ..assembly import parse_attr_dict, parse_type, parse_value, print_attr_dict, print_type
 from ..attributes import PyValue, function_attrs
 from ..dtypes import dtype_name
-from ..relax.data import TensorDataAttr
+from ..relax.data import CONTENTS, TensorDataAttr
 from ..relax.types import Dims, dims_attr
 from ..sym.expr import ExprLike, SymExpr, expr_text
 from ..sym.text import exprs_text, parse_expr, parse_exprs
@@ -67,25 +68,18 @@ class AllocBufferOp(_BufferDef):
 
 
 @irdl_op_definition
-class AllocConstOp(IRDLOperation):
+class AllocConstOp(asm.FormattedOp):
     """`%c = tir.alloc_const <f32 [2] [1.0, 2.0]> : !tir.buffer<…>`: a buffer of constants."""
 
     name = "tir.alloc_const"
     value = prop_def(TensorDataAttr)
     result = result_def(BufferType)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (CONTENTS,)
 
     def __init__(self, value: TensorDataAttr):
         result = BufferType.of(value.data.shape, value.data.dtype)
         super().__init__(properties={"value": value}, result_types=[result])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        self.value.print_parameter(printer)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(TensorDataAttr(TensorDataAttr.parse_parameter(parser)))
 
 
 @irdl_op_definition
@@ -150,26 +144,17 @@ class AllocateOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DeclBufferOp(IRDLOperation):
+class DeclBufferOp(asm.FormattedOp):
     """`%B = tir.decl_buffer %h : !tir.buffer<…>`: a buffer at an address."""
 
     name = "tir.decl_buffer"
     data = operand_def(HandleType)
     result = result_def(BufferType)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (asm.value("data"), asm.typed("buffer_type", "result.type"))
 
     def __init__(self, data: SSAValue, buffer_type: BufferType):
         super().__init__(operands=[data], result_types=[buffer_type])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.data)
-        print_type(printer, self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        data = parse_value(parser)
-        return cls(data, cast(BufferType, parse_type(parser)))
 
 
 @irdl_op_definition

@@ -6,10 +6,10 @@ Extents of loops are symbolic expressions where they can be, else SSA values.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr, i1
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -28,7 +28,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_attr_dict, parse_optional_value, parse_value, print_attr_dict
+from .. import assembly as asm
+from ..assembly import parse_attr_dict, parse_body, parse_optional_value, parse_value, print_attr_dict
 from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
 from ..sym.expr import Const, SymExpr, expr_text
@@ -229,27 +230,21 @@ class IfOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         cond = parse_value(parser)
-        then_region = with_block(parser.parse_region())
+        then_region = parse_body(parser)
         if parser.parse_optional_keyword("else") is None:
             return cls(cond, then_region)
-        return cls(cond, then_region, with_block(parser.parse_region()))
-
-
-def with_block(region: Region) -> Region:
-    """The region, with an empty block where it has none."""
-    if region.first_block is None:
-        region.add_block(Block())
-    return region
+        return cls(cond, then_region, parse_body(parser))
 
 
 @irdl_op_definition
-class WhileOp(IRDLOperation):
+class WhileOp(asm.FormattedOp):
     """`tir.while {… tir.yield %c : i1} do {…}`: the first region is the condition."""
 
     name = "tir.while"
     cond_region = region_def("single_block")
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect(), NoTerminator(), HoldsExpressions())
+    FORMAT: ClassVar = (asm.region("cond_region"), " do", asm.region("body"))
 
     def __init__(self, cond_region: Region, body: Region):
         super().__init__(regions=[cond_region, body])
@@ -263,15 +258,3 @@ class WhileOp(IRDLOperation):
         last = self.cond_region.block.last_op
         if not isinstance(last, YieldOp) or last.value.type != i1:
             raise VerifyException("the condition of tir.while must end with tir.yield of an i1")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_region(self.cond_region)
-        printer.print_string(" do ")
-        printer.print_region(self.body)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        cond = parser.parse_region()
-        parser.parse_keyword("do")
-        return cls(cond, with_block(parser.parse_region()))

@@ -52,7 +52,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..assembly import parse_value, print_type
+from .. import assembly as asm
+from ..assembly import parse_type, parse_value, parse_values, print_type, print_values
 from ..dtypes import bit_width, is_float, lanes_of, scalar_of
 from .function import FuncOp
 from .types import HANDLE, BufferType, HandleType
@@ -316,7 +317,7 @@ class _EndsExpression(OpTrait):
 
 
 @irdl_op_definition
-class IfThenElseOp(IRDLOperation):
+class IfThenElseOp(asm.FormattedOp):
     """`%r = tir.if_then_else %c : f32 {…} else {…}`: only one side is evaluated; both end with `tir.yield`."""
 
     name = "tir.if_then_else"
@@ -325,6 +326,7 @@ class IfThenElseOp(IRDLOperation):
     then_region = region_def("single_block")
     else_region = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect(), HoldsExpressions())
+    FORMAT: ClassVar = (asm.value("cond"), asm.region("then_region"), " else", asm.region("else_region"))
 
     def __init__(self, cond: SSAValue, then_region: Region, else_region: Region):
         last = then_region.block.last_op
@@ -338,21 +340,6 @@ class IfThenElseOp(IRDLOperation):
                 raise VerifyException("both sides of tir.if_then_else must end with tir.yield")
             if last.value.type != self.result.type:
                 raise VerifyException(f"a side of tir.if_then_else gives {last.value.type}, not {self.result.type}")
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.cond)
-        printer.print_string(" ")
-        printer.print_region(self.then_region)
-        printer.print_string(" else ")
-        printer.print_region(self.else_region)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        cond = parse_value(parser)
-        then_region = parser.parse_region()
-        parser.parse_keyword("else")
-        return cls(cond, then_region, parser.parse_region())
 
 
 @irdl_op_definition
@@ -573,19 +560,16 @@ class CallExpr(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         self._print_func(printer)
-        with printer.in_parens():
-            printer.print_list(self.call_args, printer.print_ssa_value)
+        print_values(printer, self.call_args)
         printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
+        print_type(printer, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         func = cls._parse_func(parser)
-        args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
+        args = parse_values(parser)
         attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        op = cls(func, args, parser.parse_type())
+        op = cls(func, args, parse_type(parser))
         op.attributes = attributes
         return op
 
@@ -696,24 +680,17 @@ def address_type(buffer: SSAValue) -> HandleType:
 
 
 @irdl_op_definition
-class BufferDataOp(IRDLOperation):
+class BufferDataOp(asm.FormattedOp):
     """`%h = tir.buffer_data %X : !tir.buffer<…>`: the pointer to a buffer's memory (`X.data`)."""
 
     name = "tir.buffer_data"
     buffer = operand_def(BufferType)
     result = result_def(HandleType)
     traits = traits_def(Pure())
+    FORMAT: ClassVar = (asm.value("buffer"),)
 
     def __init__(self, buffer: SSAValue):
         super().__init__(operands=[buffer], result_types=[address_type(buffer)])
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls(parse_value(parser))
 
 
 BASIC_EXPRESSION_OPS: list[type[Operation]] = [

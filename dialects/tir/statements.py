@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr, i1
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -28,8 +28,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .. import assembly as asm
 from ..assembly import parse_optional_value, parse_value
-from .control_flow import with_block
 from .expressions import check_indices, element_type, parse_access, print_access
 from .types import BufferType
 
@@ -107,8 +107,20 @@ class AssertOp(IRDLOperation):
         super().__init__(operands=[cond], properties={"message": StringAttr(message)})
 
 
+def _print_subject(printer: Printer, subject: Attribute | SSAValue) -> None:
+    if isinstance(subject, SSAValue):
+        printer.print_ssa_value(subject)
+    else:
+        printer.print_attribute(subject)
+
+
+_ABOUT = asm.kind_of_part(_print_subject, lambda parser: parse_optional_value(parser) or parser.parse_attribute(), " ")(
+    "on"
+)
+
+
 @irdl_op_definition
-class AttrOp(IRDLOperation):
+class AttrOp(asm.FormattedOp):
     """`tir.attr "key" %v {…}`: a note on a body (TVM's AttrStmt).
 
     What it is about, `on`, is 0 where nothing is said, else an attribute or a value: `tir.attr "key" %v on "name" {…}`,
@@ -122,6 +134,7 @@ class AttrOp(IRDLOperation):
     node_value = opt_operand_def()
     body = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect(), NoTerminator())
+    FORMAT: ClassVar = (asm.string("key"), asm.value("value"), asm.optional(" on", _ABOUT), asm.region("body"))
 
     def __init__(self, key: str, value: SSAValue, body: Region, on: Attribute | SSAValue | None = None):
         is_value = isinstance(on, SSAValue)
@@ -134,26 +147,3 @@ class AttrOp(IRDLOperation):
     @property
     def on(self) -> Attribute | SSAValue | None:
         return self.node_attr if self.node_value is None else self.node_value
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.key)
-        printer.print_string(" ")
-        printer.print_ssa_value(self.value)
-        if self.node_value is not None:
-            printer.print_string(" on ")
-            printer.print_ssa_value(self.node_value)
-        elif self.node_attr is not None:
-            printer.print_string(" on ")
-            printer.print_attribute(self.node_attr)
-        printer.print_string(" ")
-        printer.print_region(self.body)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        key = parser.parse_str_literal()
-        value = parse_value(parser)
-        on: Attribute | SSAValue | None = None
-        if parser.parse_optional_keyword("on") is not None:
-            on = parse_optional_value(parser) or parser.parse_attribute()
-        return cls(key, value, with_block(parser.parse_region()), on)
