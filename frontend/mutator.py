@@ -256,6 +256,3 @@ def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:
 def mutator(cls: type[_T]) -> type[_T]:
     """TVM's decorator of subclasses of `PyExprMutator`; nothing is left for it to do."""
     return cls
-
-
-__all__ = ["PyExprMutator", "mutator"]

@@ -171,6 +171,3 @@ def _instance(func: tir.FuncOp, symbols: Mapping[Var, SymExpr]) -> tir.FuncOp:
             block.erase_arg(param)
     substitute_symbols(copy, symbols)
     return copy
-
-
-__all__ = ["call_packed", "extern", "extern_primfunc"]

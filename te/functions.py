@@ -58,6 +58,3 @@ def indexdiv(a: ExprLike, b: ExprLike) -> PrimExpr:
 def indexmod(a: ExprLike, b: ExprLike) -> PrimExpr:
     """a - floor(a / b) * b, of indices."""
     return floormod(a, b)
-
-
-__all__ = ["atan2", "fmod", "indexdiv", "indexmod", "logaddexp", "popcount"]

@@ -193,6 +193,3 @@ class Statements:
         self._add(tir.WhileOp(Region(test), Region(body)))
         with self._inside(body):
             yield
-
-
-__all__ = ["Array", "Cell", "Statements", "filled"]

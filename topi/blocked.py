@@ -96,6 +96,3 @@ def unpack(packed: Tensor, dtype: Attribute) -> Tensor:
 
     names = ["n", "c", "h", "w"]
     return compute([n, chunks * block, height, width], element, "output_unpack", "injective,unpack_nchwc", None, names)
-
-
-__all__ = ["convolution", "depthwise_convolution", "unpack"]

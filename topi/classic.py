@@ -114,6 +114,3 @@ def matmul(
     name = f"T_matmul_{'T' if transposed[0] else 'N'}{'T' if transposed[1] else 'N'}"
     out = compute(dims, element, name, "matmul", {LAYOUT_FREE: [b]})
     return out if bias is None else bc.add(out, ew.cast(bias, dtype))
-
-
-__all__ = ["batch_flatten", "fast_softmax", "fifo_buffer", "lrn", "matmul", "scale_shift"]

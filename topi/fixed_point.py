@@ -33,6 +33,3 @@ def fixed_point_multiply_per_axis(
         return tx.call_intrin(i32, "q_multiply_shift_per_axis", x(*i), *values, *flags)
 
     return compute(x.dims, element, "compute", "broadcast")
-
-
-__all__ = ["fixed_point_multiply", "fixed_point_multiply_per_axis"]

@@ -179,6 +179,3 @@ def nll_loss_backward(
         return tx.if_then_else(tx.equal(targets(*own).astype(classes.dtype), i[axis]), value, zero)
 
     return over_axes(predictions.dims, element, "nll_loss_backward", "injective")
-
-
-__all__ = ["nll_loss_backward", "pool_backward", "take_backward"]

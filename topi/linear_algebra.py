@@ -127,6 +127,3 @@ def dequantize(data: Tensor, scale: Tensor, zero_point: Tensor, axis: int, dtype
         return moved.astype(dtype) * _parameter(scale, i, axis).astype(dtype)
 
     return compute(data.dims, element, "dequantized", "injective")
-
-
-__all__ = ["dequantize", "einsum", "einsum_of", "ewise_fma", "matmul", "outer", "quantize", "tensordot"]

@@ -173,6 +173,3 @@ def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor | None, reduc
 
 def _sum_of(x: Tensor) -> Any:
     return rd.sum(x) if x.ndim else x
-
-
-__all__ = ["batch_norm", "cross_entropy_with_logits", "grouped_norm", "nll_loss", "prelu", "rms_norm"]

@@ -173,6 +173,3 @@ def crop_and_resize(
     counts = [Const(n, e.dtype) for n, e in zip(size, extents, strict=True)]
     dims = arranged(places, [boxes.dims[0], data.dims[places[1]], *counts])
     return compute(dims, element, "crop_and_resize", "resize")
-
-
-__all__ = ["affine_grid", "crop_and_resize", "grid_sample"]

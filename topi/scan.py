@@ -248,6 +248,3 @@ def multinomial_from_uniform(prob: Tensor, uniform: Tensor, rows: Tensor, dtype:
     count = over_axes(uniform.dims, passed, "T_passed", "comm_reduce")
     last = from_sym(extent - 1)
     return over_axes(uniform.dims, lambda i: tx.minimum(count(*i), last).astype(dtype), "T_multinomial", "injective")
-
-
-__all__ = ["argsort", "multinomial_from_uniform", "running", "scan", "searchsorted", "sort", "topk"]

@@ -116,6 +116,3 @@ def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulat
 
     reduction = "add" if accumulate else "update"
     return _written(data, [*indices, values], dims, at, update, reduction, "index_put_generic")
-
-
-__all__ = ["index_put", "known_reduction", "scatter_elements", "scatter_nd", "scatter_nd_first"]

@@ -201,14 +201,3 @@ def dilation2d(
 
     dims = arranged(places, [data.dims[places[0]], channels, *spatial])
     return compute(dims, element, "compute", "dilation2d", None, arranged(places, ["nn", "ff", "yy", "xx"]))
-
-
-__all__ = [
-    "batch_to_space_nd",
-    "depth_to_space",
-    "depthwise_convolution",
-    "dilation2d",
-    "mirror_pad",
-    "space_to_batch_nd",
-    "space_to_depth",
-]

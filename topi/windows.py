@@ -297,16 +297,3 @@ def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
         return x(*i[:-3], channel, tx.floordiv(row, r), tx.floordiv(column, r))
 
     return over_axes(dims, element, "T_pixel_shuffle", "injective")
-
-
-__all__ = [
-    "adaptive_avg_pool",
-    "adaptive_pool",
-    "convolution",
-    "dilate",
-    "pad_by",
-    "pad_constant",
-    "pixel_shuffle",
-    "pool",
-    "transposed_convolution",
-]

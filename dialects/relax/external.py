@@ -60,6 +60,3 @@ def external_functions(module: Operation) -> Mapping[str, Callable[..., Any]]:
     """What code generators have compiled for a module, by name."""
     found = module.attributes.get(EXTERNAL_MODS)
     return found.data if isinstance(found, ExternalModsAttr) else {}
-
-
-__all__ = ["EXTERNAL_MODS", "ExternalFunctions", "ExternalModsAttr", "external_functions"]

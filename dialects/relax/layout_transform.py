@@ -77,6 +77,3 @@ class LayoutTransform(Operator):
         wrong = any(not isinstance(s, int) or not 0 < s < rank for s in found)
         if wrong or found != sorted(set(found)):
             self.fail_shape(f"attribute {name} must be increasing axes between 1 and {rank - 1}", found=found)
-
-
-__all__ = ["LayoutTransform"]

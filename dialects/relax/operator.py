@@ -487,21 +487,3 @@ def describe(op: Operation, value: SSAValue) -> str:
     """How a diagnostic calls an operand: its name, or its position."""
     name = name_of(value)
     return f"'{name}'" if name else f"operand {list(op.operands).index(value)}"
-
-
-__all__ = [
-    "AXES",
-    "AXIS",
-    "DTYPE",
-    "NOTHING",
-    "OPERATORS",
-    "VALUE",
-    "Attr",
-    "Kind",
-    "Nothing",
-    "Operator",
-    "as_dtype",
-    "describe",
-    "operator",
-    "operators_of",
-]

@@ -134,6 +134,3 @@ def _parse(text: str) -> DataLayout:
         if letter.upper() not in letters:
             raise ShapeError(f"layout {text}: there is no dimension {letter.upper()}", found=text)
     return DataLayout(axes)
-
-
-__all__ = ["Axis", "DataLayout"]

@@ -458,6 +458,3 @@ def _parse_param(parser: AttrParser) -> Var:
     if not isinstance(param, Var):
         parser.raise_error("a parameter of an index map is a variable", place, parser.pos)
     return param
-
-
-__all__ = ["IndexMapAttr", "IndexMapping", "Inverse"]

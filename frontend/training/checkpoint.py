@@ -86,6 +86,3 @@ def _emitted(bb: BlockBuilder, which: str, value: Any) -> Any:
         return value
     var = value if isinstance(value, Var) else bb.emit(value)
     return bb.emit(_mark(which, var), f"{var.name_hint}_{which[0]}cp")
-
-
-__all__ = ["checkpoint", "emit_checkpoint", "emit_checkpoint_sequential"]

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute
 
 from ...diagnostics import ShapeError, TiraxError, unknown_name
 from ...dialects import relax
+from ...dialects.attributes import from_attr
 from ...dialects.names import name_of
 from ...handles.module import IRModule
 from ...handles.relax.expr import Var
@@ -231,7 +232,7 @@ class SetupTrainer(Pass):
 
 def _count(op: ModuleOp, name: str) -> int:
     found = op.attributes.get(name)
-    number = relax.from_attr(found)
+    number = from_attr(found)
     if not isinstance(number, int):
         raise TiraxError(
             f"the module does not say how many there are: its attribute {name} is missing",
@@ -250,13 +251,3 @@ def _contents(array: Any) -> Attribute:
     from ...dialects.dtypes import dtype_of
 
     return relax.TensorDataAttr.from_numpy(array, dtype_of(array.dtype.name))
-
-
-__all__ = [
-    "ADJOINT",
-    "BACKBONE",
-    "LOSS",
-    "OPTIMIZER",
-    "SetupTrainer",
-    "Trainer",
-]

@@ -309,6 +309,3 @@ def replace_dataflow(old: relax.DataflowOp, new: DataflowBlock, names: Iterable[
     parent.insert_op_before(made, old)
     old.detach()
     old.erase()
-
-
-__all__ = ["DataflowBlockRewrite", "replace_dataflow"]

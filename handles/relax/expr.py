@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax
+from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Kind
@@ -578,7 +579,7 @@ def _call_attrs(op: Operation) -> Attrs | None:
     if isinstance(op, relax.CallTIRInplaceOp):
         return Attrs({"inplace_indices": op.indices})
     if isinstance(op, _PACKED) and op.call_attrs is not None:
-        return Attrs({k: relax.from_attr(v) for k, v in op.call_attrs.data.items()})
+        return Attrs({k: from_attr(v) for k, v in op.call_attrs.data.items()})
     return None
 
 

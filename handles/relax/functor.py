@@ -198,6 +198,3 @@ def post_order_visit(expr: Any, fvisit: Callable[[Expr], None]) -> None:
             fvisit(expr)
 
     Post().visit_expr(expr)
-
-
-__all__ = ["ExprFunctor", "PyExprVisitor", "dispatch", "post_order_visit", "visitor"]

@@ -89,14 +89,3 @@ def _stored(text: str) -> dict[str, Any]:
     if stored.get("version") != _VERSION:
         raise TiraxError("stored by another version", expected=_VERSION, found=stored.get("version"))
     return stored
-
-
-__all__ = [
-    "convert_to_expr",
-    "copy_with_new_vars",
-    "extern",
-    "get_shape_of",
-    "load_json",
-    "prim_value",
-    "save_json",
-]

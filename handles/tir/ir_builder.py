@@ -174,6 +174,3 @@ class IRBuilder:
 def create() -> IRBuilder:
     """A new builder."""
     return IRBuilder()
-
-
-__all__ = ["BufferVar", "IRBuilder", "create"]

@@ -240,12 +240,3 @@ def has_reshape_pattern(func: Any) -> bool:
     if not isinstance(op, tir.FuncOp):
         raise TiraxError("a tensor function is expected", found=type(func).__name__)
     return is_reshape(op)
-
-
-__all__ = [
-    "MemoryUsage",
-    "estimate_memory_usage",
-    "has_reshape_pattern",
-    "memory_usage",
-    "plan_problems",
-]

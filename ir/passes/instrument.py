@@ -180,15 +180,3 @@ def _render(profile: _Profile, depth: int, total: float, parent: float) -> Itera
     yield f"{indent}{profile.name}: {whole * 1e6:.0f}us [{own * 1e6:.0f}us] ({shares[0]:.2f}%; {shares[1]:.2f}%)"
     for inner in profile.inside:
         yield from _render(inner, depth + 1, total, whole)
-
-
-__all__ = [
-    "DumpIR",
-    "PassInstrument",
-    "PassPrintingInstrument",
-    "PassTimingInstrument",
-    "PrintAfterAll",
-    "PrintBeforeAll",
-    "WellFormedInstrument",
-    "pass_instrument",
-]

@@ -252,5 +252,3 @@ UNWRITABLE: dict[str, str] = {
     "a function is called by an expression": "the callee of a call is a name or an SSA value",
 }
 """Rules of TVM that no module of tirax can break, each with the reason."""
-
-__all__ = [*(cls.__name__ for cls in _ALL), "RULES", "STRUCT_INFO_RULES", "UNWRITABLE", "IllFormedError"]  # pyright: ignore[reportUnsupportedDunderAll]

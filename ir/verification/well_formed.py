@@ -381,6 +381,3 @@ def _extents_vars(t: Attribute) -> Iterable[Var]:
     if isinstance(t, TupleType):
         return [v for f in t.types for v in _extents_vars(f)]
     return relax.free_symbolic_vars([t]) if isinstance(t, relax.TensorType | relax.ShapeType) else ()
-
-
-__all__ = ["check_well_formed", "well_formed", "well_formed_problems"]

@@ -172,6 +172,3 @@ def unsafe_hide_buffer_access(state: State, block: tir.BlockOp, buf_type: str, b
     regions = block.reads if buf_type == "read" else block.writes
     for index in sorted(set(buf_index_array)):
         erase_with_tree(regions[index])
-
-
-__all__ = ["annotate_buffer_access", "storage_align", "unsafe_hide_buffer_access", "unsafe_set_dtype"]

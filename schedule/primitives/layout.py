@@ -211,6 +211,3 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
     changed[-1] = ArrayAttr(IntAttr(s) for s in given)
     set_type(target, BufferType(*changed))  # pyright: ignore[reportArgumentType]
     refresh_around(target)
-
-
-__all__ = ["replace_block", "set_axis_separator", "transform_block_layout", "transform_layout"]

@@ -307,6 +307,3 @@ def _loops_of(
     rows = [copy(bindings[i]) for i in iters]
     inside = [c for c in conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
     return insert, rows, joined([copy(c) for c in inside], insert)
-
-
-__all__ = ["reindex", "reindex_cache_read", "reindex_cache_write"]

@@ -164,6 +164,3 @@ def _keep_order(loop: tir.ForOp, buffer: SSAValue) -> None:
                 for kind, binding in zip(block.kinds, checks.bindings_of(block), strict=True)
             ]
             block.properties["iter_kinds"] = ArrayAttr(StringAttr(k.value) for k in kinds)
-
-
-__all__ = ["rolling_buffer"]

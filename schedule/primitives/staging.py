@@ -282,6 +282,3 @@ def _copy_block(
     body.add_op(tir.StoreOp(load.result, target, at))
     refresh_regions(made)
     return made
-
-
-__all__ = ["cache_index", "cache_inplace", "read_at", "write_at"]

@@ -603,6 +603,3 @@ def dtype_by_name(name: str) -> Attribute | None:
         return i1
     base = name.partition("x")[0] if not name.startswith("x") else name
     return dtype_of(name) if base in DTYPES and (name in DTYPES or name.rpartition("x")[2].isdigit()) else None
-
-
-__all__ = ["CALLS", "TirCalls", "dtype_by_name", "limit"]

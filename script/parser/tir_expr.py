@@ -422,6 +422,3 @@ def convert(imm: Imm, dtype: Attribute) -> Imm:
     bits = bit_width(dtype)
     wrapped = int(imm.value) & ((1 << bits) - 1)
     return Imm(wrapped - (1 << bits) if not is_unsigned(dtype) and wrapped >> (bits - 1) else wrapped, dtype)
-
-
-__all__ = ["TirEvaluator", "convert", "element", "lanes", "promote"]

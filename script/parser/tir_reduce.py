@@ -162,6 +162,3 @@ def _region(p: TirEvaluator, args: Sequence[tuple[str, Attribute]], node: ast.ex
     finally:
         p.block = outer
     return Region(block)
-
-
-__all__ = ["CommReducer", "comm_reducer", "reduce"]

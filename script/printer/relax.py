@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
+from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.names import name_of
 from ...dialects.relax.devices import device_numbers
@@ -371,7 +372,7 @@ class RelaxPrinter:
         args = [string(op.func.data), *(self._values[a] for a in op.args)]
         if op.call_attrs is not None:
             entries = op.call_attrs.data
-            args += [f"{k}={python_value(relax.from_attr(entries[k]))}" for k in sorted(entries)]
+            args += [f"{k}={python_value(from_attr(entries[k]))}" for k in sorted(entries)]
         args.append(f"sinfo_args=({struct_info(self, op.result_type)},)")
         return f"{self.doc.relax(op.name.removeprefix('relax.'))}({', '.join(args)})"
 

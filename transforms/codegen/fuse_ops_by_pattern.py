@@ -184,6 +184,3 @@ def _wrapped(func: relax.FuncOp, codegen: str) -> relax.FuncOp:
     made = relax.FuncOp("fused", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
     make_unique(made)
     return made
-
-
-__all__ = ["CODEGEN", "COMPOSITE", "FuseOpsByPattern"]

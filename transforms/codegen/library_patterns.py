@@ -151,18 +151,3 @@ def has_leaking_intermediate_variables(context: PatternCheckContext) -> bool:
     result = next((v for v, e in context.matched_bindings.items() if e == context.matched_expr), None)
     usages = context.var_usages
     return any(v != result and any(u not in inside for u in usages.get(v, [])) for v in inside)
-
-
-__all__ = [
-    "has_leaking_intermediate_variables",
-    "make_attention_pattern",
-    "make_conv2d_pattern",
-    "make_fused_bias_activation_pattern",
-    "make_layer_norm_pattern",
-    "make_matmul_dequantize_pattern",
-    "make_matmul_multiply_pattern",
-    "make_matmul_pattern",
-    "make_residual_block_pattern",
-    "make_rms_norm_pattern",
-    "make_stacked_attention_pattern",
-]

@@ -191,6 +191,3 @@ class _Writer:
         for op in reversed(self._old):
             if op.parent is None and relax.is_inline(op) and op.results[0].first_use is None:
                 op.erase()
-
-
-__all__ = ["Finish", "Regrouper", "on_circles"]

@@ -203,6 +203,3 @@ def _attach(module: ModuleOp, compiled: dict[str, PackedFunction], constants: di
         before = module.attributes.get(CONSTANTS)
         named = dict(before.data) if isinstance(before, DictionaryAttr) else {}
         module.attributes[CONSTANTS] = DictionaryAttr(named | constants)
-
-
-__all__ = ["CONSTANTS", "RunCodegen"]

@@ -91,6 +91,3 @@ def tensors_of(t: Attribute) -> Iterable[relax.TensorType]:
 
 def _bytes_of(t: relax.TensorType) -> int:
     return 4 if t.element is None else byte_size(t.element)
-
-
-__all__ = ["CostFunction", "EstimatedCost"]

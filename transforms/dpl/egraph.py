@@ -243,6 +243,3 @@ class EGraph:
 def _key(op: Operation) -> Hashable:
     """What equal members have in common."""
     return (type(op), tuple(op.operands), frozenset(op.properties.items()), op.results[0].type)
-
-
-__all__ = ["EGraph"]

@@ -347,6 +347,3 @@ def _copy(op: Operation, made: dict[SSAValue, SSAValue]) -> SSAValue:
 
 def _leaf(value: SSAValue) -> SSAValue:
     return cast(OpResult, value).op.clone().results[0]
-
-
-__all__ = ["EqsatRewrite", "saturate", "saturated"]

@@ -184,6 +184,3 @@ class _Template:
         values[op.results[0]] = copy.results[0]
         substitute_symbols(copy, symbols)
         infer_again(copy)
-
-
-__all__ = ["rule_of"]

@@ -179,6 +179,3 @@ def _inferred_branch(op: relax.IfOp) -> list[SSAValue]:
         return []
     set_type(op.result, least_common_ancestor(values[0].type, values[1].type))
     return [op.result]
-
-
-__all__ = ["Placer", "infer_users", "names_of"]

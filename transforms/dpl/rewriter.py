@@ -322,21 +322,3 @@ def forget_discarded(func: Operation) -> None:
         for value in (*block.args, *(r for op in block.ops for r in op.results)):
             for user in {use.operation for use in value.uses if use.operation.parent is None}:
                 user.operands = ()
-
-
-__all__ = [
-    "Callback",
-    "DivergenceError",
-    "ExprPatternRewriter",
-    "OrRewriter",
-    "PatternMatchingRewriter",
-    "TupleRewriter",
-    "clean_up",
-    "divergence",
-    "forget_discarded",
-    "rewrite_call",
-    "rewrite_function",
-    "rewrite_module",
-    "size_of",
-    "verify",
-]

@@ -98,6 +98,3 @@ def _moves(func: relax.FuncOp) -> int:
 
 def _is_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, relax.ConstantOp)
-
-
-__all__ = ["ChannelsLast"]

@@ -344,6 +344,3 @@ def _is_initial(layout: Layouts) -> bool:
     if isinstance(layout, tuple):
         return all(map(_is_initial, layout))
     return layout is None or layout == DataLayout.initial(len(layout.dims))
-
-
-__all__ = ["ConvertLayout", "convert_function"]

@@ -114,5 +114,3 @@ def _separate(func: tir.FuncOp, separators: Sequence[int] | None, position: int)
 
 
 BUILDERS["relax.layout_transform"] = layout_transform
-
-__all__ = ["layout_transform"]

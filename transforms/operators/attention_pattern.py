@@ -175,6 +175,3 @@ def _axes(expr: Any) -> list[int] | None:
     """The axes of a permutation, None where all are reversed."""
     axes = expr.attrs.axes
     return None if axes is None else list(axes)
-
-
-__all__ = ["make_attention_rewrite_pattern"]

@@ -176,6 +176,3 @@ class _Shapes:
 def _defined(op: Operation) -> list[SSAValue]:
     """The results of an op and the arguments of its blocks."""
     return [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
-
-
-__all__ = ["DecomposeOpsForInference", "DecomposeOpsForTraining"]

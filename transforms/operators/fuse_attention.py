@@ -294,6 +294,3 @@ def _number(value: SSAValue) -> float | None:
     """A constant of one element."""
     array = _array(value)
     return float(array.item()) if array is not None and array.size == 1 else None
-
-
-__all__ = ["FuseAttention"]

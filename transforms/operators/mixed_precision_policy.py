@@ -69,6 +69,3 @@ POLICIES: dict[str, Policy] = {f"relax.{name}": policy for policy, names in _ROW
 def policy_of(op: Operator) -> Policy:
     """The policy of an operator: `NEVER` for one without a row, as those of plug-ins are."""
     return POLICIES.get(op.name, Policy.NEVER)
-
-
-__all__ = ["POLICIES", "Policy", "policy_of"]

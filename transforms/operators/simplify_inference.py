@@ -74,6 +74,3 @@ def _normalized(norm: Operator) -> SSAValue:
     axis, factor = norm.attr("axis") % rank, factor_of(norm, norm)
     scaled = emit("multiply", norm.operands[0], by_channel(norm, factor, rank, axis))
     return emit("add", scaled, by_channel(norm, shift_of(norm, factor, norm), rank, axis))
-
-
-__all__ = ["SimplifyInference"]

@@ -413,6 +413,3 @@ def _outputs(dataflow: relax.DataflowOp, value: SSAValue) -> list[int]:
 
 def _inside(op: Operation, block: Block) -> bool:
     return block.is_ancestor(op)
-
-
-__all__ = ["ToMixedPrecision", "dtypes_of", "with_dtypes"]

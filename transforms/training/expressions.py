@@ -208,33 +208,3 @@ def discard(expr: Expr) -> None:
 def handle(value: SSAValue) -> Expr:
     """The handle on a value of the block."""
     return to_expr(value) if isinstance(value, OpResult) and relax.is_inline(value.op) else Var.on(value)
-
-
-__all__ = [
-    "Dims",
-    "Tape",
-    "added",
-    "broadcast",
-    "call",
-    "constant",
-    "count",
-    "dims",
-    "discard",
-    "extent",
-    "field",
-    "handle",
-    "inverse",
-    "is_differentiable",
-    "mean",
-    "number",
-    "permute",
-    "prim",
-    "rank",
-    "reshape",
-    "shape",
-    "tensor",
-    "total",
-    "where",
-    "zeros",
-    "zeros_like",
-]

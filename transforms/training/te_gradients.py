@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError, unknown_name
 from ...dialects import relax
+from ...dialects.attributes import from_attr
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr
 from ...ir.functions.lookup import functions
@@ -48,7 +49,7 @@ def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tap
         raise unknown_name("gradient of a tensor function", name, _FUNCTIONS)
     given: dict[str, Any] = {}
     if op.te_grad_kwargs is not None:
-        given = {k: relax.from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
+        given = {k: from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
     made = call_te(_FUNCTIONS[name], grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **given)
     new = made.call_op(_add(op, made.func))
     count = len(new.output_types)

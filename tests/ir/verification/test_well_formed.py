@@ -6,6 +6,7 @@ import pytest
 
 from tirax.diagnostics import TiraxError
 from tirax.dialects import relax
+from tirax.dialects.attributes import to_attr
 from tirax.handles.module import IRModule
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator
@@ -252,7 +253,7 @@ def no_outputs(module):
 def tir_refused(module):
     from tirax.dialects import tir
 
-    first(module, tir.FuncOp).handle_names = relax.to_attr(["one"])
+    first(module, tir.FuncOp).handle_names = to_attr(["one"])
 
 
 BUILT = [
