@@ -8,8 +8,9 @@ of public functions and global symbols count, those of private functions only in
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TupleType
@@ -40,25 +41,26 @@ class _Reader:
         self.exprs: dict[SSAValue, SymExpr] = {}
         self.symbols: dict[Var, Var] = {}
         self.closed: dict[Attribute, Hashable] = {}
-        self.pending: list[Entry] = []
+        self.entries: list[Entry] = []
 
-    def module(self, module: ModuleOp) -> Iterator[Entry]:
+    def module(self, module: ModuleOp) -> None:
         functions = sorted(module.body.block.ops, key=lambda op: _symbol(op) or "")
         for op in functions:
-            yield ("function", _symbol(op)), op
-            yield from self.top_level(op)
+            self.entries.append((("function", _symbol(op)), op))
+            self.top_level(op)
 
-    def top_level(self, op: Operation) -> Iterator[Entry]:
+    def top_level(self, op: Operation) -> None:
         """A function: its symbolic variables are its own."""
         self.symbols = {}
         self.closed = {}
         self.variables = _variables_of(op)
         self.exprs = dict(self.variables)
         private = op.properties.get("sym_visibility") is not None
-        yield ("head", op.name, private, None if private else _symbol(op)), op
-        yield from self.operation(op, skip_symbol=True)
+        self.entries.append((("head", op.name, private, None if private else _symbol(op)), op))
+        self.operation(op, skip_symbol=True)
 
-    def operation(self, op: Operation, skip_symbol: bool = False) -> Iterator[Entry]:
+    def operation(self, op: Operation, skip_symbol: bool = False) -> None:
+        """Its entry, behind those of the expressions that it is the first to read, then its regions'."""
         operands = tuple(self.operand(v) for v in op.operands)
         for region in op.regions:
             for block in region.blocks:
@@ -66,12 +68,11 @@ class _Reader:
         args = tuple(self.attribute(a.type) for r in op.regions for b in r.blocks for a in b.args)
         skip = {"sym_name"} if skip_symbol else set[str]()
         entry = (op.name, operands, args, self.properties(op, skip), self.types(op))
-        yield from self.take_pending()
-        yield entry, op
+        self.entries.append((entry, op))
         for result in op.results:
             self.define(result)
         for region in op.regions:
-            yield from self.region(region)
+            self.region(region)
 
     def block_args(self, block: Block) -> None:
         for arg in block.args:
@@ -80,13 +81,13 @@ class _Reader:
     def define(self, value: SSAValue) -> None:
         self.values[value] = len(self.values)
 
-    def region(self, region: Region) -> Iterator[Entry]:
-        yield ("region",), None
+    def region(self, region: Region) -> None:
+        self.entries.append((("region",), None))
         for block in region.blocks:
             for op in block.ops:
                 if not self.inline(op):
-                    yield from self.operation(op)
-        yield ("end",), None
+                    self.operation(op)
+        self.entries.append((("end",), None))
 
     @staticmethod
     def inline(op: Operation) -> bool:
@@ -112,19 +113,22 @@ class _Reader:
         self.define(value)
         return ("free", self.values[value])
 
-    def take_pending(self) -> list[Entry]:
-        """The expressions that were read for the first time since the last call: they stand before their use."""
-        pending, self.pending = self.pending, []
-        return pending
-
     def tree(self, op: Operation) -> Hashable:
         """The number of an expression's content; equal content has one number, new content is read once."""
         expr = self.symbolic(op.results[0])
         if expr is not None:
             return self.numbered(("symbolic", self.expr(expr)), op)
         operands = tuple(self.operand(v) for v in op.operands)
-        regions = tuple(tuple(e for e, _ in self.region(r)) for r in op.regions)
-        return self.numbered((op.name, operands, (), self.properties(op, set()), self.types(op), regions), op)
+        inside = self.inside(op) if op.regions else ()
+        return self.numbered((op.name, operands, (), self.properties(op, set()), self.types(op), inside), op)
+
+    def inside(self, op: Operation) -> Hashable:
+        """What stands in the regions of an expression."""
+        outer, self.entries = self.entries, []
+        for region in op.regions:
+            self.region(region)
+        inner, self.entries = self.entries, outer
+        return tuple(e for e, _ in inner)
 
     def symbolic(self, value: SSAValue) -> SymExpr | None:
         """The expression of an integer made of symbolic variables alone: `sym.value n * 2`, or `%n` times 2."""
@@ -135,10 +139,10 @@ class _Reader:
         return expr if names and all(isinstance(n, str) for n in names) else None
 
     def numbered(self, content: Hashable, op: Operation | None) -> Hashable:
-        """The number of an expression's content, which is pending where it is new."""
+        """The number of an expression's content, which is an entry where it is new."""
         if content not in self.trees:
             self.trees[content] = len(self.trees)
-            self.pending.append((content, op))
+            self.entries.append((content, op))
         return ("tree", self.trees[content])
 
     def properties(self, op: Operation, skip: set[str]) -> Hashable:
@@ -200,14 +204,15 @@ def _symbol(op: Operation) -> str | None:
     return None if name is None else name.data
 
 
-def _entries(op: Operation) -> Iterator[Entry]:
+def _entries(op: Operation) -> list[Entry]:
     reader = _Reader()
     if isinstance(op, ModuleOp):
-        yield from reader.module(op)
+        reader.module(op)
     elif isinstance(op, relax.FuncOp | tir.FuncOp):
-        yield from reader.top_level(op)
+        reader.top_level(op)
     else:
-        yield from reader.operation(op)
+        reader.operation(op)
+    return reader.entries
 
 
 def structural_equal(a: Operation, b: Operation) -> bool:
@@ -248,16 +253,13 @@ def _line(op: Operation | None) -> str:
 
 def first_difference(a: Operation, b: Operation) -> Difference | None:
     """The first difference between two programs, None where they are equal."""
-    left, right = _entries(a), _entries(b)
     last: tuple[Operation | None, Operation | None] = (a, b)
-    while True:
-        x, y = next(left, None), next(right, None)
-        if x is None and y is None:
-            return None
+    for x, y in zip_longest(_entries(a), _entries(b)):
         ops = (x[1] if x else None, y[1] if y else None)
         if x is None or y is None or x[0] != y[0]:
             return Difference(*ops, _what(x, y, last))
         last = ops if ops[0] is not None else last
+    return None
 
 
 def _what(x: Entry | None, y: Entry | None, last: tuple[Operation | None, Operation | None]) -> str:

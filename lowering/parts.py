@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation
 
 from ..dialects import tir
+from ..ir.rewriting.walk import operations
 from .tir_to_scf.signature import kernel_signature, param_type
 
 KERNELS_IN_A_PART = 4
@@ -64,8 +65,8 @@ def _independent(kernels: Sequence[tir.FuncOp]) -> list[tir.FuncOp]:
     symbols = {f.sym_name.data for f in kernels}
     tied: set[str] = set()
     for f in kernels:
-        called = {call.func.data for call in f.walk() if isinstance(call, _CALLS)} & symbols
-        if called or any(isinstance(call, tir.CallPackedOp) for call in f.walk()):
+        called = {call.func.data for call in operations(f) if isinstance(call, _CALLS)} & symbols
+        if called or any(isinstance(call, tir.CallPackedOp) for call in operations(f)):
             tied |= {f.sym_name.data, *called}
     return [f for f in kernels if f.sym_name.data not in tied]
 

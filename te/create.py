@@ -17,6 +17,7 @@ from ..dialects.sym.expr import Const, SymExpr, Var, retyped
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
+from ..ir.rewriting.walk import operations
 from .axis import IterVar
 from .reduction import Reduce
 from .statements import Statements
@@ -66,7 +67,7 @@ def mentioned_vars(func: tir.FuncOp) -> list[Var]:
     for param in func.params:
         if isinstance(param.type, tir.BufferType):
             found.update((v, None) for e in param.type.exprs() for v in e.free_vars())
-    for op in func.walk():
+    for op in operations(func):
         if isinstance(op, ValueOp):
             found.update((v, None) for v in op.expr.data.free_vars())
         elif isinstance(op, tir.AllocBufferOp) and isinstance(op.result.type, tir.BufferType):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr, i1
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerType, StringAttr, i1, i32
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -50,8 +50,9 @@ class ForKind(StrEnum):
 Bound = SymExpr | int | str | SSAValue
 
 
-def _split_bound(bound: Bound) -> tuple[SymAttr | None, list[SSAValue]]:
-    return (None, [bound]) if isinstance(bound, SSAValue) else (SymAttr.of(bound), [])
+_KINDS = {kind: None if kind is ForKind.SERIAL else StringAttr(kind.value) for kind in ForKind}
+_SEGMENTS = {(a, b): DenseArrayBase.from_list(i32, (a, b)) for a in (0, 1) for b in (0, 1)}
+"""How many bounds are values -> the sizes of the operand segments; made once, as loops are made often."""
 
 
 @irdl_op_definition
@@ -86,19 +87,17 @@ class ForOp(IRDLOperation):
         thread: str | None = None,
         annotations: dict[str, PyValue] | DictionaryAttr | None = None,
     ):
-        min_attr, dyn_min = _split_bound(min_)
-        extent_attr, dyn_extent = _split_bound(extent)
-        super().__init__(
-            operands=[dyn_min, dyn_extent],
-            properties={
-                "min_attr": min_attr,
-                "extent_attr": extent_attr,
-                "kind_attr": None if kind is ForKind.SERIAL else StringAttr(kind.value),
-                "thread": None if thread is None else StringAttr(thread),
-                "annotations": function_attrs(annotations),
-            },
-            regions=[body],
-        )
+        bounds: dict[str, Bound] = {"min_attr": min_, "extent_attr": extent}
+        values = [b for b in bounds.values() if isinstance(b, SSAValue)]
+        properties: dict[str, Attribute | None] = {
+            "operandSegmentSizes": _SEGMENTS[isinstance(min_, SSAValue), isinstance(extent, SSAValue)],
+            **{key: SymAttr.of(b) for key, b in bounds.items() if not isinstance(b, SSAValue)},
+            "kind_attr": _KINDS[kind],
+            "thread": None if thread is None else StringAttr(thread),
+            "annotations": function_attrs(annotations),
+        }
+        present = {key: attr for key, attr in properties.items() if attr is not None}
+        Operation.__init__(self, operands=values, properties=present, regions=[body])
 
     @property
     def kind(self) -> ForKind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UnknownLoc
@@ -31,6 +31,23 @@ def inserter(anchor: Operation) -> Callable[[Operation], None]:
     block = anchor.parent
     assert block is not None
     return lambda op: block.insert_op_before(op, anchor)
+
+
+def insert_all_before(anchor: Operation, ops: Sequence[Operation]) -> None:
+    """Put many operations in front of another one, in a region of one block.
+
+    Each insertion asks whether the block is inside of the operation, through all that is around the block: there is
+    nothing around it meanwhile.
+    """
+    block = anchor.parent
+    assert block is not None
+    region = block.parent
+    if region is None or len(ops) == 1:
+        block.insert_ops_before(ops, anchor)
+        return
+    region.detach_block(block)
+    block.insert_ops_before(ops, anchor)
+    region.add_block(block)
 
 
 def inline_before(source: Block, anchor: Operation) -> None:

@@ -65,7 +65,8 @@ def _replace(op: Operation, at: Lowerer, block: Block) -> None:
         if (hint := old.name_hint) is not None and value.name_hint is None:  # copied as it is stored, encoded
             value.name_hint = hint
         old.replace_all_uses_with(value)
-    block.erase_op(op, safe_erase=False)
+    block.detach_op(op)
+    op.drop_all_references()  # nothing uses it: `erase` would look again
 
 
 def _with_memref_type(pointer: SSAValue, type: MemRefType[Attribute], at: Lowerer) -> SSAValue:

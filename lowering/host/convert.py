@@ -27,6 +27,7 @@ from ...diagnostics import TiraxError
 from ...dialects import relax, tir
 from ...dialects.relax.data import TensorDataAttr
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
@@ -65,7 +66,9 @@ class ConvertHostToFunc(Pass):
 
 def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
     """The functions that may call themselves, directly or not."""
-    calls = {name: {c.callee_name for c in f.walk() if isinstance(c, relax.CallOp)} for name, f in functions.items()}
+    calls = {
+        name: {c.callee_name for c in operations(f) if isinstance(c, relax.CallOp)} for name, f in functions.items()
+    }
     return frozenset(name for name in calls if name in _reachable(name, calls))
 
 

@@ -29,6 +29,7 @@ from ...dialects.dtypes import is_float, lanes_of
 from ...dialects.relax.types import Dims, dims_attr
 from ...dialects.sym.expr import product
 from ...ir.locations import location_of
+from ...ir.rewriting.walk import operations
 from ...runtime import abi
 from ...runtime.abi import Slot
 from ..tir_to_scf.signature import PACKED_DIMS, PACKED_ENTRY
@@ -76,7 +77,7 @@ def tir_entry(module: HostModule, op: tir.FuncOp) -> func.FuncOp:
 def _relax_accesses(module: HostModule, op: relax.FuncOp) -> list[str]:
     """Whether kernels write to the memory of parameters: call_tir_inplace does."""
     written = dict.fromkeys(op.params, False)
-    for inner in op.walk():
+    for inner in operations(op):
         if isinstance(inner, host.KernelOp):
             accesses = module.kernels[inner.callee_name].accesses
             for value, access in zip(inner.call_args, accesses, strict=False):
@@ -133,7 +134,7 @@ def packed_entries(module: HostModule, kernel: tir.FuncOp) -> list[func.FuncOp]:
     Raises `UnsupportedError` for an argument that is neither a number, a string nor a buffer.
     """
     made: list[func.FuncOp] = []
-    for call in [op for op in kernel.walk() if isinstance(op, tir.CallPackedOp)]:
+    for call in [op for op in operations(kernel) if isinstance(op, tir.CallPackedOp)]:
         name = f"{kernel.sym_name.data}.packed.{len(made)}"
         call.attributes[PACKED_ENTRY] = StringAttr(ENTRY_PREFIX + name)
         call.attributes[PACKED_DIMS] = ArrayAttr([_dims(call, a) for a in call.call_args])

@@ -12,6 +12,7 @@ from ...dialects import host, relax
 from ...dialects.dtypes import byte_size
 from ...dialects.relax.memory import tensor_bytes
 from ...dialects.sym.expr import SymExpr, floormod, product
+from ...ir.rewriting.walk import operations
 from ...runtime import abi, result_pool
 from ...runtime.abi import ArrayLayout, Slot
 from ..memory.plan import ALIGNMENT, escapes
@@ -52,7 +53,7 @@ def make_arena(f: HostFunction, op: host.ArenaOp) -> None:
 def _tensors(op: Operation) -> Iterator[host.TensorOp]:
     function = op.parent_op()
     assert function is not None
-    for inner in function.walk():
+    for inner in operations(function):
         if isinstance(inner, host.TensorOp) and inner.offset is not None:
             yield inner
 

@@ -14,6 +14,7 @@ from ...dialects import host, relax, tir
 from ...dialects.sched import SequenceOp
 from ...ir.equality import fingerprint
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 
 KERNEL_PREFIX = "kernel."
 ENTRY_PREFIX = "entry_"
@@ -33,7 +34,7 @@ def rename_kernels(op: ModuleOp, kernels: dict[str, tir.FuncOp]) -> None:
     for name, function in kernels.items():
         function.properties["sym_name"] = StringAttr(kernel_symbol(name))
         function.properties["sym_visibility"] = StringAttr("private")
-        for call in function.walk():
+        for call in operations(function):
             if isinstance(call, tir.CallExternOp | tir.CallPureExternOp | tir.CallOp) and call.func.data in kernels:
                 call.properties["func"] = StringAttr(kernel_symbol(call.func.data))
     for sequence in op.ops:
@@ -85,7 +86,7 @@ class MergeKernels(Pass):
         names = _duplicates(op)
         if not names:
             return
-        for inner in op.walk():
+        for inner in operations(op):
             key = _NAMES.get(type(inner))
             if key is not None:
                 inner.properties[key] = _renamed(inner.properties[key], names)
@@ -108,7 +109,9 @@ class IsolateKernels(Pass):
             if name in renamed:
                 function.properties["sym_name"] = StringAttr(kernel_symbol(name))
             function.properties["sym_visibility"] = StringAttr("private")
-        inside = (inner for function in defined.values() for inner in function.walk())  # entry points call C functions
+        inside = (
+            inner for function in defined.values() for inner in operations(function)
+        )  # entry points call C functions
         for inner in inside:
             for key, attr in inner.properties.items():
                 if isinstance(attr, SymbolRefAttr) and attr.root_reference.data in renamed:

@@ -197,8 +197,12 @@ def _is_streamed(op: tir.StoreOp) -> bool:
 def _vector_store(value: SSAValue, buffer: SSAValue, at: SSAValue, aligned: int = 0) -> vector.StoreOp:
     """A store; past the caches where the address is known to be `aligned` to so many bytes."""
     attributes: dict[str, Attribute] = {"alignment": IntegerAttr(aligned, i64)} if aligned else {}
-    properties: dict[str, Attribute] = {"nontemporal": BoolAttr.from_bool(bool(aligned))}
-    return vector.StoreOp.create(operands=(value, buffer, at), properties=properties, attributes=attributes)
+    return vector.StoreOp.create(
+        operands=(value, buffer, at), properties={"nontemporal": _STREAMS[bool(aligned)]}, attributes=attributes
+    )
+
+
+_STREAMS = tuple(map(BoolAttr.from_bool, (False, True)))
 
 
 def _one_index(indices: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -120,7 +120,7 @@ class Statements:
         rule(self, op)
 
     def _may_fail(self, op: Operation) -> bool:
-        return bool(self._failures) and any(inner in self._failures for inner in op.walk())
+        return bool(self._failures) and any(inner in self._failures for inner in operations(op))
 
     def _guarded(self, following: Operation | None) -> None:
         """Go on only where no assertion has failed."""

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects import tir
 from ...dialects.sched import Version
+from ...ir.rewriting.walk import operations
 from ...transforms.tir.walk import erase_with_tree, inline_before
 from ..loop_builder import LoopBuilder
 from ..rewrite import erase_if_unread
@@ -41,7 +42,7 @@ class Decision(Generic[P]):
         body, block = cast(Block, anchor.parent), Block()
         self.emit(LoopBuilder(block))
         inline_before(block, anchor)
-        stores = [op for root in self.roots for op in root.walk() if isinstance(op, tir.StoreOp)]
+        stores = [op for root in self.roots for op in operations(root) if isinstance(op, tir.StoreOp)]
         buffers = [op.buffer for op in stores if op.buffer.owner in set(body.ops)]
         for root in reversed(self.roots):
             erase_with_tree(root)

@@ -13,6 +13,7 @@ from ...ir.functions.lookup import callee_names, functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
+from ...ir.rewriting.walk import operations
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class DeadCodeElimination(Pass):
             if name in reached or name not in table:
                 continue
             reached.add(name)
-            stack.extend(n for op in table[name].walk() for n in callee_names(op))
+            stack.extend(n for op in operations(table[name]) for n in callee_names(op))
         for name, func in table.items():
             if name not in reached:
                 erase(func)

@@ -18,6 +18,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import BufferType
 from ...ir.names import NameSupply, fresh_suffix
 from ...ir.rewriting.substitute import SymbolSubstitution
+from ...ir.rewriting.walk import operations
 from .outline import PRIMITIVE
 
 FunctionLookup = Callable[[str], Operation | None]
@@ -337,7 +338,7 @@ class _Matcher:
             if here is not None and given.constant is not None and here != given.constant:
                 raise NotFusable(f"@{self._name} takes an extent of {here} and is given {given}")
         params = set(callee.params)
-        buffers = [v.type for v in (*params, *(r for op in callee.walk() for r in op.results))]
+        buffers = [v.type for v in (*params, *(r for op in operations(callee) for r in op.results))]
         for t in buffers:
             for v in (v for e in t.exprs() for v in e.free_vars()) if isinstance(t, BufferType) else ():
                 if v not in self.symbols:
@@ -365,7 +366,7 @@ def _inline(call: _Call, block: Block, names: NameSupply) -> None:
         block.add_op(copy)
         if substitution is not None:
             substitution.operation(copy)
-        for inner in copy.walk():
+        for inner in operations(copy):
             if isinstance(inner, tir.BlockOp):
                 inner.block_name = StringAttr(names.fresh(inner.block_name.data))
 

@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 
 ATTRIBUTE = "op_pattern"
 """The function attribute that holds the kind."""
@@ -41,9 +42,11 @@ def declared_pattern(func: tir.FuncOp) -> int | None:
 
 def find_pattern(func: tir.FuncOp) -> OpPattern:
     """The kind of `func`: that of its blocks in order, a reduction that an output block goes on with being 4."""
-    if any(isinstance(op, _OPAQUE_OPS) or (isinstance(op, tir.StoreOp) and not _in_block(op)) for op in func.walk()):
+    if any(
+        isinstance(op, _OPAQUE_OPS) or (isinstance(op, tir.StoreOp) and not _in_block(op)) for op in operations(func)
+    ):
         return OpPattern.OPAQUE
-    blocks = [op for op in func.walk() if isinstance(op, tir.BlockOp)]
+    blocks = [op for op in operations(func) if isinstance(op, tir.BlockOp)]
     if not blocks or any(_in_block(b) for b in blocks):
         return OpPattern.OPAQUE
     params = set(func.params)

@@ -14,6 +14,7 @@ from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before
+from ...ir.rewriting.walk import operations
 from .convert_layout import convert_function
 from .layout_rules import MORE_RULES, Desired
 
@@ -40,7 +41,7 @@ class ChannelsLast(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
-            convolutions = [op for op in func.walk() if isinstance(op, Operator) and op.name == _CONVOLUTION]
+            convolutions = [op for op in operations(func) if isinstance(op, Operator) and op.name == _CONVOLUTION]
             if not self._convert(func, convolutions) and any(map(_has_groups_last, convolutions)):
                 convert_function(func, lambda op: _FIRST if _has_groups_last(op) else _as_it_is(op), MORE_RULES)
 
@@ -92,7 +93,7 @@ def _has_known_rows(convolution: Operator) -> bool:
 
 def _moves(func: relax.FuncOp) -> int:
     """How many tensors are transposed when the function runs."""
-    moves = [op for op in func.walk() if isinstance(op, Operator) and op.name == "relax.permute_dims"]
+    moves = [op for op in operations(func) if isinstance(op, Operator) and op.name == "relax.permute_dims"]
     return sum(not _is_constant(op.operands[0]) for op in moves)
 
 

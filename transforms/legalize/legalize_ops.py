@@ -28,6 +28,7 @@ from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase_with_leaves, insert_before
 from ...ir.rewriting.refine import refine_users
+from ...ir.rewriting.walk import operations
 from ...te.emit import TECall, call_te
 from . import (
     base,
@@ -185,14 +186,16 @@ class _Legalizer:
         """Symbolic variables `s`, `s_1`, … that a function does not have yet."""
         taken = self.variables.get(func)
         if taken is None:
-            values = [v for op in func.walk() for v in (*op.results, *(a for r in op.regions for a in r.block.args))]
+            values = [
+                v for op in operations(func) for v in (*op.results, *(a for r in op.regions for a in r.block.args))
+            ]
             found = relax.free_symbolic_vars(v.type for v in values)
             taken = self.variables[func] = {str(v.name) for v in found}
         return [Var(fresh_suffix("s", taken)) for _ in range(count)]
 
     def function(self, func: relax.FuncOp) -> None:
         """Legalize the operators of a function, of its branches and local functions too."""
-        pending = [op for op in func.walk() if isinstance(op, Operator)][::-1]
+        pending = [op for op in operations(func) if isinstance(op, Operator)][::-1]
         while pending:
             op = pending.pop()
             if op.name not in self.skipped:

@@ -27,6 +27,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, relaxed
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
+from ...ir.rewriting.walk import operations
 from .storage_alignment import align_strides
 from .walk import bind_loop, bound_expr, functions, remove_dead
 
@@ -46,7 +47,7 @@ class CompactBufferAllocation(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            allocs = [inner for inner in list(func.walk()) if isinstance(inner, tir.AllocBufferOp)]
+            allocs = [inner for inner in operations(func) if isinstance(inner, tir.AllocBufferOp)]
             changed = [_compact(alloc) for alloc in allocs if not alloc.padded]
             align_strides(func)
             if any(changed):

@@ -17,6 +17,7 @@ from ...dialects.dtypes import dtype_of, is_float, is_narrow, lanes_of, scalar_o
 from ...dialects.names import name_of, set_name
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter, set_type
+from ...ir.rewriting.walk import operations
 from .storage_legalize import like
 from .walk import erase_with_tree, functions, remove_dead
 
@@ -32,14 +33,14 @@ def legalize(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool], wide: Att
     Operands are converted, and results are converted back where they are stored: what is computed of what was computed
     stays in the wide type, and so do names for it and the function's own buffers, as in TVM.
     """
-    if any(is_narrow(scalar_of(v.type)) for op in func.walk() for v in op.results) or _buffers(func, is_narrow):
+    if any(is_narrow(scalar_of(v.type)) for op in operations(func) for v in op.results) or _buffers(func, is_narrow):
         _Legalizer(is_narrow, wide).function(func)
         remove_dead(func)
 
 
 def _buffers(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool]) -> list[tir.AllocBufferOp]:
     """The function's own buffers of a narrow type, of which nothing takes the address."""
-    allocs = [op for op in func.walk() if isinstance(op, tir.AllocBufferOp) and is_narrow(op.result.type.dtype)]
+    allocs = [op for op in operations(func) if isinstance(op, tir.AllocBufferOp) and is_narrow(op.result.type.dtype)]
     return [op for op in allocs if all(_is_access(use.operation) for use in op.result.uses)]
 
 
@@ -57,7 +58,7 @@ class _Legalizer:
     def function(self, func: tir.FuncOp) -> None:
         for alloc in _buffers(func, self.is_narrow):
             self._widen_buffer(alloc.result)
-        for op in list(func.walk()):
+        for op in operations(func):
             if op.parent is not None:
                 self._operation(op)
 

@@ -12,6 +12,7 @@ from ...dialects import tir
 from ...dialects.relax.types import dims_attr
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 from .walk import functions
 
 
@@ -26,7 +27,7 @@ class ConvertBlocksToOpaque(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            for block in [inner for inner in func.walk() if isinstance(inner, tir.BlockOp)]:
+            for block in [inner for inner in operations(func) if isinstance(inner, tir.BlockOp)]:
                 make_opaque(block)
 
 

@@ -25,6 +25,7 @@ from ...ir.functions.tir_calls import note_call_sizes
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
+from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions, integer_type, remove_dead
 
 
@@ -57,7 +58,7 @@ class FlattenBuffer(Pass):
 def _buffers(func: tir.FuncOp) -> list[SSAValue]:
     """Parameters from last to first: each puts its view at the head of the function, so they stand in order there."""
     found: list[SSAValue] = list(func.buffer_params)[::-1]
-    for op in func.walk():
+    for op in operations(func):
         found += [r for r in op.results if isinstance(r.type, BufferType)]
     return found
 

@@ -21,6 +21,7 @@ from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
+from ...ir.rewriting.walk import operations
 from .walk import functions
 
 
@@ -33,7 +34,7 @@ class GuardIndices(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
             known: dict[SSAValue, bool] = {}
-            for inner in list(func.walk()):
+            for inner in operations(func):
                 if isinstance(inner, tir.LoadOp):
                     _clamp(inner, known)
                 elif isinstance(inner, tir.StoreOp):

@@ -21,6 +21,7 @@ from ...ir.buffers.match_buffer import matched_address, replace_layout_variables
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
+from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions
 
 
@@ -36,7 +37,7 @@ class LowerMatchBuffer(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            for inner in list(func.walk()):
+            for inner in operations(func):
                 if isinstance(inner, tir.MatchBufferOp):
                     _lower(inner)
 

@@ -19,6 +19,7 @@ from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
+from ...ir.rewriting.walk import operations
 from .walk import bound_expr, erase_with_tree, functions
 
 PRAGMA = "pragma_"
@@ -35,7 +36,7 @@ class LowerOpaqueBlock(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            for inner in reversed(list(func.walk())):
+            for inner in reversed(operations(func)):
                 if isinstance(inner, tir.BlockOp):
                     _lower_block(inner)
                 elif isinstance(inner, tir.ForOp):

@@ -28,6 +28,7 @@ from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import Accessed, accessed, infer_regions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
+from ...ir.rewriting.walk import operations
 from .walk import bind_loop, blocks_inside_out, erase_with_tree, functions, remove_dead
 
 _CARRYING = (tir.IterKind.SCAN, tir.IterKind.OPAQUE)
@@ -46,7 +47,7 @@ class PlanAndUpdateBufferAllocationLocation(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            allocs = [inner for inner in func.walk() if isinstance(inner, tir.AllocBufferOp)]
+            allocs = [inner for inner in operations(func) if isinstance(inner, tir.AllocBufferOp)]
             if allocs:
                 _Planner().run(func, allocs)
 
@@ -125,7 +126,7 @@ class _Planner:
 def _hands_on(loop: tir.ForOp, buffer: SSAValue, found: tuple[Accessed, Accessed]) -> bool:
     """Whether an iteration may read what an earlier one has written; `found` is what one iteration accesses."""
     read, written = (each.get(buffer) for each in found)
-    accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
+    accesses = [op for op in operations(loop) if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
     if written is None or (accesses and isinstance(accesses[0], tir.LoadOp)):
         return True
     if any(_is_conditional(op, loop) for op in accesses if isinstance(op, tir.StoreOp)):

@@ -32,6 +32,7 @@ from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
+from ...ir.rewriting.walk import operations
 from .walk import (
     bind_loop,
     bound_expr,
@@ -83,7 +84,7 @@ class TirSimplify(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            for inner in reversed(list(func.walk())):
+            for inner in reversed(operations(func)):
                 if isinstance(inner, tir.ForOp):
                     _simplify_loop(inner)
                 elif isinstance(inner, tir.IfOp):

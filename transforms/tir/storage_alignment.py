@@ -18,6 +18,7 @@ from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, add, floormod, mul
 from ...ir.locations import location_of
 from ...ir.rewriting.edit import set_type
+from ...ir.rewriting.walk import operations
 
 ALIGN = "buffer_dim_align"
 _Alignments = dict[int, tuple[int, int]]
@@ -39,7 +40,7 @@ def align_strides(func: tir.FuncOp) -> None:
 def _wanted(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
     """The buffers that blocks ask strides for: (factor, offset) by dimension."""
     found: dict[SSAValue, _Alignments] = {}
-    for block in func.walk():
+    for block in operations(func):
         if not isinstance(block, tir.BlockOp) or block.annotations is None or ALIGN not in block.annotations.data:
             continue
         for row in _rows(block.annotations.data[ALIGN]):

@@ -29,6 +29,7 @@ from ...handles.tir.prim_expr import PrimExpr, place, placeholder_value
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, inline_before, set_type
+from ...ir.rewriting.walk import operations
 from .storage_codecs import BF16_CODECS, FP8_CODECS, NARROW_CODECS, Codec
 from .walk import functions, values_of
 
@@ -74,15 +75,15 @@ class _Storage:
         self.hint = hint
 
     def function(self, func: tir.FuncOp) -> None:
-        if not any(self._stored(v.type) for inner in func.walk() for v in values_of(inner)):
+        if not any(self._stored(v.type) for inner in operations(func) for v in values_of(inner)):
             return
-        for op in func.walk():
+        for op in operations(func):
             self._check(op)
-        casts = [(op, op.value.type, op.result.type) for op in func.walk() if isinstance(op, tir.CastOp)]
-        for op in list(func.walk()):
+        casts = [(op, op.value.type, op.result.type) for op in operations(func) if isinstance(op, tir.CastOp)]
+        for op in operations(func):
             if isinstance(op, tir.ConstOp) and op.result.type in self.codecs:
                 self._constant(op)
-        for op in func.walk():
+        for op in operations(func):
             self._retype(op)
         for op, source, target in casts:
             if self._stored(source) or self._stored(target):

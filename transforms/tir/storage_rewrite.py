@@ -22,6 +22,7 @@ from ...dialects.tir import BufferType, ForKind
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 from .walk import bound_expr, erase_with_tree, functions, integer_type
 
 _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
@@ -35,7 +36,7 @@ class StorageRewrite(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            allocs = [a for a in func.walk() if isinstance(a, tir.AllocBufferOp)]
+            allocs = [a for a in operations(func) if isinstance(a, tir.AllocBufferOp)]
             allocs = [a for a in allocs if not isinstance(a.parent_op(), tir.BlockOp)]
             groups: dict[Block, list[tir.AllocBufferOp]] = {}
             for alloc in allocs:
@@ -115,7 +116,9 @@ def _is_free(old: _Life, new: _Life, statements: list[Operation]) -> bool:
 
 def _in_place(statement: Operation, old: SSAValue, new: SSAValue) -> bool:
     """Whether a statement reads each element of `old` right before it writes the same one of `new`, once."""
-    accesses = [op for op in statement.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer in (old, new)]
+    accesses = [
+        op for op in operations(statement) if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer in (old, new)
+    ]
     *loads, store = accesses
     if not isinstance(store, tir.StoreOp) or store.buffer is not new:
         return False

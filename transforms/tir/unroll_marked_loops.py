@@ -21,7 +21,7 @@ from ...dialects.dtypes import is_float
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import inserter
+from ...ir.rewriting.edit import insert_all_before
 from .walk import bound_expr, copied, erase_with_tree, folded, functions, move_out, outermost
 
 _LIMIT = 512
@@ -65,34 +65,39 @@ class _WriteOut:
 
     def __init__(self, loop: tir.ForOp):
         self.rest: list[tir.ForOp] = []
-        self._insert = inserter(loop)
+        self._copies: list[Operation] = []
+        self._insert = self._copies.append
         self._build = Materializer(self._insert)
-        self._made: dict[tuple[object, ...], SSAValue] = {}
+        self._shared: dict[tuple[object, ...], SSAValue] = {}
         _move_out(loop)
         self._loop(loop, {})
+        insert_all_before(loop, self._copies)
         erase_with_tree(loop)
 
     def _loop(self, loop: tir.ForOp, values: dict[SSAValue, SSAValue]) -> None:
-        count, body = _count(loop, values), list(loop.body.block.ops)
+        count, variable = _count(loop, values), loop.loop_var
+        dtype = cast(IntegerType, variable.type)
+        body = [(op, tuple(op.operands), _is_index_arithmetic(op)) for op in loop.body.block.ops]
         first = bound_expr(values.get(loop.min, loop.min) if isinstance(loop.min, SSAValue) else loop.min)
         for i in range(count or 0):
-            values[loop.loop_var] = self._build(first + i, cast(IntegerType, loop.loop_var.type))
-            for op in body:
-                self._operation(op, values)
+            values[variable] = self._build(first + i, dtype)
+            for op, reads, shared in body:
+                if op.regions:
+                    self._nested(op, values)
+                    continue
+                operands = [values.get(o, o) for o in reads]
+                if shared:
+                    values[op.results[0]] = self._once(op, operands)
+                else:
+                    self._insert(copy := copied(op, operands))
+                    values.update(zip(op.results, copy.results, strict=True))
 
-    def _operation(self, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
+    def _nested(self, op: Operation, values: dict[SSAValue, SSAValue]) -> None:
         if isinstance(op, tir.ForOp) and _count(op, values) is not None:
             self._loop(op, values)
-        elif op.regions:
+        else:
             self._insert(copy := op.clone(values))
             self.rest += outermost([copy], ForKind.UNROLLED)
-        else:
-            operands = [values.get(o, o) for o in op.operands]
-            if type(op) in _ONCE and not is_float(op.results[0].type):
-                values[op.results[0]] = self._once(op, operands)
-            else:
-                self._insert(copy := copied(op, operands))
-                values.update(zip(op.results, copy.results, strict=True))
 
     def _once(self, op: Operation, operands: list[SSAValue]) -> SSAValue:
         """What index arithmetic gives, for which no second operation is made."""
@@ -102,11 +107,16 @@ class _WriteOut:
             return value
         # By identity: hashing a type takes as long as making the operation.
         key = (type(op), id(dtype), *map(id, operands)) if value is None else (value, id(dtype))
-        if key not in self._made:
+        result = self._shared.get(key)
+        if result is None:
             copy = copied(op, operands) if value is None else tir.ConstOp(value, dtype)
             self._insert(copy)
-            self._made[key] = copy.results[0]
-        return self._made[key]
+            result = self._shared[key] = copy.results[0]
+        return result
+
+
+def _is_index_arithmetic(op: Operation) -> bool:
+    return type(op) in _ONCE and not is_float(op.results[0].type)
 
 
 _ONCE = frozenset[type[Operation]]((tir.AddOp, tir.SubOp, tir.MulOp, tir.RampOp))

@@ -18,7 +18,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
-from ...ir.rewriting.edit import inline_before, inserter
+from ...ir.rewriting.edit import inline_before, insert_all_before
 from ...ir.rewriting.walk import operations
 
 
@@ -119,15 +119,18 @@ def move_out(loop: tir.ForOp) -> None:
 
     What may divide by a size stays where the loop may not run at all: sizes are not 0 where something runs.
     """
-    insert, count = inserter(loop), bound_expr(loop.extent).constant
+    count = bound_expr(loop.extent).constant
     runs = count is not None and count > 0
     own: set[SSAValue] = {loop.loop_var}
-    for op in list(loop.body.block.ops):
+    invariant: list[Operation] = []
+    for op in loop.body.block.ops:
         if _reads_operands_alone(type(op)) and own.isdisjoint(op.operands) and (runs or not _divides(op)):
-            op.detach()
-            insert(op)
+            invariant.append(op)
         else:
             own.update(op.results)
+    for op in invariant:
+        op.detach()
+    insert_all_before(loop, invariant)
 
 
 @cache
@@ -169,7 +172,7 @@ _FOLDS: dict[type[Operation], Callable[[int, int], int]] = {
 
 def _integer(value: SSAValue) -> int | None:
     op = value.owner
-    return op.value.value.data if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr) else None
+    return op.value.value.data if type(op) is tir.ConstOp and type(op.value) is IntegerAttr else None
 
 
 def _divides(op: Operation) -> bool:
