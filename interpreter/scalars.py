@@ -127,7 +127,7 @@ def _sigmoid(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-_FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
+FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "exp2": np.exp2,
     "exp10": lambda x: np.power(10.0, x),
@@ -174,7 +174,7 @@ def _next_after(a: Value, b: Value) -> Value:
 
 
 INTRINSICS: dict[str, Callable[..., Value]] = {
-    **{name: _in_float64(f) for name, f in _FLOAT_INTRINSICS.items()},
+    **{name: _in_float64(f) for name, f in FLOAT_INTRINSICS.items()},
     "nextafter": _next_after,
     "fabs": np.abs,
     "abs": np.abs,

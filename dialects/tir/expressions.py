@@ -207,6 +207,15 @@ def _family(rows: dict[str, str], base: type[BinaryExpr]) -> dict[str, type[Bina
 BINARY = {**_family(_BINARY, BinaryExpr), **_family(_COMPARE, CompareExpr)}
 """The classes of binary expressions by name: `add`, `floordiv`, `lt`, …"""
 
+NODE_NAMES = {
+    **{kind: kind.title() for kind in _BINARY},
+    **{kind: kind.upper() for kind in _COMPARE},
+    "truncmod": "Mod",
+    "floordiv": "FloorDiv",
+    "floormod": "FloorMod",
+}
+"""TVM's names of them: `Add`, `FloorDiv`, `LT`, …"""
+
 AddOp, SubOp, MulOp, DivOp = (BINARY[n] for n in ("add", "sub", "mul", "div"))
 TruncModOp, FloorDivOp, FloorModOp = (BINARY[n] for n in ("truncmod", "floordiv", "floormod"))
 MinOp, MaxOp, AndOp, OrOp = (BINARY[n] for n in ("min", "max", "and", "or"))

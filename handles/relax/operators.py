@@ -6,6 +6,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 
+def _binary(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return Operators.build_binary(name, other, self) if swapped else Operators.build_binary(name, self, other)
+
+    return operator
+
+
 class Operators:
     """The operators of `Expr`, each a `Call`. A Python number becomes a constant of the other side's dtype."""
 
@@ -16,62 +23,17 @@ class Operators:
     build_operator: ClassVar[Callable[..., Any]]
     build_call: ClassVar[Callable[[Any, Any], Any]]
 
-    def _binary(self, name: str, other: Any, swapped: bool = False) -> Any:
-        return Operators.build_binary(name, other, self) if swapped else Operators.build_binary(name, self, other)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("subtract", other, True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("multiply", other, True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("divide", other, True)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._binary("floor_divide", other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._binary("floor_divide", other, True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary("mod", other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._binary("mod", other, True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._binary("power", other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._binary("power", other, True)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._binary("less", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._binary("greater", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._binary("greater_equal", other)
+    __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
+    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swapped=True)
+    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", swapped=True)
+    __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", swapped=True)
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swapped=True)
+    __mod__, __rmod__ = _binary("mod"), _binary("mod", swapped=True)
+    __pow__, __rpow__ = _binary("power"), _binary("power", swapped=True)
+    __lt__ = _binary("less")
+    __le__ = _binary("less_equal")
+    __gt__ = _binary("greater")
+    __ge__ = _binary("greater_equal")
 
     def __neg__(self) -> Any:
         return Operators.build_operator("relax.negative", self)

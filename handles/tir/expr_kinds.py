@@ -228,25 +228,6 @@ def _shuffle(vectors: Sequence[ExprLike], indices: Sequence[ExprLike]) -> SSAVal
     return tir.ShuffleOp([_ssa(v) for v in vectors], [int(cast(Any, i)) for i in indices]).result
 
 
-_BINARY = {
-    "Add": "add",
-    "Sub": "sub",
-    "Mul": "mul",
-    "Div": "div",
-    "Mod": "truncmod",
-    "FloorDiv": "floordiv",
-    "FloorMod": "floormod",
-    "Min": "min",
-    "Max": "max",
-    "EQ": "eq",
-    "NE": "ne",
-    "LT": "lt",
-    "LE": "le",
-    "GT": "gt",
-    "GE": "ge",
-    "And": "and",
-    "Or": "or",
-}
 _CALLS = (
     tir.CallIntrinOp,
     tir.CallExternOp,
@@ -275,7 +256,7 @@ def _arguments(op: Any) -> list[Any]:
 
 
 _ROWS: dict[str, _Row] = {
-    **{name: _binary(kind) for name, kind in _BINARY.items()},
+    **{name: _binary(kind) for kind, name in tir.NODE_NAMES.items()},
     "IntImm": _Row(
         (tir.ConstOp,),
         {"value": lambda op: int(op.py_value)},

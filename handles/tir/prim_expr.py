@@ -35,6 +35,16 @@ def _type(dtype: DTypeLike) -> Attribute:
     return dtype_of(dtype) if isinstance(dtype, str) else dtype
 
 
+def _operator(name: str, swapped: bool = False) -> Callable[[PrimExpr, ExprLike], PrimExpr]:
+    """Python's operator for a function of this module."""
+
+    def operator(self: PrimExpr, other: ExprLike) -> PrimExpr:
+        build = globals()[name]
+        return build(other, self) if swapped else build(self, other)
+
+    return operator
+
+
 class PrimExpr:
     """A scalar expression; `ssa` is its SSA value, the result of a detached op or a block argument.
 
@@ -125,74 +135,27 @@ class PrimExpr:
     def __int__(self) -> int:
         return self.__index__()
 
-    def __add__(self, other: ExprLike) -> PrimExpr:
-        return add(self, other)
-
-    def __radd__(self, other: ExprLike) -> PrimExpr:
-        return add(other, self)
-
-    def __sub__(self, other: ExprLike) -> PrimExpr:
-        return subtract(self, other)
-
-    def __rsub__(self, other: ExprLike) -> PrimExpr:
-        return subtract(other, self)
-
-    def __mul__(self, other: ExprLike) -> PrimExpr:
-        return multiply(self, other)
-
-    def __rmul__(self, other: ExprLike) -> PrimExpr:
-        return multiply(other, self)
-
-    def __truediv__(self, other: ExprLike) -> PrimExpr:
-        return divide(self, other)
-
-    def __rtruediv__(self, other: ExprLike) -> PrimExpr:
-        return divide(other, self)
-
-    def __floordiv__(self, other: ExprLike) -> PrimExpr:
-        return floordiv(self, other)
-
-    def __rfloordiv__(self, other: ExprLike) -> PrimExpr:
-        return floordiv(other, self)
-
-    def __mod__(self, other: ExprLike) -> PrimExpr:
-        return floormod(self, other)
-
-    def __rmod__(self, other: ExprLike) -> PrimExpr:
-        return floormod(other, self)
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", swapped=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", swapped=True)
+    __floordiv__, __rfloordiv__ = _operator("floordiv"), _operator("floordiv", swapped=True)
+    __mod__, __rmod__ = _operator("floormod"), _operator("floormod", swapped=True)
+    __lshift__ = _operator("shift_left")
+    __rshift__ = _operator("shift_right")
+    __and__ = _operator("bitwise_and")
+    __or__ = _operator("bitwise_or")
+    __xor__ = _operator("bitwise_xor")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
 
     def __neg__(self) -> PrimExpr:
         return multiply(self, const(-1, self.type))
 
-    def __lshift__(self, other: ExprLike) -> PrimExpr:
-        return shift_left(self, other)
-
-    def __rshift__(self, other: ExprLike) -> PrimExpr:
-        return shift_right(self, other)
-
-    def __and__(self, other: ExprLike) -> PrimExpr:
-        return bitwise_and(self, other)
-
-    def __or__(self, other: ExprLike) -> PrimExpr:
-        return bitwise_or(self, other)
-
-    def __xor__(self, other: ExprLike) -> PrimExpr:
-        return bitwise_xor(self, other)
-
     def __invert__(self) -> PrimExpr:
         return bitwise_not(self)
-
-    def __lt__(self, other: ExprLike) -> PrimExpr:
-        return less(self, other)
-
-    def __le__(self, other: ExprLike) -> PrimExpr:
-        return less_equal(self, other)
-
-    def __gt__(self, other: ExprLike) -> PrimExpr:
-        return greater(self, other)
-
-    def __ge__(self, other: ExprLike) -> PrimExpr:
-        return greater_equal(self, other)
 
     def __eq__(self, other: object) -> PrimExpr:  # pyright: ignore[reportIncompatibleMethodOverride]
         return equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented

@@ -79,7 +79,10 @@ def _selu(x: Array) -> Array:
     return scale * np.where(x > 0, x, alpha * (np.exp(np.minimum(x, 0)) - 1))
 
 
+_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp log rsqrt sin sinh sqrt tan tanh"
+"""What an intrinsic of the same name computes."""
 _UNARY: dict[str, Callable[..., Any]] = {
+    **{name: scalars.FLOAT_INTRINSICS[name] for name in _FUNCTIONS.split()},
     "abs": np.abs,
     "bitwise_not": np.invert,
     "ceil": np.ceil,
@@ -91,24 +94,8 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "square": np.square,
     "trunc": np.trunc,
     "nn.relu": lambda x: scalars.maximum(x, x.dtype.type(0)),
-    "acos": np.arccos,
-    "acosh": np.arccosh,
-    "asin": np.arcsin,
-    "asinh": np.arcsinh,
-    "atan": np.arctan,
-    "atanh": np.arctanh,
-    "cos": np.cos,
-    "cosh": np.cosh,
     "erf": erf,
-    "exp": np.exp,
-    "log": np.log,
-    "rsqrt": lambda x: 1.0 / np.sqrt(x),
     "sigmoid": _sigmoid,
-    "sin": np.sin,
-    "sinh": np.sinh,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
     "nn.gelu": _gelu,
     "nn.gelu_tanh": _gelu_tanh,
     "nn.selu": _selu,

@@ -43,22 +43,6 @@ class ExpressionPrinter(SymbolicPrinter, Protocol):
         ...
 
 
-_FOLDED_NAMES = {
-    "add": "Add",
-    "sub": "Sub",
-    "mul": "Mul",
-    "div": "Div",
-    "floordiv": "FloorDiv",
-    "floormod": "FloorMod",
-    "eq": "EQ",
-    "ne": "NE",
-    "lt": "LT",
-    "le": "LE",
-    "gt": "GT",
-    "ge": "GE",
-    "and": "And",
-    "or": "Or",
-}
 _UNITS: dict[str, tuple[frozenset[float], frozenset[float]]] = {
     "add": (frozenset({0}), frozenset({0})),
     "sub": (frozenset(), frozenset({0})),
@@ -91,7 +75,7 @@ def _binary(p: ExpressionPrinter, op: Any) -> Expr:
     if name in CALLS:
         return call(p.doc.tir(CALLS[name]), left, right)
     if _folds(name, op.lhs, op.rhs) or (name == "div" and not is_float(op.lhs.type)):
-        return call(p.doc.tir(_FOLDED_NAMES[name]), left, right)
+        return call(p.doc.tir(tir.NODE_NAMES[name]), left, right)
     return infix(*INFIX[name], left, right)
 
 
