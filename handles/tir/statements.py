@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -31,6 +32,8 @@ from .buffers import Buffer, Param, Stmt
 from .domains import ITER_KINDS, ITER_TYPES, BufferRegion, IterVar, MatchBufferRegion, domain_of, range_of, region_of
 from .expr_kinds import dim_node, expr_node
 from .prim_expr import ExprLike, PrimExpr, as_sym, attr_of
+
+T = TypeVar("T")
 
 
 class ForKind(IntEnum):
@@ -56,6 +59,58 @@ def _view(cls: type[Stmt], op: Operation) -> Any:
     made = cls.__new__(cls)
     made.op = op
     return made
+
+
+def stmt_of(op: Operation) -> Stmt:
+    """The handle on a statement, of TVM's class of it."""
+    return _view(_CLASSES.get(type(op), Stmt), op)
+
+
+def opens_scope(op: Operation) -> bool:
+    """Whether all that follows is the body of a statement."""
+    return issubclass(_CLASSES.get(type(op), Stmt), _Named)
+
+
+def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
+    first = next((i for i, op in enumerate(ops) if opens_scope(op)), len(ops) - 1)
+    return list(ops[: first + 1])
+
+
+def statements_in(block: IRBlock) -> list[Operation]:
+    """The statements of a block, without the expressions that they use."""
+    return [op for op in block.ops if not is_expression(op) and not isinstance(op, tir.YieldOp)]
+
+
+def _after(op: Operation) -> Iterator[Operation]:
+    while (following := op.next_op) is not None:
+        yield following
+        op = following
+
+
+def sequence(ops: Sequence[Operation]) -> Stmt:
+    """One statement of operations that follow each other; of none an `Evaluate` of 0, as TVM has it."""
+    if not ops:
+        return Evaluate(0)
+    return stmt_of(ops[0]) if len(_until_scope(ops)) == 1 else SeqStmt.of(ops)
+
+
+def body_of(block: IRBlock) -> Stmt:
+    """What a block holds as one statement."""
+    return sequence(statements_in(block))
+
+
+class _Part(Generic[T]):
+    """A part of a statement: what `read` makes of something that its operation has."""
+
+    def __init__(self, read: Callable[[Any], T], path: str):
+        self.read, self.get = read, attrgetter(path)
+
+    def __get__(self, stmt: Any, owner: object = None) -> T:
+        return self.read(self.get(stmt.op))
+
+
+def _each(read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
+    return lambda values: [read(v) for v in values]
 
 
 class SeqStmt(Stmt):
@@ -154,17 +209,13 @@ class For(_Built):
 
         self._set(make)
 
-    @property
-    def loop_var(self) -> Param:
-        return Param(cast(tir.ForOp, self.op).loop_var)
+    loop_var = _Part(Param, "loop_var")
 
     @property
     def min(self) -> PrimExpr:
         return range_of(cast(tir.ForOp, self.op).min, cast(tir.ForOp, self.op).extent).min
 
-    @property
-    def extent(self) -> PrimExpr:
-        return dim_node(cast(tir.ForOp, self.op).extent)
+    extent = _Part(dim_node, "extent")
 
     @property
     def kind(self) -> ForKind:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -177,13 +228,8 @@ class For(_Built):
             return None
         return IterVar(range_of(op.min, op.extent), self.loop_var, 1, op.thread.data)
 
-    @property
-    def annotations(self) -> dict[str, Any]:
-        return _annotations(cast(tir.ForOp, self.op).annotations)
-
-    @property
-    def body(self) -> Stmt:
-        return body_of(self.op.regions[0].block)
+    annotations = _Part(_annotations, "annotations")
+    body = _Part(body_of, "body.block")
 
 
 _KINDS = list(tir.ForKind)
@@ -198,13 +244,8 @@ class While(_Built):
     def __init__(self, condition: ExprLike, body: Stmt, span: object = None):
         self._set(lambda block: tir.WhileOp(_yielding(condition), _body_region([], body)))
 
-    @property
-    def condition(self) -> PrimExpr:
-        return expr_node(cast(tir.WhileOp, self.op).cond)
-
-    @property
-    def body(self) -> Stmt:
-        return body_of(cast(tir.WhileOp, self.op).body.block)
+    condition = _Part(expr_node, "cond")
+    body = _Part(body_of, "body.block")
 
 
 class IfThenElse(_Built):
@@ -220,13 +261,8 @@ class IfThenElse(_Built):
 
         self._set(make)
 
-    @property
-    def condition(self) -> PrimExpr:
-        return expr_node(cast(tir.IfOp, self.op).cond)
-
-    @property
-    def then_case(self) -> Stmt:
-        return body_of(cast(tir.IfOp, self.op).then_region.block)
+    condition = _Part(expr_node, "cond")
+    then_case = _Part(body_of, "then_region.block")
 
     @property
     def else_case(self) -> Stmt | None:
@@ -257,17 +293,9 @@ class BufferStore(_Built):
 
         self._set(make)
 
-    @property
-    def buffer(self) -> Buffer:
-        return Buffer(cast(tir.StoreOp, self.op).buffer)
-
-    @property
-    def value(self) -> PrimExpr:
-        return expr_node(cast(tir.StoreOp, self.op).value)
-
-    @property
-    def indices(self) -> list[PrimExpr]:
-        return [expr_node(i) for i in cast(tir.StoreOp, self.op).indices]
+    buffer = _Part(Buffer, "buffer")
+    value = _Part(expr_node, "value")
+    indices = _Part(_each(expr_node), "indices")
 
 
 class Evaluate(_Built):
@@ -279,9 +307,7 @@ class Evaluate(_Built):
     def __init__(self, value: ExprLike, span: object = None):
         self._set(lambda block: tir.EvaluateOp(_planted(value, block)))
 
-    @property
-    def value(self) -> PrimExpr:
-        return expr_node(cast(tir.EvaluateOp, self.op).value)
+    value = _Part(expr_node, "value")
 
 
 class AssertStmt(_Named):
@@ -295,9 +321,7 @@ class AssertStmt(_Named):
         self._set(lambda block: tir.AssertOp(_planted(condition, block), text))
         self._with_body(body, {})
 
-    @property
-    def condition(self) -> PrimExpr:
-        return expr_node(cast(tir.AssertOp, self.op).cond)
+    condition = _Part(expr_node, "cond")
 
     @property
     def message(self) -> PrimExpr:
@@ -329,17 +353,9 @@ class AttrStmt(_Built):
             return Buffer(on) if isinstance(on.type, tir.BufferType) else expr_node(on)
         return from_attr(on)
 
-    @property
-    def attr_key(self) -> str:
-        return cast(tir.AttrOp, self.op).key.data
-
-    @property
-    def value(self) -> PrimExpr:
-        return expr_node(cast(tir.AttrOp, self.op).value)
-
-    @property
-    def body(self) -> Stmt:
-        return body_of(cast(tir.AttrOp, self.op).body.block)
+    attr_key = _Part(str, "key.data")
+    value = _Part(expr_node, "value")
+    body = _Part(body_of, "body.block")
 
 
 def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
@@ -362,13 +378,8 @@ class LetStmt(_Named):
         set_name(result, name_of(var.ssa))
         self._with_body(body, {var.ssa: result})
 
-    @property
-    def var(self) -> Param:
-        return Param(self.op.results[0])
-
-    @property
-    def value(self) -> PrimExpr:
-        return expr_node(cast(tir.LetOp, self.op).value)
+    var = _Part(Param, "result")
+    value = _Part(expr_node, "value")
 
 
 class Allocate(_Named):
@@ -395,25 +406,15 @@ class Allocate(_Named):
         set_name(self.op.results[0], name_of(buffer_var.ssa))
         self._with_body(body, {buffer_var.ssa: self.op.results[0]})
 
-    @property
-    def buffer_var(self) -> Param:
-        return Param(self.op.results[0])
-
-    @property
-    def dtype(self) -> str:
-        return dtype_name(cast(tir.AllocateOp, self.op).dtype)
-
-    @property
-    def extents(self) -> list[PrimExpr]:
-        return [dim_node(e) for e in cast(tir.AllocateOp, self.op).extents]
+    buffer_var = _Part(Param, "result")
+    dtype = _Part(dtype_name, "dtype")
+    extents = _Part(_each(dim_node), "extents")
 
     @property
     def condition(self) -> PrimExpr:
         return tx.const(True)
 
-    @property
-    def annotations(self) -> dict[str, Any]:
-        return _annotations(cast(tir.AllocateOp, self.op).annotations)
+    annotations = _Part(_annotations, "annotations")
 
 
 class AllocateConst(_Named):
@@ -438,9 +439,7 @@ class AllocateConst(_Named):
         set_name(self.op.results[0], name_of(buffer_var.ssa))
         self._with_body(body, {buffer_var.ssa: self.op.results[0]})
 
-    @property
-    def buffer_var(self) -> Buffer:
-        return Buffer(self.op.results[0])
+    buffer_var = _Part(Buffer, "result")
 
     @property
     def data(self) -> Any:
@@ -463,9 +462,7 @@ class DeclBuffer(_Named):
         set_name(self.op.results[0], buffer.name)
         self._with_body(body, {buffer.ssa: self.op.results[0]})
 
-    @property
-    def buffer(self) -> Buffer:
-        return Buffer(self.op.results[0])
+    buffer = _Part(Buffer, "result")
 
 
 class BlockBase(_Built):
@@ -631,44 +628,6 @@ _CLASSES: dict[type[Operation], type[Stmt]] = {
     tir.BlockOp: BlockRealize,
     tir.FuncOp: BlockRealize,
 }
-
-
-def stmt_of(op: Operation) -> Stmt:
-    """The handle on a statement, of TVM's class of it."""
-    return _view(_CLASSES.get(type(op), Stmt), op)
-
-
-def opens_scope(op: Operation) -> bool:
-    """Whether all that follows is the body of a statement."""
-    return issubclass(_CLASSES.get(type(op), Stmt), _Named)
-
-
-def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
-    first = next((i for i, op in enumerate(ops) if opens_scope(op)), len(ops) - 1)
-    return list(ops[: first + 1])
-
-
-def statements_in(block: IRBlock) -> list[Operation]:
-    """The statements of a block, without the expressions that they use."""
-    return [op for op in block.ops if not is_expression(op) and not isinstance(op, tir.YieldOp)]
-
-
-def _after(op: Operation) -> Iterator[Operation]:
-    while (following := op.next_op) is not None:
-        yield following
-        op = following
-
-
-def sequence(ops: Sequence[Operation]) -> Stmt:
-    """One statement of operations that follow each other; of none an `Evaluate` of 0, as TVM has it."""
-    if not ops:
-        return Evaluate(0)
-    return stmt_of(ops[0]) if len(_until_scope(ops)) == 1 else SeqStmt.of(ops)
-
-
-def body_of(block: IRBlock) -> Stmt:
-    """What a block holds as one statement."""
-    return sequence(statements_in(block))
 
 
 def operations_of(stmt: Stmt) -> list[Operation]:
