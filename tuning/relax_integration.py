@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from ..diagnostics import TiraxError
 from ..dialects import relax
@@ -19,13 +18,10 @@ from ..runtime.executable import Executable
 from ..schedule.random import Random
 from ..target import Target
 from ..transforms.params.bind_params import BindParams
-from .builder import Builder
 from .context import TuneContext
 from .database import Database, stable_hash
-from .runner import Runner
-from .task_scheduler import TaskScheduler
 from .tir_integration import apply_database, space_of, tunable_functions, workload_of
-from .tune import strategy_of, tune_tasks
+from .tune import TuneOptions, strategy_of, tune_tasks
 
 
 @dataclass
@@ -101,25 +97,16 @@ def tune_relax(
     work_dir: str | os.PathLike[str] | None = None,
     max_trials_global: int = 64,
     *,
-    max_trials_per_task: int | None = None,
     op_names: Sequence[str] | None = None,
-    num_trials_per_iter: int = 64,
-    builder: Builder | str = "local",
-    runner: Runner | str = "local",
-    database: Database | str = "sqlite",
-    cost_model: Any = "default",
-    measure_callbacks: Any = "default",
-    task_scheduler: TaskScheduler | str = "gradient",
     space: Any = "post-order-apply",
     strategy: Any = "evolutionary",
     seed: int | None = None,
     module_equality: str = "structural",
-    executor: Executor | None = None,
-    progress: bool = True,
+    **options: Unpack[TuneOptions],
 ) -> Database:
     """Tune the tensor functions that a Relax program calls (`extract_tasks`); gives the database.
 
-    `op_names`: only those whose name contains one of these. Other options are those of `tune_tasks`.
+    `op_names`: only those whose name contains one of these. `options` are those of `tune_tasks`.
     """
     extracted = extract_tasks(mod, target, params)
     if op_names is not None:
@@ -134,16 +121,7 @@ def tune_relax(
         task_weights=[float(task.weight) for task in extracted],
         work_dir=work_dir,
         max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        num_trials_per_iter=num_trials_per_iter,
-        builder=builder,
-        runner=runner,
-        database=database,
-        cost_model=cost_model,
-        measure_callbacks=measure_callbacks,
-        task_scheduler=task_scheduler,
-        executor=executor,
-        progress=progress,
+        **options,
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from concurrent.futures import Executor
-from typing import Any
+from typing import Any, Unpack
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -17,13 +16,11 @@ from ..handles.tir.prim_func import PrimFunc
 from ..schedule import Schedule
 from ..schedule.random import Random
 from ..target import Target
-from .builder import SCHEDULED, Builder, mark_scheduled
+from .builder import SCHEDULED, mark_scheduled
 from .context import TuneContext
 from .database import Database
-from .runner import Runner
 from .space import SpaceGenerator
-from .task_scheduler import TaskScheduler
-from .tune import strategy_of, tune_tasks
+from .tune import TuneOptions, strategy_of, tune_tasks
 
 logger = logging.getLogger("tirax.tuning")
 MAIN = "main"
@@ -70,14 +67,6 @@ def tune_tir(
     work_dir: str | os.PathLike[str] | None = None,
     max_trials_global: int = 64,
     *,
-    max_trials_per_task: int | None = None,
-    num_trials_per_iter: int = 64,
-    builder: Builder | str = "local",
-    runner: Runner | str = "local",
-    database: Database | str = "sqlite",
-    cost_model: Any = "default",
-    measure_callbacks: Any = "default",
-    task_scheduler: TaskScheduler | str = "gradient",
     space: Any = "post-order-apply",
     strategy: Any = "evolutionary",
     num_tuning_cores: int | str = "physical",
@@ -85,13 +74,12 @@ def tune_tir(
     module_equality: str = "structural",
     special_space: dict[str, SpaceGenerator] | None = None,
     task_name: str = MAIN,
-    executor: Executor | None = None,
-    progress: bool = True,
+    **options: Unpack[TuneOptions],
 ) -> Database:
     """Tune each tensor function of a module; gives the database with what was found.
 
     `special_space` gives design spaces for functions by name. `num_tuning_cores` and `module_equality` are accepted
-    for TVM's sake. Other options are those of `tune_tasks`. Raises `TiraxError`.
+    for TVM's sake. `options` are those of `tune_tasks`. Raises `TiraxError`.
     """
     given = Target(target) if isinstance(target, str) else target
     seeds = Random(seed)
@@ -113,16 +101,7 @@ def tune_tir(
         tasks=tasks,
         work_dir=work_dir,
         max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        num_trials_per_iter=num_trials_per_iter,
-        builder=builder,
-        runner=runner,
-        database=database,
-        cost_model=cost_model,
-        measure_callbacks=measure_callbacks,
-        task_scheduler=task_scheduler,
-        executor=executor,
-        progress=progress,
+        **options,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ..target import Target
 from .builder import Builder
@@ -24,6 +24,21 @@ from .task_scheduler import MeasureCallback, TaskScheduler, TrialLog
 logger = logging.getLogger("tirax.tuning")
 TRIALS_FILE = "trials.jsonl"
 LOG_FILE = "tuning.log"
+
+
+class TuneOptions(TypedDict, total=False):
+    """What all ways to tune take by name and hand on to `tune_tasks`, which has the defaults."""
+
+    max_trials_per_task: int | None
+    num_trials_per_iter: int
+    builder: Builder | str
+    runner: Runner | str
+    database: Database | str
+    cost_model: Any
+    measure_callbacks: Any
+    task_scheduler: TaskScheduler | str
+    executor: Executor | None
+    progress: bool
 
 
 def tune_tasks(
