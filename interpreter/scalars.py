@@ -66,13 +66,13 @@ def trunc_mod(a: Value, b: Value) -> Value:
 
 
 def minimum(a: Value, b: Value) -> Value:
-    """`a < b ? a : b`, which gives b where either is NaN, as machine code does."""
-    return np.where(a < b, a, b).astype(a.dtype)[()]
+    """The lesser one: NaN where either is, the first of equal ones (0 and -0)."""
+    return np.where((b < a) | (b != b), b, a).astype(a.dtype)[()]
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """`a > b ? a : b`."""
-    return np.where(a > b, a, b).astype(a.dtype)[()]
+    """The greater one: NaN where either is, the first of equal ones (0 and -0)."""
+    return np.where((b > a) | (b != b), b, a).astype(a.dtype)[()]
 
 
 def cast(value: Value, dtype: Attribute) -> Value:

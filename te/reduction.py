@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from xdsl.ir import Attribute
 
 from ..diagnostics import TiraxError
+from ..dialects.dtypes import is_float
 from ..handles.tir.prim_expr import (
     ExprLike,
     PrimExpr,
@@ -143,8 +144,22 @@ def _single(
 
 sum = Reducer(_single(add, lambda t: const(0, t), "sum"), "The sum over axes.")
 prod = Reducer(_single(multiply, lambda t: const(1, t), "prod"), "The product over axes.")
+
+
+def least_of(dtype: Attribute) -> PrimExpr:
+    """What no number of a dtype is less than: -inf of floats."""
+    return const(float("-inf"), dtype) if is_float(dtype) else min_value(dtype)
+
+
+def greatest_of(dtype: Attribute) -> PrimExpr:
+    """What no number of a dtype is greater than: inf of floats."""
+    return const(float("inf"), dtype) if is_float(dtype) else max_value(dtype)
+
+
 max = Reducer(_single(maximum, min_value, "max"), "The greatest value over axes, or the greater of two values.")
 min = Reducer(_single(minimum, max_value, "min"), "The least value over axes, or the lesser of two values.")
+max_of_all = Reducer(_single(maximum, least_of, "max"), "As `max`; of no values -inf.")
+min_of_all = Reducer(_single(minimum, greatest_of, "min"), "As `min`; of no values inf.")
 
 
 def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Reducer:

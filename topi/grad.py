@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from ..dialects.dtypes import is_float
 from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
@@ -46,17 +47,33 @@ def _first(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: W
     size, strides, dilation, padding = windows
     best = pool(data, out_dims, places, size, strides, dilation, padding, "max")
     before, after = (arranged(places, [0, 0, *(p[side] for p in padding)]) for side in (0, 1))
-    padded = pad_constant(data, before, after, tx.min_value(data.type).constant, "pad_temp")
+    padded = pad_constant(data, before, after, red.least_of(data.type).constant, "pad_temp")
     dtype = out_dims[places[-1]].dtype
     offsets = _offsets(size, dtype)
 
     def element(i: Indices) -> Any:
         batch, channel, *at = (i[p] for p in places)
-        value = padded(*arranged(places, [batch, channel, *_points(at, offsets, windows)]))
-        number = _flat(offsets, size)
-        return red.min(tx.select(tx.equal(value, best(*i)), number, tx.max_value(number.type)), axis=offsets)
+        points = _points(at, offsets, windows)
+        value, number = padded(*arranged(places, [batch, channel, *points])), _flat(offsets, size)
+        found = tx.logical_and(_is_best(value, best(*i)), *_inside(points, data, places, padding))
+        return red.min(tx.select(found, number, tx.max_value(number.type)), axis=offsets)
 
     return over_axes(out_dims, element, "pool_first", "")
+
+
+def _is_best(value: PrimExpr, best: PrimExpr) -> PrimExpr:
+    """Whether a point of a window is as great as its greatest one: NaN where that is NaN."""
+    same = tx.equal(value, best)
+    return tx.logical_or(same, tx.not_equal(value, value)) if is_float(value.type) else same
+
+
+def _inside(points: Sequence[PrimExpr], data: Tensor, places: Places, padding: Padding) -> list[PrimExpr]:
+    """Conditions for points of the padded data to be in the data."""
+    inside: list[PrimExpr] = []
+    for point, place, (before, after) in zip(points, places[2:], padding, strict=True):
+        inside += [tx.less_equal(tx.const(before, point.type), point)] if before else []
+        inside += [tx.less(point, from_sym(data.dims[place] + before))] if before or after else []
+    return inside
 
 
 def _counts(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: Windows, counted: Padding) -> Tensor:

@@ -236,7 +236,7 @@ def _banded_softmax(scores: Tensor, band: Band) -> Tensor:
 
     least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
     masked = compute(scores.dims, lambda *i: tx.select(allowed(i), scores(*i), least), "masked")
-    top = rd.max(masked, 2, keepdims=True)
+    top = rd.at_least_lowest(masked, 2, keepdims=True)
     powers = compute(
         scores.dims, lambda *i: tx.select(allowed(i), tx.exp(masked(*i) - top(i[0], i[1], 0)), zero), "powers"
     )
@@ -341,7 +341,7 @@ def attention_var_len(
 def _masked_softmax(scores: Tensor, causal_mask: str) -> Tensor:
     shift = Const(0) if causal_mask == "TopLeft" else _shift(scores.dims[2] - scores.dims[1])
     masked = lower_triangle(scores, shift)
-    top = rd.max(masked, 2, keepdims=True)
+    top = rd.at_least_lowest(masked, 2, keepdims=True)
     powers = lower_triangle(ew.exp(bc.subtract(masked, top)), shift)
     return bc.divide(powers, rd.sum(powers, 2, keepdims=True))
 

@@ -63,7 +63,8 @@ def _reduction(name: str, reducer: Reducer) -> Callable[..., Tensor]:
 
 
 sum, prod = _reduction("sum", red.sum), _reduction("prod", red.prod)
-max, min = _reduction("max", red.max), _reduction("min", red.min)
+max, min = _reduction("max", red.max_of_all), _reduction("min", red.min_of_all)
+at_least_lowest = _reduction("max", red.max)
 all = _reduction("all", Reducer(Combiner(lambda a, b: (tx.logical_and(a[0], b[0]),), lambda _: (tx.const(True, i1),))))
 any = _reduction("any", Reducer(Combiner(lambda a, b: (tx.logical_or(a[0], b[0]),), lambda _: (tx.const(False, i1),))))
 
@@ -96,34 +97,28 @@ def _arg_combiner(
     earlier: Callable[[Any, Any], PrimExpr],
     name: str,
 ) -> Combiner:
-    """Pairs (position, value): the better value, of equals that whose position is `earlier`."""
+    """Pairs (position, value): the better value, of equals that whose position is `earlier`; NaN is the best."""
 
     def combine(a: Values, b: Values) -> Values:
-        wins = better(a[1], b[1])
-        first = tx.logical_and(tx.equal(a[1], b[1]), earlier(a[0], b[0]))
+        wins, same = better(a[1], b[1]), tx.equal(a[1], b[1])
+        if is_float(a[1].type):
+            a_is_nan = tx.not_equal(a[1], a[1])
+            wins = tx.logical_or(wins, tx.logical_and(a_is_nan, tx.equal(b[1], b[1])))
+            same = tx.logical_or(same, tx.logical_and(a_is_nan, tx.not_equal(b[1], b[1])))
+        first = tx.logical_and(same, earlier(a[0], b[0]))
         return tx.select(tx.logical_or(wins, first), a[0], b[0]), tx.select(wins, a[1], b[1])
 
     def identity(types: Sequence[Attribute]) -> Values:
         index, value = types
-        # found last, the position before any element is lost against all others
-        start = tx.const(-1, index) if earlier is tx.greater else _no_position(index, value)
-        return start, worst(value)
+        # TVM's first position is -1 always, which would come before that of an element equal to the worst value
+        return (tx.const(-1, index) if earlier is tx.greater else tx.max_value(index)), worst(value)
 
     return Combiner(combine, identity, name)
 
 
-def _no_position(index: Attribute, value: Attribute) -> PrimExpr:
-    """The position that goes with the worst value before any element was seen.
-
-    TVM's is -1, which comes before that of an element equal to the worst value. Among integers there are such elements:
-    0 of an unsigned type, say.
-    """
-    return tx.const(-1, index) if is_float(value) else tx.max_value(index)
-
-
 _EARLIER = {False: tx.less, True: tx.greater}
-_ARGMAX = {last: _arg_combiner(tx.greater, tx.min_value, e, "argmax") for last, e in _EARLIER.items()}
-_ARGMIN = {last: _arg_combiner(tx.less, tx.max_value, e, "argmin") for last, e in _EARLIER.items()}
+_ARGMAX = {last: _arg_combiner(tx.greater, red.least_of, e, "argmax") for last, e in _EARLIER.items()}
+_ARGMIN = {last: _arg_combiner(tx.less, red.greatest_of, e, "argmin") for last, e in _EARLIER.items()}
 
 
 def _arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:

@@ -198,7 +198,7 @@ def pool(
     counted: Padding | None = None,
 ) -> Tensor:
     """The greatest (`max`) or the mean (`avg`) of each window: of its points in the data and the padding `counted`."""
-    reducer, neutral = (red.max, _least(data.type)) if kind == "max" else (red.sum, 0)
+    reducer, neutral = (red.max_of_all, red.least_of(data.type).constant) if kind == "max" else (red.sum, 0)
     needed = builtins.any(b or a for b, a in padding)
     padded = _padded(data, places, padding, neutral, "ax") if needed else data
     dtype = out_shape[places[-1]].dtype
@@ -227,10 +227,6 @@ def pool(
     return over_axes(out_shape, mean, "pool_avg", "elemwise")
 
 
-def _least(dtype: Attribute) -> Any:
-    return tx.min_value(dtype).constant
-
-
 def _inside(i: PrimExpr, extent: SymExpr, before: int, size: int, stride: int, dilation: int) -> PrimExpr:
     """How many points of a window are in the data."""
     start = tx.simplified(i * tx.const(stride, i.type) - tx.const(before, i.type))
@@ -247,7 +243,7 @@ def adaptive_avg_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places
 
 def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, kind: str) -> Tensor:
     """The mean (`avg`) or the greatest (`max`) of window i, from floor(i * n / m) to ceil((i + 1) * n / m)."""
-    reducer, step = (red.max, "adaptive_pool_max") if kind == "max" else (red.sum, "adaptive_pool_sum")
+    reducer, step = (red.max_of_all, "adaptive_pool_max") if kind == "max" else (red.sum, "adaptive_pool_sum")
     pairs = [(data.dims[p], out_shape[p]) for p in places[2:]]
     extents = [_longest(n, m) for n, m in pairs]
     window = [IterVar(f"rv{k}", Const(0, e.dtype), e, is_reduction=True) for k, e in enumerate(extents)]

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...diagnostics import ShapeError
 from ..sym.data_layout import DataLayout
-from ..sym.expr import Const, SymExpr
+from ..sym.expr import Const, SymExpr, minimum
 from .operator import Operator
 from .types import TensorType
 
@@ -146,6 +146,14 @@ def arranged(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
 def windows(extent: SymExpr, padding: int, window: int, stride: int, dilation: int) -> SymExpr:
     """How many windows fit into a padded dimension."""
     return (extent + (padding - (window - 1) * dilation - 1)) // stride + 1
+
+
+def windows_begun(extent: SymExpr, padding: tuple[int, int], window: int, stride: int, dilation: int) -> SymExpr:
+    """How many windows fit, of those that begin before the padding at the end: one behind would see nothing."""
+    count = windows(extent, sum(padding), window, stride, dilation)
+    if padding[1] <= (window - 1) * dilation:  # then a window that fits begins there
+        return count
+    return minimum(count, (extent + (padding[0] + stride - 1)) // stride)
 
 
 def of_rank(rank: int, cls: type[Any]) -> type[Operator]:

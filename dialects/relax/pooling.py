@@ -22,6 +22,7 @@ from .layout import (
     spread,
     spread_padding,
     windows,
+    windows_begun,
 )
 from .operator import Arg, Attr, Operator, operator
 from .types import TensorType
@@ -38,7 +39,7 @@ def pooled(op: Windowed) -> tuple[TensorType, list[SymExpr] | None]:
 
 
 class Pool(Windowed):
-    """What windows of `pool_size` give. With `ceil_mode` a last window may stick out behind the padding."""
+    """What windows of `pool_size` give. With `ceil_mode` a last window may stick out, not begin there."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": NUMBERS}
     LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = _LAYOUTS
@@ -70,7 +71,10 @@ class Pool(Windowed):
             return TensorType.of(None, data.element, len(layout_of(self, "layout", "NC" + self.letters)))
         batch, channels, *extents = dims
         rows = zip(extents, padding, size, strides, dilation, strict=True)
-        spatial = [windows(e, sum(p), k, s, d) for e, p, k, s, d in rows]
+        if self.attr("ceil_mode"):
+            spatial = [windows_begun(e, p, k, s, d) for e, p, k, s, d in rows]
+        else:
+            spatial = [windows(e, sum(p), k, s, d) for e, p, k, s, d in rows]
         for extent, count in zip(extents, spatial, strict=True):
             if count.constant is not None and count.constant < 1:
                 self.fail_shape("attribute pool_size is greater than the padded data", f"at most {extent}", size)

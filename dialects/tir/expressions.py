@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     NoneType,
     StringAttr,
+    UnitAttr,
     VectorType,
     i1,
 )
@@ -32,6 +33,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -167,6 +169,31 @@ class BinaryExpr(IRDLOperation):
         return cls(lhs, rhs)
 
 
+class ExtremumExpr(BinaryExpr):
+    """The lesser or the greater operand: NaN where one is NaN, the first of equal ones (0 and -0).
+
+    With `nnan` (`tir.max nnan %a, %b : f32`) either operand may be the result where one is NaN.
+    """
+
+    nnan = opt_prop_def(UnitAttr)
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, nnan: bool = False):
+        super().__init__(lhs, rhs)
+        if nnan:
+            self.nnan = UnitAttr()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string("" if self.nnan is None else " nnan")
+        super().print(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        nnan = parser.parse_optional_keyword("nnan")
+        op = super().parse(parser)
+        op.nnan = None if nnan is None else UnitAttr()
+        return op
+
+
 class CompareExpr(BinaryExpr):
     """A binary expression whose result is i1 (or a vector of it)."""
 
@@ -181,11 +208,10 @@ _BINARY: dict[str, str] = {
     "truncmod": "lhs - trunc(lhs / rhs) * rhs (TVM's Mod)",
     "floordiv": "floor(lhs / rhs)",
     "floormod": "lhs - floor(lhs / rhs) * rhs",
-    "min": "The lesser.",
-    "max": "The greater.",
     "and": "lhs and rhs, both evaluated",
     "or": "lhs or rhs, both evaluated",
 }
+_EXTREMA: dict[str, str] = {"min": "The lesser.", "max": "The greater."}
 _COMPARE: dict[str, str] = {
     "eq": "lhs == rhs",
     "ne": "lhs != rhs",
@@ -196,19 +222,23 @@ _COMPARE: dict[str, str] = {
 }
 
 
-def _family(rows: dict[str, str], base: type[BinaryExpr]) -> dict[str, type[BinaryExpr]]:
-    def row(name: str, doc: str) -> type[BinaryExpr]:
-        cls: type[BinaryExpr] = type(name.title() + "Op", (base,), {"__doc__": doc, "name": f"tir.{name}"})
-        return irdl_op_definition(cls)
+_Expr = TypeVar("_Expr", bound=BinaryExpr)
+
+
+def _family(rows: dict[str, str], base: type[_Expr]) -> dict[str, type[_Expr]]:
+    def row(name: str, doc: str) -> type[_Expr]:
+        cls = type(name.title() + "Op", (base,), {"__doc__": doc, "name": f"tir.{name}"})
+        return irdl_op_definition(cast("type[_Expr]", cls))
 
     return {name: row(name, doc) for name, doc in rows.items()}
 
 
-BINARY = {**_family(_BINARY, BinaryExpr), **_family(_COMPARE, CompareExpr)}
+EXTREMA = _family(_EXTREMA, ExtremumExpr)
+BINARY: dict[str, type[BinaryExpr]] = {**_family(_BINARY, BinaryExpr), **EXTREMA, **_family(_COMPARE, CompareExpr)}
 """The classes of binary expressions by name: `add`, `floordiv`, `lt`, …"""
 
 NODE_NAMES = {
-    **{kind: kind.title() for kind in _BINARY},
+    **{kind: kind.title() for kind in (*_BINARY, *_EXTREMA)},
     **{kind: kind.upper() for kind in _COMPARE},
     "truncmod": "Mod",
     "floordiv": "FloorDiv",
@@ -218,7 +248,8 @@ NODE_NAMES = {
 
 AddOp, SubOp, MulOp, DivOp = (BINARY[n] for n in ("add", "sub", "mul", "div"))
 TruncModOp, FloorDivOp, FloorModOp = (BINARY[n] for n in ("truncmod", "floordiv", "floormod"))
-MinOp, MaxOp, AndOp, OrOp = (BINARY[n] for n in ("min", "max", "and", "or"))
+AndOp, OrOp = (BINARY[n] for n in ("and", "or"))
+MinOp, MaxOp = (EXTREMA[n] for n in ("min", "max"))
 EqOp, NeOp, LtOp, LeOp, GtOp, GeOp = (BINARY[n] for n in ("eq", "ne", "lt", "le", "gt", "ge"))
 
 

@@ -49,16 +49,18 @@ def _pool_backward(op: Any, grad: Array, data: Array) -> Array:
     x, g = _wide(data).transpose(places), _wide(grad).transpose(places)
     pad = [(0, 0), (0, 0), *widths]
     padded = np.pad(x, pad, constant_values=-np.inf)
-    there = np.pad(np.ones(x.shape[2:]), widths)
+    there = inside = np.pad(np.ones(x.shape[2:]), widths)
     if op.attr("count_include_pad"):
         given, rank = op.attr("padding"), op.RANK
+        there = inside.copy()
         there[tuple(slice(0, n + given[i] + given[i + rank]) for i, n in enumerate(x.shape[2:]))] = 1
     total = np.zeros(padded.shape)
     for at, where in _windows(op, g.shape[2:]):
         window, part = padded[(..., *where)], g[(..., *at)][(..., *([None] * op.RANK))]
         if op.KIND == "max":
             flat = window.reshape(*x.shape[:2], -1)
-            first = np.arange(flat.shape[-1]) == flat.argmax(axis=-1)[..., None]
+            best = (flat == flat.max(axis=-1, keepdims=True)) | np.isnan(flat)
+            first = np.arange(flat.shape[-1]) == (best & (inside[where].reshape(-1) == 1)).argmax(axis=-1)[..., None]
             total[(..., *where)] += first.reshape(window.shape) * part
         else:
             total[(..., *where)] += part / max(there[where].sum(), 1)

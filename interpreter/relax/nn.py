@@ -106,6 +106,9 @@ def _pool(op: Any, data: Array) -> Array:
     size, strides, dilation = op.attr("pool_size"), op.attr("strides"), op.attr("dilation")
     rows = zip(padded.shape[2:], size, strides, dilation, strict=True)
     out = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in rows]
+    if op.attr("ceil_mode"):
+        begins = [n + before for n, (before, _) in zip(x.shape[2:], padding, strict=True)]
+        out = [min(n, -(-room // s)) for n, room, s in zip(out, begins, strides, strict=True)]
     result = np.empty((*x.shape[:2], *out), x.dtype)
     for at in itertools.product(*(range(n) for n in out)):
         where = tuple(

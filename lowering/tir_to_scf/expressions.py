@@ -1,8 +1,8 @@
 """tir's expressions as operations of arith: a table from the class of an expression to a builder.
 
 A builder takes the emitter, the expression and its operands, already lowered and of one shape: all scalars, or all
-vectors. Integers wrap; comparisons of floats are ordered but `ne`; `min` is `a < b ? a : b`, so that of two operands,
-one of them NaN, the second is the result.
+vectors. Integers wrap; comparisons of floats are ordered but `ne`; `min` and `max` of floats are NaN where an operand
+is, and the first of equal operands.
 """
 
 from __future__ import annotations
@@ -69,13 +69,28 @@ def _compare(float_predicate: str, signed: str, unsigned: str) -> Builder:
 
 
 def _extremum(float_predicate: str, signed: _Cls, unsigned: _Cls) -> Builder:
-    def build(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
-        kind = _kind(op)
-        if kind == "float":
-            return emit.select(emit.compare(float_predicate, args[0], args[1]), args[0], args[1])
-        return emit.binary(signed if kind == "signed" else unsigned, args[0], args[1])
+    def build(emit: Emitter, op: tir.ExtremumExpr, args: Sequence[SSAValue]) -> SSAValue:
+        kind, (a, b) = _kind(op), args
+        if kind != "float":
+            return emit.binary(signed if kind == "signed" else unsigned, a, b)
+        if op.nnan is not None or _is_nonzero_number(op.lhs):
+            return emit.select(emit.compare(float_predicate, a, b), a, b)
+        better = emit.select(emit.compare(float_predicate, b, a), b, a)  # of NaN the last operand, as x86 has it
+        return better if _is_number(op.rhs) else emit.select(emit.compare("uno", b, b), b, better)
 
     return build
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Whether a float is known not to be NaN."""
+    constant = _constant(value)
+    if constant is not None:
+        return constant == constant
+    return isinstance(value.owner, tir.CastOp) and not is_float(value.owner.value.type)
+
+
+def _is_nonzero_number(value: SSAValue) -> bool:
+    return _constant(value) != 0 and _is_number(value)
 
 
 def _truncmod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:

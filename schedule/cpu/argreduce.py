@@ -11,8 +11,8 @@
         P[i], V[i] = better((P[i], V[i]), (k, X[i, k]))
         what is left of K, one by one
 
-No other element of the vectors than that of k can win. After a NaN the tir begins anew with the element that follows:
-vectors in which there is one are done one by one, too. Of equal elements the first wins, or the last, as the tir says;
+No other element of the vectors than that of k can win. What a NaN means the tir says: vectors in which there is one are
+done one by one, too. Of equal elements the first wins, or the last, as the tir says;
 which of 0 and -0 is kept as the value is not observed.
 """
 
@@ -123,17 +123,32 @@ def _parts(
         return None
     wins, either = _meaning(kept.cond), _meaning(keeper.cond)
     old = [_is_load(kept.true_value, value), _is_load(keeper.true_value, position)]
-    if not isinstance(wins, tir.GtOp | tir.LtOp) or not isinstance(either, tir.OrOp) or not all(old):
+    values, positions = (kept.true_value, kept.false_value), (keeper.true_value, keeper.false_value)
+    if not isinstance(either, tir.OrOp) or not all(old):
         return None
-    both = _meaning(either.rhs)
+    both, again = _meaning(either.rhs), _but_for_nan(_meaning(either.lhs), values)
     equal, earlier = (_meaning(both.lhs), _meaning(both.rhs)) if isinstance(both, tir.AndOp) else (None, None)
+    wins, equal = _but_for_nan(wins, values), _but_for_nan(equal, values)
+    if not isinstance(wins, tir.GtOp | tir.LtOp) or type(again) is not type(wins):
+        return None
     if not isinstance(equal, tir.EqOp) or not isinstance(earlier, tir.GtOp | tir.LtOp):
         return None
-    values, positions = (kept.true_value, kept.false_value), (keeper.true_value, keeper.false_value)
-    wanted = ((wins, values), (_meaning(either.lhs), values), (equal, values), (earlier, positions))
-    if type(_meaning(either.lhs)) is not type(wins) or not all(_compares(op, *pair) for op, pair in wanted):
+    wanted = ((wins, values), (again, values), (equal, values), (earlier, positions))
+    if not all(_compares(op, *pair) for op, pair in wanted):
         return None
     return type(wins), type(earlier), keeper.false_value, kept.false_value
+
+
+def _but_for_nan(condition: Operation | None, values: tuple[SSAValue, SSAValue]) -> Operation | None:
+    """c of `c or (a != a and b == b)` and of `c or (a != a and b != b)`; itself where it has another form."""
+    if not isinstance(condition, tir.OrOp):
+        return condition
+    nan = _meaning(condition.rhs)
+    old, new = (_meaning(v) for v in nan.operands) if isinstance(nan, tir.AndOp) else (None, None)
+    a, b = values
+    if not isinstance(old, tir.NeOp) or not isinstance(new, tir.EqOp | tir.NeOp):
+        return condition
+    return _meaning(condition.lhs) if _compares(old, a, a) and _compares(new, b, b) else condition
 
 
 def _meaning(value: SSAValue) -> Operation | None:
@@ -282,7 +297,7 @@ class _Row:
         plan, loops = self.plan, self.loops
         dtype = i32 if plan.lane.extent.constant is not None else plan.lane.dtype
         size = (plan.lanes, plan.vectors)
-        top = across(loops, best, [], size, _KEEPS[plan.choice.better][2])
+        top = across(loops, best, [], size, _KEEPS[plan.choice.better][2], nnan=True)
         first = plan.choice.wants_first
         none = loops.const((1 << (dtype.width.data - 1)) - 1 if first else -1, dtype)
         places = self._buffer(dtype)

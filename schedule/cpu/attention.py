@@ -275,7 +275,8 @@ class _Tile:
         """n[i] = max(m[i], max(s[i]))"""
 
         def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            return inner.op(tir.MaxOp(inner.load(self.top, [i]), inner.load(self.scores, [i, v[0]])))
+            old, score = inner.load(self.top, [i]), inner.load(self.scores, [i, v[0]])
+            return inner.op(tir.MaxOp(old, score, nnan=True))  # of NaN the powers are NaN, too
 
         self._write([(extent, True)], larger, _in_row(self.top, i), begin)
 

@@ -35,6 +35,7 @@ from .decisions import INLINE, Decisions
 from .inline import inline_stages
 from .machine import Machine
 from .merge_loops import merge_loops
+from .nan_maxima import relax_maxima
 from .plan import DecisionError
 from .split_reductions import split_reductions
 from .stages import analyse
@@ -109,6 +110,7 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
                 yield decision
         return
     stages = inline_stages([s for s in found if s is not None], decisions.inlines)
+    relax_maxima(stages)
     done: set[Operation] = set()
     for at, stage in enumerate(stages):
         if stage.root in done:

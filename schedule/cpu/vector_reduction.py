@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
@@ -176,11 +176,18 @@ class _Tile:
     def _end(self, where: Bindings, at: list[SSAValue], acc: SSAValue) -> None:
         """Combine the vectors, then the lanes, then the init value; finish and store."""
         plan, loops = self.plan, self.loops
-        combine = type(plan.update.combiner)
-        total = across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True)
+        combine, nnan = type(plan.update.combiner), "nnan" in plan.update.combiner.properties
+        total = across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True, nnan=nnan)
         assert plan.stage.init is not None
         start = loops.cloner(where)(plan.stage.init.value)
-        plan.epilogue.store(loops, where, loops.op(combine(start, total)))
+        plan.epilogue.store(loops, where, _joined(loops, combine, start, total, nnan))
+
+
+def _joined(loops: LoopBuilder, combine: type[tir.BinaryExpr], a: SSAValue, b: SSAValue, nnan: bool) -> SSAValue:
+    op = combine(a, b)
+    if nnan and isinstance(op, tir.ExtremumExpr):
+        op.nnan = UnitAttr()
+    return loops.op(op)
 
 
 def across(
@@ -191,10 +198,11 @@ def across(
     combine: type[tir.BinaryExpr],
     *,
     by_halves: bool = False,
+    nnan: bool = False,
 ) -> SSAValue:
     """The sum (maximum, minimum) of what stands in a row of a buffer, `size` is (lanes of a vector, vectors).
 
-    Of floats, NaN is passed over in the lanes of the last vector, one by one; much faster, `by_halves`, as it comes.
+    NaN is passed over in the lanes of the last vector, one by one; much faster, `by_halves`, it is kept but for `nnan`.
     """
     lanes, vectors = size
     total: SSAValue | None = None
@@ -202,13 +210,13 @@ def across(
         base = loops.const(vector * lanes, i64)
         index = loops.ramp(base, lanes) if lanes > 1 else base
         part = loops.load(acc, [*at, index])
-        total = part if total is None else loops.op(combine(total, part))
+        total = part if total is None else _joined(loops, combine, total, part, nnan)
     assert total is not None
     if lanes == 1:
         return total
     dtype = element_type(acc)
     if by_halves and is_float(dtype) and combine in (tir.MaxOp, tir.MinOp):
-        return _halved(loops, total, combine)
+        return _halved(loops, total, combine, nnan)
     return _horizontal(loops, total, dtype, combine)
 
 
@@ -219,10 +227,10 @@ def _horizontal(loops: LoopBuilder, lanes: SSAValue, dtype: Attribute, combine: 
     return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))
 
 
-def _halved(loops: LoopBuilder, lanes: SSAValue, combine: type[tir.BinaryExpr]) -> SSAValue:
+def _halved(loops: LoopBuilder, lanes: SSAValue, combine: type[tir.BinaryExpr], nnan: bool) -> SSAValue:
     """The reduction of a vector of a power of two of lanes."""
     half = lanes_of(lanes.type) // 2
     if not half:
         return lanes
     lower, upper = (loops.op(tir.ShuffleOp([lanes], range(first, first + half))) for first in (0, half))
-    return _halved(loops, loops.op(combine(lower, upper)), combine)
+    return _halved(loops, _joined(loops, combine, lower, upper, nnan), combine, nnan)

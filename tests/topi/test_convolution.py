@@ -170,12 +170,18 @@ def pooled(
     rank = x.ndim - 2
     wide = [(b, a + (s - 1 if ceil else 0)) for (b, a), s in zip(padding, strides, strict=True)]
     points = tuple(range(2 + rank, 2 + 2 * rank))
+
+    def begun(result: Any) -> Any:
+        """Without the windows that begin behind the data and the padding before it, which there are in ceil mode."""
+        counts = (-(-(n + b) // s) for n, (b, _), s in zip(x.shape[2:], padding, strides, strict=True))
+        return result[(..., *(slice(n if ceil else None) for n in counts))]
+
     if kind == "max":
-        return windows(x, size, strides, dilation, wide, np.finfo("float32").min).max(points)
+        return begun(windows(x, size, strides, dilation, wide, -np.inf).max(points))
     ones = np.pad(np.ones_like(x), [(0, 0), (0, 0), *(padding if counted else [(0, 0)] * rank)], constant_values=1)
     rest = [(w[0] - p[0], w[1] - p[1]) if counted else w for w, p in zip(wide, padding, strict=True)]
     total = windows(x, size, strides, dilation, wide, 0).sum(points)
-    return total / np.maximum(windows(ones, size, strides, dilation, rest, 0).sum(points), 1)
+    return begun(total / np.maximum(windows(ones, size, strides, dilation, rest, 0).sum(points), 1))
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...diagnostics import ShapeError, TiraxError
-from ...dialects.relax.layout import arranged
+from ...dialects.relax.layout import arranged, windows, windows_begun
 from ...te.axis import dim
 from ...te.tensor import Tensor
 from ...topi import blocked as _blocked
@@ -389,8 +389,9 @@ def _pool(
     size, steps, dilations = (integers(v, rank) for v in window[:3])
     given = pad_pairs(window[3], size)
     pairs = [(b, a + (s - 1 if ceil_mode else 0)) for (b, a), s in zip(given, steps, strict=True)]
-    reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
-    counts = window_counts(data, at[2:], pairs, reach, steps)
+    count = windows_begun if ceil_mode else lambda n, p, *w: windows(n, sum(p), *w)
+    rows = zip([data.dims[p] for p in at[2:]], pairs, size, steps, dilations, strict=True)
+    counts = [count(*row) for row in rows]
     dims = arranged(at, [data.dims[at[0]], data.dims[at[1]], *counts])
     counted = given if count_include_pad else None
     return _windows.pool(data, dims, at, size, steps, dilations, pairs, _kind(pool_type), counted)

@@ -1,0 +1,144 @@
+"""Each line of docs/semantics.md holds, in native code and in the interpreter: its cases are those of its name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import TiraxError
+from tirax.interpreter import interpret
+from tirax.lowering.build import build
+from tirax.script import parse_source
+
+PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
+NAN, INF = np.nan, np.inf
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+class Case(NamedTuple):
+    """What `expr` of x, y, z gives, of these shapes and dtypes; `expected` is a message where it is refused."""
+
+    types: str
+    expr: str
+    args: tuple[Any, ...]
+    expected: Any
+
+
+def f32(*values: Any) -> Any:
+    return np.array(values, "float32")
+
+
+def i32(*values: Any) -> Any:
+    return np.array(values, "int32")
+
+
+def i64(*values: Any) -> Any:
+    return np.array(values, "int64")
+
+
+IMAGE = np.arange(30, dtype="float32").reshape(1, 1, 6, 5)
+X, XY = "n float32", "n float32; n float32"
+ROWS = "n,m float32"
+CASES: dict[str, list[Case]] = {
+    "`maximum`, `minimum`": [
+        Case(XY, "R.maximum(x, y)", (f32(NAN, 1, NAN, 1), f32(1, NAN, NAN, 2)), f32(NAN, NAN, NAN, 2)),
+        Case(XY, "R.minimum(x, y)", (f32(NAN, 1, NAN, 1), f32(1, NAN, NAN, 2)), f32(NAN, NAN, NAN, 1)),
+        Case(X, "R.maximum(R.const(2.0, 'float32'), x)", (f32(NAN, 1, 3),), f32(NAN, 2, 3)),
+        Case(X, "R.minimum(x, R.const(float('nan'), 'float32'))", (f32(1, -INF),), f32(NAN, NAN)),
+    ],
+    "`clip`, `relu`": [
+        Case(X, "R.clip(x, -1, 1)", (f32(NAN, -2, 2, -INF, INF),), f32(NAN, -1, 1, -1, 1)),
+        Case(X, "R.nn.relu(x)", (f32(NAN, -2, 2, -INF, INF),), f32(NAN, 0, 2, 0, INF)),
+    ],
+    "`max`, `min`": [
+        Case(ROWS, "R.max(x, axis=[1])", (np.array([[1, NAN] + [3] * 30, [2] * 32], "f4"),), f32(NAN, 2)),
+        Case(ROWS, "R.min(x, axis=[0])", (np.array([[1, 5], [NAN, 3], [2, 4]], "f4"),), f32(NAN, 3)),
+        Case(ROWS, "R.max(x, axis=[1])", (np.full((2, 9), -INF, "f4"),), f32(-INF, -INF)),
+        Case(ROWS, "R.min(x, axis=[1])", (np.full((2, 9), INF, "f4"),), f32(INF, INF)),
+    ],
+    "`argmax`, `argmin`": [
+        Case(ROWS, "R.argmax(x, axis=1)", (np.array([[1, NAN, 2, NAN], [1, 2, 2, 1]], "f4"),), i64(1, 1)),
+        Case(ROWS, "R.argmin(x, axis=0)", (np.array([[1, 5], [NAN, 3], [NAN, 3]], "f4"),), i64(1, 1)),
+        Case(ROWS, "R.argmax(x, axis=1)", (np.full((2, 37), -INF, "f4"),), i64(0, 0)),
+        Case(ROWS, "R.argmin(x, axis=1)", (np.full((2, 37), INF, "f4"),), i64(0, 0)),
+        Case("n,m int8", "R.argmax(x, axis=1)", (np.full((2, 37), -128, "i1"),), i64(0, 0)),
+    ],
+    "`softmax`": [
+        Case(ROWS, "R.nn.softmax(x)", (np.array([[0, NAN, 0], [-INF] * 3, [0, 0, -INF]], "f4"),),
+             np.array([[NAN] * 3, [NAN] * 3, [0.5, 0.5, 0]], "f4")),
+    ],
+    "comparisons": [
+        Case(XY, "R.less(x, y)", (f32(NAN, 1, -0.0), f32(1, NAN, 0)), np.array([False] * 3)),
+        Case(XY, "R.equal(x, y)", (f32(NAN, INF, -0.0), f32(NAN, INF, 0)), np.array([False, True, True])),
+        Case(XY, "R.not_equal(x, y)", (f32(NAN, 1), f32(NAN, 1)), np.array([True, False])),
+    ],
+    "division by zero": [
+        Case(XY, "R.divide(x, y)", (f32(1, -1, 0, 1), f32(0, 0, 0, -0.0)), f32(INF, -INF, NAN, -INF)),
+    ],
+    "denormals": [
+        Case(XY, "R.multiply(x, y)", (f32(1e-30, 1e-40), f32(1e-10, 1)), f32(1e-40, 1e-40)),
+    ],
+    "max pools": [
+        Case("1,1,6,5 float32", "R.nn.max_pool2d(x, [1, 1], [2, 1], ceil_mode=True)", (IMAGE,), IMAGE[:, :, ::2]),
+        Case("1,1,6,5 float32", "R.nn.max_pool2d(x, [3, 3], [2, 2], padding=[1, 1, 1, 1], ceil_mode=True)",
+             (np.where(IMAGE == 7, NAN, IMAGE).astype("f4"),),
+             f32(6, NAN, 9, 16, NAN, 19, 26, 28, 29, 26, 28, 29).reshape(1, 1, 4, 3)),
+        Case("1,1,n float32", "R.nn.max_pool1d(x, [2], [2], padding=[1, 1], ceil_mode=True)",
+             (f32(-INF, 1, 2, 3).reshape(1, 1, 4),), f32(-INF, 2, 3).reshape(1, 1, 3)),
+    ],
+    "mean pools": [
+        Case("1,1,n float32", "R.nn.avg_pool1d(x, [3], [2], padding=[1, 1], ceil_mode=True, count_include_pad=True)",
+             (f32(1, 2, 3, 4).reshape(1, 1, 4),), f32(1, 3, 2).reshape(1, 1, 3)),
+        Case("1,1,n float32", "R.nn.avg_pool1d(x, [3], [2], padding=[1, 1], ceil_mode=True, count_include_pad=False)",
+             (f32(1, 2, 3, 4).reshape(1, 1, 4),), f32(1.5, 3, 4).reshape(1, 1, 3)),
+        Case("1,1,1,1,n float32", "R.nn.avg_pool3d(x, [1, 1, 1], [1, 1, 3], ceil_mode=True)",
+             (f32(1, 2, 3, 4, 5).reshape(1, 1, 1, 1, 5),), f32(1, 4).reshape(1, 1, 1, 1, 2)),
+    ],
+}  # fmt: skip
+
+
+def _function(name: str, case: Case) -> str:
+    params: list[str] = []
+    for param, text in zip("xyz", case.types.split("; "), strict=False):
+        dims, dtype = text.rsplit(" ", 1)
+        shape = ", ".join(d if d.isdigit() else f'"{d}"' for d in dims.split(",") if d)
+        params.append(f'{param}: R.Tensor(({shape}{"," if shape else ""}), "{dtype}")')
+    return (
+        f"    @R.function\n    def {name}({', '.join(params)}):\n"
+        f"        with R.dataflow():\n            r = {case.expr}\n            R.output(r)\n        return r\n"
+    )
+
+
+@cache
+def programs() -> tuple[Any, Any]:
+    """The module of all cases, and its executable."""
+    head = "from tvm.script import ir as I, relax as R, tir as T\n@I.ir_module\nclass Module:\n"
+    rows = [(f"f{i}_{k}", case) for i, cases in enumerate(CASES.values()) for k, case in enumerate(cases)]
+    module = parse_source(head + "".join(_function(*row) for row in rows))
+    return module, build(module, opt_level=1)
+
+
+def test_that_each_line_has_its_cases_and_each_case_its_line() -> None:
+    named = re.findall(r"^\| ([^|]+?) \|", PAGE.read_text().partition("## Deviations")[0], re.MULTILINE)
+    assert [n for n in named if n != "what" and set(n) != {"-"}] == list(CASES)
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_line(line: str) -> None:
+    module, executable = programs()
+    for k, case in enumerate(CASES[line]):
+        name = f"f{list(CASES).index(line)}_{k}"
+        for run in (lambda name=name, case=case: interpret(module, name, list(case.args)),
+                    lambda name=name, case=case: executable[name](*case.args)):  # fmt: skip
+            if isinstance(case.expected, str):
+                with pytest.raises(TiraxError, match=case.expected):
+                    run()
+            else:
+                found = run()
+                assert found.dtype == case.expected.dtype, case.expr
+                np.testing.assert_array_equal(found, case.expected, err_msg=case.expr)
