@@ -7,7 +7,7 @@ conversion takes seconds on large modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,8 @@ from . import arith, cf, math, scf, vector
 from . import func as func_rules
 from . import memref as memref_rules
 from .core import Lowerer, Rules
-from .types import PTR, convert_type
+from .floats import from_narrow_bits, is_narrow
+from .types import PTR, convert_type, storage_type
 
 RULES: Rules = {
     **func_rules.RULES,
@@ -54,6 +55,18 @@ def _convert_value(value: SSAValue, at: Lowerer) -> None:
     if is_memref(type):
         at.memrefs[value] = type
     value._type = converted  # pyright: ignore[reportPrivateUsage]
+
+
+def _pass_bits(blocks: Sequence[Block], at: Lowerer) -> None:
+    """What branches hand over as bf16 is its bits (see `floats.py`); within a block it is a float again."""
+    for block in blocks:
+        at.anchor = block.first_op
+        for value in block.args:
+            type = value.type
+            if is_narrow(type):
+                value._type = storage_type(type)  # pyright: ignore[reportPrivateUsage]
+                narrow = from_narrow_bits(at, value, type)
+                value.replace_uses_with_if(narrow, lambda use, made=narrow.owner: use.operation is not made)
 
 
 def _replace(op: Operation, at: Lowerer, block: Block) -> None:
@@ -93,6 +106,7 @@ def lower_body(body: Region, at: Lowerer) -> list[str]:
     if missing:
         return [op.name for block in body.blocks for op in block.ops if type(op) in missing]
     _convert_types(body, at)
+    _pass_bits(list(body.blocks)[1:], at)
     marker = llvm.UndefOp.create(result_types=(PTR,))
     block_head = first.first_op
     assert block_head is not None

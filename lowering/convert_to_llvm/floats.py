@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
+from ...dialects.xdsl_extras.type_guards import element_type, with_element
 from .core import NO_FASTMATH, Lowerer
 
 _WIDTHS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
@@ -45,20 +45,31 @@ def select(at: Lowerer, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValu
 
 
 def narrow_bits(at: Lowerer, value: SSAValue) -> SSAValue:
-    """A vector of bfloat16 as its bits: what is chosen lane by lane LLVM takes apart, and converts by a library."""
-    if is_vector(value.type) and is_narrow(value.type):
+    """bfloat16 as its bits: without AVX-512 LLVM takes vectors of it apart, and converts the lanes by a library."""
+    if is_narrow(value.type):
         return at.cast(llvm.BitcastOp, value, with_element(value.type, i16))
     return value
 
 
 def from_narrow_bits(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
-    """A vector of `type` of what `narrow_bits` gave."""
+    """A value of `type` of what `narrow_bits` gave."""
     return value if value.type == type else at.cast(llvm.BitcastOp, value, type)
 
 
 def extend(at: Lowerer, value: SSAValue, element: Attribute) -> SSAValue:
     """`value` as the wider float `element`."""
-    return at.cast(llvm.FPExtOp, value, with_element(value.type, element))
+    if not is_narrow(value.type):
+        return at.cast(llvm.FPExtOp, value, with_element(value.type, element))
+    wide = _from_bf16(at, value)
+    return wide if isinstance(element, Float32Type) else extend(at, wide, element)
+
+
+def _from_bf16(at: Lowerer, value: SSAValue) -> SSAValue:
+    """bf16 to f32: the upper half of its bits. LLVM may call a library even to extend lanes."""
+    integer = with_element(value.type, i32)
+    upper = at.cast(llvm.ZExtOp, narrow_bits(at, value), integer)
+    bits = at.integer_binary(llvm.ShlOp, upper, at.integer(16, integer))
+    return at.cast(llvm.BitcastOp, bits, with_element(value.type, f32))
 
 
 def truncate(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:

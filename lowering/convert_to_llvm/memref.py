@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import UnsupportedError
 from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, with_element
 from .core import NSW, Lowerer, Rules, known_integer
+from .floats import from_narrow_bits, narrow_bits
 from .types import PTR, array_type, byte_size, layout, storage_type
 
 Values = Sequence[SSAValue]
@@ -96,14 +97,14 @@ def store(at: Lowerer, op: Operation, value: SSAValue, pointer: SSAValue) -> Non
 def from_storage(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
     """A value as it is in memory -> as it is in registers: bytes that are not zero are true."""
     if element_type(type) != i1:
-        return value
+        return from_narrow_bits(at, value, type)
     return at.icmp("ne", value, at.integer(0, value.type), with_element(value.type, i1))
 
 
 def to_storage(at: Lowerer, value: SSAValue) -> SSAValue:
     """A value as it is in registers -> as it is in memory."""
     if element_type(value.type) != i1:
-        return value
+        return narrow_bits(at, value)
     return at.cast(llvm.ZExtOp, value, with_element(value.type, i8))
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BFloat16Type,
     FixedBitwidthType,
     FunctionType,
     IndexType,
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     VectorType,
     i8,
+    i16,
     i64,
 )
 from xdsl.dialects.llvm import (
@@ -105,10 +107,12 @@ def result_type(outputs: tuple[Attribute, ...]) -> Attribute:
 
 @remembering
 def storage_type(type: Attribute) -> Attribute:
-    """The type of `type` in memory: i1 is kept as a byte."""
+    """The type of `type` in memory: i1 is kept as a byte, bf16 as its bits (see `floats.py`)."""
     if is_vector(type):
         return VectorType(storage_type(type.element_type), type.shape)
     converted = convert_type(type)
+    if isinstance(converted, BFloat16Type):
+        return i16
     return i8 if is_integer(converted) and converted.width.data == 1 else converted
 
 
@@ -161,7 +165,9 @@ def array_type(type: MemRefType[Attribute]) -> LLVMArrayType:
     count = 1
     for extent in type.get_shape():
         count *= extent
-    return LLVMArrayType(count, storage_type(type.element_type))
+    element = type.element_type
+    # bf16 stays, as the initial values of a global are floats.
+    return LLVMArrayType(count, element if isinstance(element, BFloat16Type) else storage_type(element))
 
 
 def is_float(type: Attribute) -> bool:

@@ -19,7 +19,7 @@ from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_el
 from .core import Lowerer, Rules, dense_i32, fastmath_of
 from .floats import extend, from_narrow_bits, is_narrow, narrow_bits, through_f32, truncate
 from .memref import address, from_storage, load, store, to_storage
-from .types import byte_size, convert_type, is_float, storage_type
+from .types import byte_size, convert_type, is_float
 
 Values = Sequence[SSAValue]
 
@@ -40,14 +40,14 @@ def _element_alignment(at: Lowerer, type: Attribute) -> SSAValue:
 def _maskedload(op: vector.MaskedLoadOp, at: Lowerer) -> Values:
     type = convert_type(op.result.type)
     pointer = address(at, op.base, op.indices)
-    other = narrow_bits(at, to_storage(at, op.pass_thru))
+    other = to_storage(at, op.pass_thru)
     args = (pointer, _element_alignment(at, type), op.mask, other)
     loaded = at.intrinsic("llvm.masked.load", args, other.type)[0]
-    return (from_storage(at, from_narrow_bits(at, loaded, storage_type(type)), type),)
+    return (from_storage(at, loaded, type),)
 
 
 def _maskedstore(op: vector.MaskedStoreOp, at: Lowerer) -> Values:
-    value = narrow_bits(at, to_storage(at, op.value_to_store))
+    value = to_storage(at, op.value_to_store)
     pointer = address(at, op.base, op.indices)
     at.intrinsic("llvm.masked.store", (value, pointer, _element_alignment(at, value.type), op.mask), None)
     return ()
@@ -59,17 +59,37 @@ def _lanes(type: Attribute) -> int:
 
 def splat(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:
     """A vector with `value` in each lane."""
-    poison = at.value(llvm_extras.PoisonOp.create(result_types=(type,)))
-    first = at.value(llvm.InsertElementOp.create(operands=(poison, value, at.integer(0)), result_types=(type,)))
-    return shuffle(at, first, poison, [0] * _lanes(type))
+    bits = narrow_bits(at, value)
+    poison = at.value(llvm_extras.PoisonOp.create(result_types=(with_element(type, bits.type),)))
+    first = insert_lane(at, bits, poison, at.integer(0))
+    return from_narrow_bits(at, shuffle(at, first, poison, [0] * _lanes(type)), type)
+
+
+def insert_lane(at: Lowerer, value: SSAValue, lanes: SSAValue, position: SSAValue) -> SSAValue:
+    """`lanes` with `value` at a position."""
+    bits = narrow_bits(at, lanes)
+    operands = (bits, narrow_bits(at, value), position)
+    return from_narrow_bits(
+        at, at.value(llvm.InsertElementOp.create(operands=operands, result_types=(bits.type,))), lanes.type
+    )
+
+
+def extract_lane(at: Lowerer, lanes: SSAValue, position: SSAValue) -> SSAValue:
+    """The lane at a position."""
+    bits = narrow_bits(at, lanes)
+    lane = llvm_extras.ExtractElementOp.create(operands=(bits, position), result_types=(element_type(bits.type),))
+    return from_narrow_bits(at, at.value(lane), element_type(lanes.type))
 
 
 def shuffle(at: Lowerer, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> SSAValue:
     """The lanes of `lhs` followed by `rhs` that `mask` names."""
     same = len(mask) == _lanes(lhs.type)
     type = lhs.type if same else VectorType(element_type(lhs.type), [len(mask)])
+    bits = narrow_bits(at, lhs), narrow_bits(at, rhs)
     properties: dict[str, Attribute] = {"mask": dense_i32(tuple(mask))}
-    return at.value(llvm.ShuffleVectorOp.create(operands=(lhs, rhs), result_types=(type,), properties=properties))
+    result = with_element(type, element_type(bits[0].type))
+    shuffled = llvm.ShuffleVectorOp.create(operands=bits, result_types=(result,), properties=properties)
+    return from_narrow_bits(at, at.value(shuffled), type)
 
 
 def _broadcast(op: vector.BroadcastOp, at: Lowerer) -> Values:
@@ -79,11 +99,7 @@ def _broadcast(op: vector.BroadcastOp, at: Lowerer) -> Values:
     if is_vector(source.type):
         if _lanes(source.type) != 1:
             raise UnsupportedError(f"vector.broadcast of {source.type} to {type}")
-        source = at.value(
-            llvm_extras.ExtractElementOp.create(
-                operands=(source, at.integer(0)), result_types=(element_type(source.type),)
-            )
-        )
+        source = extract_lane(at, source, at.integer(0))
     return (splat(at, source, type),)
 
 
@@ -159,15 +175,13 @@ def _position(op: vector.ExtractOp | vector.InsertOp, at: Lowerer) -> SSAValue:
 def _extract(op: vector.ExtractOp, at: Lowerer) -> Values:
     if len(op.static_position) == 0:
         return (op.vector,)
-    operands = (op.vector, _position(op, at))
-    return (at.value(llvm_extras.ExtractElementOp.create(operands=operands, result_types=(op.result.type,))),)
+    return (extract_lane(at, op.vector, _position(op, at)),)
 
 
 def _insert(op: vector.InsertOp, at: Lowerer) -> Values:
     if len(op.static_position) == 0:
         return (op.source,)
-    operands = (op.dest, op.source, _position(op, at))
-    return (at.value(llvm.InsertElementOp.create(operands=operands, result_types=(op.dest.type,))),)
+    return (insert_lane(at, op.source, op.dest, _position(op, at)),)
 
 
 def _shuffle(op: vector.ShuffleOp, at: Lowerer) -> Values:
