@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +20,9 @@ from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .specs import find_pass, make_pass, parse_specs
 from .watch import Dumps, MeaningCheck, Times
+
+if TYPE_CHECKING:
+    from ..ir.verification.verify import Verifier
 
 _NATIVE = ("llvm", "asm", "obj")
 _HIGH_LEVEL = ("relax.func", "tir.func")
@@ -48,19 +52,19 @@ class Job:
 
     def compile(self, program: Program, piece: int = 0) -> str | bytes:
         """Parse, run the passes, emit. Raises `TiraxError`, or xDSL's `DiagnosticException` from its own passes."""
-        from ..ir.verification.verify import verify_module
+        from ..ir.verification.verify import Verifier
 
-        ctx = self.new_context()
+        ctx, verifier = self.new_context(), Verifier()
         with self.times.measure("parse"):
             module = program.parse(ctx)
         if self.verify:
             with self.times.measure("verify"):
-                verify_module(module)
+                verifier.verify(module)
         self.dumps.at_start(module, piece)
         for number, p in enumerate(self.passes, 1):
-            self._run(p, ctx, module, number, piece)
+            self._run(p, ctx, module, number, piece, verifier)
         for number, p in enumerate(self._rest(module), len(self.passes) + 1):
-            self._run(p, ctx, module, number, piece)
+            self._run(p, ctx, module, number, piece, verifier)
         with self.times.measure("print"):
             return emit(self.target, ctx, module)
 
@@ -72,16 +76,14 @@ class Job:
 
         return pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))
 
-    def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int) -> None:
-        from ..ir.verification.verify import verify_module
-
+    def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int, verifier: Verifier) -> None:
         self.dumps.before_pass(module, p.name)
         before = module.clone() if self.check else None
         with self.times.measure(f"{number}. {p.name}"):
             p.apply(ctx, module)
         if self.verify:
             with self.times.measure("verify"):
-                verify_module(module, after=p.name)
+                verifier.verify(module, after=p.name)
         self.dumps.after_pass(module, piece, number, p.name)
         if self.check and before is not None:
             with self.times.measure("check"):

@@ -23,7 +23,7 @@ from ...diagnostics import TiraxError
 from ...dialects.relax import Relax
 from ...dialects.sym import Sym
 from ...dialects.tir import Tir
-from ..verification.verify import verify_module
+from ..verification.verify import Verifier
 
 
 def new_context() -> Context:
@@ -168,10 +168,31 @@ class Pass(ModulePass):
         if not where.wanted(view, self.info):
             return
         where.notify("run_before_pass", view, self.info)
-        self.apply(ctx, op)
-        if where.verify:
-            verify_module(op, after=self.name)
+        with _verifier(op) as verifier:
+            self.apply(ctx, op)
+            if where.verify:
+                verifier.verify(op, after=self.name)
         where.notify("run_after_pass", view, self.info)
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.verifiers: dict[ModuleOp, Verifier] = {}
+
+
+_running = _Running()
+
+
+@contextmanager
+def _verifier(op: ModuleOp) -> Iterator[Verifier]:
+    """The verifier of the module for as long as passes run on it: one inside of others verifies what it changed."""
+    verifiers = _running.verifiers
+    outermost = op not in verifiers
+    try:
+        yield verifiers.setdefault(op, Verifier())
+    finally:
+        if outermost:
+            del verifiers[op]
 
 
 _module_view: Callable[[ModuleOp], Any] = lambda op: op  # noqa: E731
@@ -226,7 +247,8 @@ def run_pass(p: Any, ctx: Context, op: ModuleOp) -> None:
         p.run(ctx, op)
     elif isinstance(p, ModulePass):
         p.apply(ctx, op)
-        verify_module(op, after=p.name)
+        with _verifier(op) as verifier:
+            verifier.verify(op, after=p.name)
     else:
         replace_contents(op, module_op(p(_module_view(op))))
 

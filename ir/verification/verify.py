@@ -2,16 +2,21 @@
 
 xDSL checks the first alone. Dominance is checked in one walk with a set of what is visible, linear in the IR (regions
 of several blocks take a dominator tree more; Cooper, Harvey and Kennedy 2001).
+
+A `Verifier` verifies a module again and again, each time what is not as it was the last time: an op's own verification
+takes some thirty times as long as a look at whether anything that it depends on has changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove, SymbolOpInterface
+from xdsl.traits import HasAncestor, IsolatedFromAbove, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import TiraxError, VerifyError, suggestion
@@ -22,14 +27,197 @@ from ..locations import location_of
 
 def verify_module(module: ModuleOp, after: str | None = None) -> None:
     """Raise `VerifyError` where the module is not well formed; `after` names the pass that is to blame."""
-    context = f" after {after}" if after else ""
-    for op in module.walk():
-        try:
-            _verify_op(op)
-        except (TiraxError, VerifyException) as error:
-            raise _verify_error(error, op, context) from error
-    check_dominance(module)
-    check_calls(module)
+    Verifier().verify(module, after)
+
+
+class Verifier:
+    """Verifies a module once and then what changes of it: see `verify`."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, _Seen] = {}
+        self._passed: set[_Signature] = set()
+
+    def verify(self, module: ModuleOp, after: str | None = None) -> None:
+        """Raise `VerifyError` where the module is not well formed; `after` names the pass that is to blame.
+
+        An op is verified again where it, an op whose values it takes (or their operands, and so on), the op around it
+        or an op in its regions has changed since the last time that this was called and raised nothing. Dominance is
+        checked in functions in which anything has.
+        """
+        context = f" after {after}" if after else ""
+        changes = _Changes(module, self._seen)
+        for op in changes.ops:
+            try:
+                self._verify_op(op)
+            except (TiraxError, VerifyException) as error:
+                raise _verify_error(error, op, context) from error
+        isolated = not any(op.results or op.operands for op in module.body.block.ops)
+        for root in changes.roots if isolated else [module]:
+            check_dominance(root)
+        _check_calls(module, changes.calls)
+        self._seen = changes.seen
+
+    def _verify_op(self, op: Operation) -> None:
+        """The op's own verification, without its regions' (which the walk reaches) and with its structure's.
+
+        What types and attributes decide is decided once for all ops that have the same.
+        """
+        signature = _signature(op) if _kind(type(op)).by_signature else None
+        if signature is None:
+            op.verify(verify_nested_ops=False)
+        elif signature not in self._passed:
+            op.verify(verify_nested_ops=False)
+            self._passed.add(signature)
+
+
+_Signature = tuple[object, ...]
+
+_BY_SIGNATURE = ("arith", "arith_extras", "cf", "llvm", "llvm_extras", "math", "memref", "scf", "sym", "tir", "vector")
+"""Dialects whose ops look at nothing but what is in their `_signature`, but for functions and `_DEEP`."""
+
+_DEEP = ("scf.parallel", "scf.reduce", "tir.reduce")
+"""Operations that look at more than the types and the ends of their regions."""
+
+_SHALLOW = ("builtin", "func", "llvm", "relax", "scf", "tir")
+"""Dialects whose ops with regions look at the ops in these and no deeper, but for `_DEEP`."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What verification has to know of a class of ops."""
+
+    by_signature: bool
+    shallow: bool
+    afar: bool
+    """Whether it looks at other functions, or at all ops around it: such an op is verified each time."""
+
+
+@cache
+def _kind(cls: type[Operation]) -> _Kind:
+    dialect, deep = cls.name.partition(".")[0], cls.name in _DEEP
+    afar = any(isinstance(t, SymbolUserOpInterface | HasAncestor) for t in cls.traits)
+    local = not (afar or deep or cls.has_trait(IsolatedFromAbove))
+    return _Kind(dialect in _BY_SIGNATURE and local, dialect in _SHALLOW and not deep, afar)
+
+
+def _signature(op: Operation) -> _Signature | None:
+    """What the op's verification depends on: types, attributes, its place, and how its regions begin and end.
+
+    None for what is in no block or has regions of several blocks.
+    """
+    block = op.parent
+    if block is None or block.parent is None or any(r.first_block is not r.last_block for r in op.regions):
+        return None
+    alone = block.prev_block is None and block.next_block is None
+    return (
+        type(op),
+        type(block.parent.parent),
+        op.next_op is None and (alone, *[(b.parent is block.parent, b.arg_types) for b in op.successors]),
+        tuple([v.type for v in op._operands]),
+        tuple([r.type for r in op.results]),
+        tuple(op.attributes.items()),
+        tuple(op.properties.items()),
+        tuple([_ends(region) for region in op.regions]),
+    )
+
+
+def _ends(region: Region) -> _Signature:
+    block = region.first_block
+    last = None if block is None else block.last_op
+    if block is None or last is None:
+        return (block is None,)
+    return block.arg_types, type(last), tuple([v.type for v in last._operands])
+
+
+class _Seen:
+    """What an op was when it was verified. It holds the op, so that no other can have its `id`."""
+
+    __slots__ = ("after", "attributes", "firsts", "op", "operands", "parent", "properties", "shape", "types")
+
+    def __init__(self, op: Operation):
+        self.op, self.parent, self.after = op, op.parent, op.next_op
+        self.operands = op._operands  # a new tuple where one changes
+        self.types = [r.type for r in op.results]
+        self.attributes, self.properties = op.attributes.copy(), op.properties.copy()
+        self.shape, self.firsts = _shape(op), _firsts(op)
+
+    def is_still(self, op: Operation) -> bool:
+        """Whether the op by itself is what it was: where, of what, what it gives, and the blocks it has."""
+        return (
+            self.operands is op._operands
+            and self.parent is op.parent
+            and self.attributes == op.attributes
+            and self.properties == op.properties
+            and self.types == [r.type for r in op.results]
+            and (not (self.shape or op.regions or op._successors) or self.shape == _shape(op))
+        )
+
+    def has_still_around(self, op: Operation) -> bool:
+        """Whether what comes after the op and what is first in its blocks is what it was."""
+        return self.after is op.next_op and (not op.regions or self.firsts == _firsts(op))
+
+
+def _shape(op: Operation) -> list[object]:
+    blocks = [block for region in op.regions for block in region.blocks]
+    return [*op.regions, *op._successors, *blocks, *[block.arg_types for block in blocks]]
+
+
+def _firsts(op: Operation) -> list[Operation | None]:
+    return [block.first_op for region in op.regions for block in region.blocks]
+
+
+class _Changes:
+    """What of a module is not as it was seen: `ops`, each before those inside of it; functions with any are `roots`."""
+
+    def __init__(self, module: ModuleOp, before: Mapping[int, _Seen]):
+        self._top = module.body.block
+        self._before = before
+        self._values: set[int] = set()
+        self._ops: list[Operation | None] = []
+        self.seen: dict[int, _Seen] = {}
+        self.roots: list[Operation] = []
+        self.calls: list[Operation] = []
+        """All calls of functions, of those that have not changed, too: what they call may have."""
+        self._visit(module, around=False)
+
+    @property
+    def ops(self) -> Iterator[Operation]:
+        return (op for op in self._ops if op is not None)
+
+    def _visit(self, op: Operation, around: bool) -> bool:
+        """Whether the op, or what it takes, is not as it was; `around`: whether that is so of the op around it."""
+        seen = self._before.get(id(op))
+        same = seen is not None and seen.is_still(op)
+        new = not same or bool(self._values) and not self._values.isdisjoint(map(id, op._operands))
+        linked = seen is not None and seen.has_still_around(op)
+        self.seen[id(op)] = seen if same and linked and seen is not None else _Seen(op)
+        if new:
+            self._values.update(map(id, op.results))
+        if type(op) in _CALL_CHECKS:
+            self.calls.append(op)
+        place = len(self._ops)
+        self._ops.append(op)
+        inside = self._visit_regions(op, new) if op.regions else False
+        kind, deep = _kind(type(op)), len(self._ops) > place + 1
+        wanted = new or around or inside or not linked or kind.afar or deep and not kind.shallow
+        if op.parent is self._top and (wanted or deep):
+            self.roots.append(op)
+        if not wanted and deep:
+            self._ops[place] = None  # a deletion would move what follows
+        elif not wanted:
+            self._ops.pop()
+        return new or not linked
+
+    def _visit_regions(self, op: Operation, new: bool) -> bool:
+        """Whether an op that stands in the regions has changed."""
+        found = False
+        for region in op.regions:
+            for block in region.blocks:
+                if new:
+                    self._values.update(map(id, block.args))
+                for inner in block.ops:
+                    found = self._visit(inner, new) or found
+        return found
 
 
 def _verify_error(error: Exception, op: Operation, context: str) -> VerifyError:
@@ -175,7 +363,7 @@ def _reverse_postorder(region: Region) -> Iterator[Block]:
     yield from reversed(post)
 
 
-def check_calls(module: ModuleOp) -> None:
+def _check_calls(module: ModuleOp, calls: Iterable[Operation]) -> None:
     """Raise `VerifyError` where a call names no function of the module, or one that does not fit."""
     symbols: dict[str, Operation] = {}
     for op in module.body.block.ops:
@@ -183,10 +371,8 @@ def check_calls(module: ModuleOp) -> None:
         name = None if trait is None else trait.get_sym_attr_name(op)
         if name is not None:
             symbols[name.data] = op
-    for op in module.walk():
-        check = _CALL_CHECKS.get(type(op))
-        if check is not None:
-            check(op, symbols)
+    for op in calls:
+        _CALL_CHECKS[type(op)](op, symbols)
 
 
 def _check_tir_call(op: Operation, symbols: dict[str, Operation]) -> None:

@@ -1,10 +1,13 @@
 """Verification of modules: dominance, calls, locations."""
 
 import pytest
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr, UnitAttr, i32
+from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
 
 from tirax.diagnostics import VerifyError
-from tirax.dialects import relax
-from tirax.ir.verification.verify import check_dominance, verify_module
+from tirax.dialects import relax, tir
+from tirax.ir.verification.verify import Verifier, check_dominance, verify_module
 
 T = "!relax.tensor<[4], f32>"
 GOOD = f"""
@@ -107,3 +110,77 @@ def test_a_loop_of_blocks():
     check_dominance(parse_cfg(text))
     with pytest.raises(VerifyError, match="uses v"):
         check_dominance(parse_cfg(text.replace("func.return", '"test.op"(%v) : (i32) -> ()\n func.return')))
+
+
+@pytest.fixture
+def verified(parse):
+    """A module that was verified, its verifier, and how many ops were verified since."""
+    module, verifier = parse(GOOD), Verifier()
+    verifier.verify(module)
+    return module, verifier
+
+
+def verified_ops(monkeypatch):
+    """The ops whose own verification runs from here on."""
+    ops = []
+    own = Operation.verify
+    monkeypatch.setattr(Operation, "verify", lambda op, **kw: (ops.append(op.name), own(op, **kw))[1])
+    return ops
+
+
+def test_what_has_not_changed_is_not_verified_again(verified, monkeypatch):
+    module, verifier = verified
+    ops = verified_ops(monkeypatch)
+    verifier.verify(module)
+    assert ops == []
+    Verifier().verify(module)
+    assert ops.count("relax.call") == 1
+
+
+def test_what_has_changed_is_verified_with_what_it_touches(verified, monkeypatch):
+    module, verifier = verified
+    call = next(op for op in module.walk() if isinstance(op, relax.CallTIROp))
+    call.attributes["note"] = UnitAttr()
+    ops = verified_ops(monkeypatch)
+    verifier.verify(module)
+    assert ops == ["relax.func", "relax.call_tir", "relax.call", "relax.return"], "@g and @k are left alone"
+
+
+def _swap(first, second):
+    second.detach()
+    first.parent.insert_op_before(second, first)
+
+
+def _first(module, cls, name=None):
+    return next(op for op in module.walk() if isinstance(op, cls) and name in (None, op.attributes.get("sym_name")))
+
+
+CHANGES = {
+    "order": lambda m: _swap(_first(m, relax.CallTIROp), _first(m, relax.CallOp)),
+    "operand": lambda m: _first(m, relax.CallTIROp).operands.__setitem__(0, _first(m, relax.FuncOp).params[0]),
+    "callee": lambda m: _first(m, relax.CallTIROp).properties.__setitem__("callee", SymbolRefAttr("kk")),
+    "callee's parameters": lambda m: _first(m, tir.FuncOp).body.block.insert_arg(i32, 0),
+    "removed function": lambda m: _first(m, tir.FuncOp).detach(),
+    "removed definition": lambda m: _first(m, relax.CallTIROp).detach(),
+    "removed end": lambda m: _first(m, relax.ReturnOp).detach(),
+    "type of a result": lambda m: Rewriter.replace_value_with_new_type(
+        _first(m, relax.CallOp).result, relax.ObjectType()
+    ),
+    "type of a parameter": lambda m: Rewriter.replace_value_with_new_type(
+        _first(m, relax.FuncOp).params[0], relax.ObjectType()
+    ),
+    "property": lambda m: _first(m, relax.CallOp).properties.__setitem__("callee", SymbolRefAttr("k")),
+    "name of a function": lambda m: _first(m, tir.FuncOp).properties.__setitem__("sym_name", StringAttr("g")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_change_is_seen(verified, change):
+    module, verifier = verified
+    CHANGES[change](module)
+    with pytest.raises(VerifyError) as whole:
+        Verifier().verify(module)
+    for _ in range(2):
+        with pytest.raises(VerifyError) as again:
+            verifier.verify(module)
+        assert str(again.value) == str(whole.value)
