@@ -128,6 +128,7 @@ _PASSES: dict[str, str] = {
     "remove-assume": "transforms.tir.asserts:RemoveAssume",
     "verify-memory": "transforms.tir.verify_memory:VerifyMemory",
     "tir-inline-private-functions": "transforms.tir.inline_private_functions:InlinePrivateFunctions",
+    "lower-asserts": "transforms.tir.asserts:LowerAsserts",
     "skip-assert": "transforms.tir.asserts:SkipAssert",
     "convert-for-loops-to-serial": "transforms.tir.parallelize_loops:ConvertForLoopsToSerial",
     "hoist-expression": "transforms.tir.hoist_expression:HoistExpression",

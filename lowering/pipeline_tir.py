@@ -10,6 +10,7 @@ from ..dialects import tir
 from ..ir.passes.transform import new_context, no_gc
 from ..ir.verification.verify import verify_module
 from ..target import Target
+from ..transforms.tir.asserts import LowerAsserts
 from ..transforms.tir.compact_buffer_allocation import CompactBufferAllocation
 from ..transforms.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from ..transforms.tir.flatten_buffer import FlattenBuffer
@@ -48,6 +49,7 @@ def tir_passes(target: Target, *, schedule: bool = True) -> list[ModulePass]:
         StorageRewrite(),
         MarkUnrolledLoops(),
         TirSimplify(),
+        LowerAsserts(),
         VectorizeForTarget(target.text),
         UnrollMarkedLoops(),
         PromoteBuffersToStack(),

@@ -58,6 +58,7 @@ KERNELS = (
     "storage-rewrite",
     "mark-unrolled-loops",
     "tir-simplify",
+    "lower-asserts",
     "vectorize-for-target",
     "unroll-marked-loops",
     "promote-buffers-to-stack",

@@ -1,16 +1,16 @@
-"""Conversions between tir's scalar types (and vectors of them)."""
+"""Conversions: between tir's scalar types (and vectors of them), between memrefs and pointers."""
 
 from __future__ import annotations
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import VectorType, f32, i1
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import MemRefType, UnrealizedConversionCastOp, VectorType, f32, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.dtypes import bit_width, is_float, is_unsigned
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
-from .emitter import Emitter, like
-from .signature import scalar_type
+from .emitter import INDEX, Emitter, like
+from .signature import POINTER, scalar_type
 
 _Ops = tuple[type[Operation], type[Operation]]
 _EXTEND: dict[bool, _Ops] = {True: (arith.ExtUIOp, extras.ExtUIOp), False: (arith.ExtSIOp, extras.ExtSIOp)}
@@ -55,3 +55,28 @@ def _between_integers(emit: Emitter, value: SSAValue, source: Attribute, target:
     if growth < 0:
         return emit.convert(arith.TruncIOp, extras.TruncIOp, value, scalar_type(target))
     return emit.convert(*_EXTEND[is_unsigned(source)], value, scalar_type(target))
+
+
+def pointer_to(emit: Emitter, value: SSAValue) -> SSAValue:
+    """A memref as the bare pointer that it is below."""
+    if not isinstance(value.type, MemRefType):
+        return value
+    return emit.append(UnrealizedConversionCastOp.get([value], [POINTER])).results[0]
+
+
+def as_memref(emit: Emitter, value: SSAValue, type: MemRefType[Attribute]) -> SSAValue:
+    """A memref or pointer as a memref of `type` in the same place."""
+    return emit.append(UnrealizedConversionCastOp.get([pointer_to(emit, value)], [type])).results[0]
+
+
+def moved(emit: Emitter, base: SSAValue, elements: SSAValue, size: int) -> SSAValue:
+    """The address so many elements (an index) of `size` bytes after a memref or pointer."""
+    distance = emit.mul(elements, emit.index(size))
+    if emit.known.get(distance) == 0:
+        return pointer_to(emit, base)
+    if isinstance(base.type, MemRefType):
+        op = memref.ExtractAlignedPointerAsIndexOp.build(operands=[base], result_types=[INDEX])
+        address = emit.append(op).results[0]
+    else:
+        address = emit.to_index(emit.append(llvm.PtrToIntOp(base)).results[0])
+    return emit.append(llvm.IntToPtrOp(emit.from_index(emit.add(address, distance), i64))).results[0]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, i32, i64
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.names import set_name
 from ...ir.passes.transform import Pass
+from .calls import CALL_RULES
 from .emitter import INDEX, Emitter
 from .memory import Memory
 from .signature import KernelSignature, kernel_signature, param_type
-from .statements import Statements
+from .statements import RULES, KernelLowerer
 from .values import Values
 
 
@@ -60,21 +60,14 @@ def lower_function(
     memory = Memory(emit, values, signature.noalias)
     for param, arg in zip(op.params, entry.args, strict=False):
         values.bind(param, arg)
-    statements = Statements(emit, values, memory)
-    statements.function_name = signature.name
-    statements.externs = externs
-    statements.signatures = signatures
-    statements.number_failures(op, signatures)
-    if signature.assertions:
-        _begin_status(statements)
-    if signature.assertions and signature.result is not None:
-        raise UnsupportedError(
-            f"@{signature.name} has both assertions and a result", hint="store the result in a buffer"
-        )
-    statements.block(op.body.block)
-    _return(op, statements)
-    kernel = _make_function(op, signature, inputs, entry)
-    return [*statements.globals, kernel]
+    at = KernelLowerer(signature.name, emit, values, memory, signatures, externs, _RULES)
+    at.block(op.body.block)
+    returned = [values.value(end.value) for end in op.body.block.ops if isinstance(end, tir.ReturnOp)]
+    emit.append(func.ReturnOp(*returned[-1:]))
+    return [*at.constants, _make_function(signature, inputs, entry)]
+
+
+_RULES = {**RULES, **CALL_RULES}
 
 
 def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> dict[str, SSAValue]:
@@ -90,27 +83,7 @@ def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> di
     return symbols
 
 
-def _begin_status(statements: Statements) -> None:
-    emit = statements.emit
-    alloca = memref.AllocaOp.get(i32, 4, [1])
-    emit.at_head(alloca)
-    statements.status = alloca.memref
-    zero = emit.constant(0, i32)
-    emit.append(memref.StoreOp.create(operands=(zero, alloca.memref, emit.index(0))))
-
-
-def _return(op: tir.FuncOp, statements: Statements) -> None:
-    emit = statements.emit
-    results: list[SSAValue] = []
-    last = next((o for o in reversed(list(op.body.block.ops)) if isinstance(o, tir.ReturnOp)), None)
-    if statements.status is not None:
-        results = [emit.append(memref.LoadOp.get(statements.status, [emit.index(0)])).results[0]]
-    elif last is not None:
-        results = [statements.values.value(last.value)]
-    emit.append(func.ReturnOp(*results))
-
-
-def _make_function(op: tir.FuncOp, signature: KernelSignature, inputs: list[Attribute], entry: Block) -> func.FuncOp:
+def _make_function(signature: KernelSignature, inputs: list[Attribute], entry: Block) -> func.FuncOp:
     outputs = [] if signature.return_type is None else [signature.return_type]
     kernel = func.FuncOp(signature.name, FunctionType.from_lists(inputs, outputs), Region(entry))
     if signature.noalias and any(isinstance(t, MemRefType) for t in inputs):

@@ -7,14 +7,13 @@ from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType, i32
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
-from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.tir import BufferType, HandleType
-from ...ir.rewriting.walk import operations
+from ...transforms.tir.asserts import failures
 
 POINTER = LLVMPointerType()
 
@@ -45,7 +44,7 @@ class KernelSignature:
 
 
 def kernel_signature(func: tir.FuncOp) -> KernelSignature:
-    """The signature of the kernel of `func`, the same before and after every pass on tir."""
+    """The signature of the kernel of `func`; after `lower-asserts` it has a result in place of assertions."""
     names = tuple(name_of(p) or f"arg{i}" for i, p in enumerate(func.params))
     scalars = {n for n, p in zip(names, func.params, strict=True) if isinstance(p.type, IntegerType)}
     found: dict[str, None] = {}
@@ -65,47 +64,8 @@ def kernel_signature(func: tir.FuncOp) -> KernelSignature:
     )
 
 
-_MAY_FAIL = frozenset((tir.AssertOp, tir.CallPackedOp, tir.CallOp))
-
 PACKED_ENTRY, PACKED_DIMS = "tirax.entry", "tirax.dims"
 """Attributes of a call of a packed function: the function to call for it, and the extents of each argument."""
-
-
-def failures(
-    func: tir.FuncOp, callers: tuple[str, ...] = (), *, through_calls: bool = False
-) -> list[tuple[Operation, tuple[str, ...]]]:
-    """The operations that may fail, in order, each with its messages: assertions, packed functions, calls of what has
-    some (with `through_calls` what may fail in there instead).
-
-    Raises `UnsupportedError` for a function that calls itself.
-    """
-    name = func.sym_name.data
-    if name in callers:
-        raise UnsupportedError(f"@{name} calls itself", expected="prim_funcs without recursion")
-    found: list[tuple[Operation, tuple[str, ...]]] = []
-    for op in operations(func):
-        if type(op) not in _MAY_FAIL:
-            continue
-        if isinstance(op, tir.AssertOp):
-            found.append((op, (op.message.data,)))
-        elif isinstance(op, tir.CallPackedOp):
-            found.append((op, (f"the packed function '{op.func.data}' raised an exception",)))
-        elif isinstance(op, tir.CallOp):
-            callee = called_function(op)
-            inner = [] if callee is None else failures(callee, (*callers, name), through_calls=through_calls)
-            found += inner if through_calls else []
-            found.append((op, tuple(message for _, messages in inner for message in messages)))
-    return [row for row in found if row[1]]
-
-
-def called_function(call: tir.CallOp) -> tir.FuncOp | None:
-    """The tir function that is called, None where the module has it no longer."""
-    root: Operation = call
-    while (parent := root.parent_op()) is not None:
-        root = parent
-    regions = (block.ops for region in root.regions for block in region.blocks)
-    name = call.func.data
-    return next((f for ops in regions for f in ops if isinstance(f, tir.FuncOp) and f.sym_name.data == name), None)
 
 
 _scalars: dict[Attribute, Attribute] = {}

@@ -22,7 +22,8 @@ from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
 from ...ir.locations import location_of
-from .addresses import moved, pointer_to
+from ...transforms.tir.asserts import RAISED
+from .casts import moved, pointer_to
 from .emitter import Emitter, is_vector, lane_count, pick_lanes, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
@@ -62,6 +63,8 @@ class Values:
         self._env = _Scoped()
         self._indices = _Scoped()
         self._nonnegative: set[SSAValue] = set()
+        self.packed_results: dict[SSAValue, SSAValue] = {}
+        """What calls of packed functions gave as pointers, null where they raised."""
         self.symbolic = Symbolic(emit, self._symbol).of
 
     @contextmanager
@@ -324,8 +327,15 @@ def _byte_offset(values: Values, op: tir.CallIntrinOp) -> SSAValue:
 
 
 def _is_null(values: Values, op: tir.CallIntrinOp) -> SSAValue:
-    emit = values.emit
-    address = emit.append(llvm.PtrToIntOp(pointer_to(emit, values.value(op.call_args[0])))).results[0]
+    return _null_test(values.emit, pointer_to(values.emit, values.value(op.call_args[0])))
+
+
+def _raised(values: Values, op: tir.CallIntrinOp) -> SSAValue:
+    return _null_test(values.emit, values.packed_results[op.call_args[0]])
+
+
+def _null_test(emit: Emitter, pointer: SSAValue) -> SSAValue:
+    address = emit.append(llvm.PtrToIntOp(pointer)).results[0]
     return emit.compare("eq", address, emit.constant(0, i64))
 
 
@@ -334,5 +344,6 @@ ADDRESSES: dict[str, Callable[[Values, tir.CallIntrinOp], SSAValue]] = {
     "tvm_access_ptr": _access_pointer,
     "handle_add_byte_offset": _byte_offset,
     "isnullptr": _is_null,
+    RAISED: _raised,
 }
 """Name of an intrinsic -> the value of a call; they look at what their arguments are made of."""

@@ -445,6 +445,16 @@ def test_an_assertion_stops_the_function():
     assert kernel(np.array([5, 6]), n=2) == 0
 
 
+def test_a_function_with_assertions_has_no_result():
+    with pytest.raises(UnsupportedError, match="both assertions and a result"):
+        Kernel("""tir.func @f(%A: !tir.buffer<[n], i64>) -> i64 {
+  %c = tir.const false
+  tir.assert %c, "few"
+  %x = tir.const 1 : i64
+  tir.return %x : i64
+}""")
+
+
 def test_call_extern():
     text = pointwise("A:n:f64 Y:n:f64", '%a = tir.load %A[%vi] : f64\n%r = tir.call_extern "cbrt"(%a) : f64')
     a, y = values("f64", 5), np.zeros(5)

@@ -198,7 +198,7 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
 
 def test_parallel_loops_run_in_order_only_where_something_in_them_may_fail():
     module = parse_source(PARALLEL.strip())
-    for step in make_passes(("convert-blocks-to-opaque", "flatten-buffer", "convert-tir-to-scf")):
+    for step in make_passes(("convert-blocks-to-opaque", "flatten-buffer", "lower-asserts", "convert-tir-to-scf")):
         module = step(module)
     assert str(module).count("scf.parallel") == 1
     given = np.linspace(0, 9, 64, dtype="float32")[::-1].copy()
@@ -208,3 +208,22 @@ def test_parallel_loops_run_in_order_only_where_something_in_them_may_fail():
     out = tvm.nd.array(np.zeros(64, "float32"))
     with pytest.raises(Exception, match="too large"):
         lib["f"](tvm.nd.array(np.where(np.arange(64) == 40, 60, given).astype("float32")), out)
+
+
+UNROLLED = """
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    for i in T.unroll(4):
+        assert A[i] > T.float32(0), "not positive"
+        A[i] = T.float32(7)
+    assert A[0] < T.float32(5), "too large"
+"""
+
+
+def test_assertions_in_loops_that_are_written_out_keep_their_messages():
+    lib = tvm.build(from_source(UNROLLED.strip()), target="llvm")
+    for given, message, left in (([1, 2, 0, 4], "not positive", [7, 7, 0, 4]), ([1, 1, 1, 1], "too large", [7] * 4)):
+        array = tvm.nd.array(np.array(given, "float32"))
+        with pytest.raises(Exception, match=message):
+            lib["f"](array)
+        np.testing.assert_array_equal(array.numpy(), left)

@@ -1,15 +1,31 @@
-"""`remove-assume` and `skip-assert`: what a program promises, or has checked, is no longer needed, and goes."""
+"""What a program promises or checks: `remove-assume` and `skip-assert` let it go, `lower-asserts` makes it a status.
+
+tir.assert %ok, "m"          if not %ok {store 1, %status[0]}
+store %x, %A[%i]       ->    if load %status[0] == 0 {store %x, %A[%i]}
+                             return load %status[0]
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp, i1, i32, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ...diagnostics import UnsupportedError
 from ...dialects import tir
+from ...dialects.names import set_name
+from ...dialects.tir import BufferType, ForKind
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import insert_before, inserter
+from ...ir.rewriting.walk import operations
 from .walk import erase_with_tree, functions, remove_dead
+
+RAISED = "tirax_raised"
+"""The intrinsic that says of what a packed function gave whether it raised an exception instead."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +36,10 @@ class RemoveAssume(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            notes = [inner for inner in func.walk() if isinstance(inner, tir.EvaluateOp) and _assumes(inner)]
+            notes = [inner for inner in operations(func) if isinstance(inner, tir.EvaluateOp) and _assumes(inner)]
             for note in notes:
                 erase_with_tree(note)
-            calls = [i for i in func.walk() if isinstance(i, tir.CallExpr) and _is_assume(i) and not i.result.uses]
+            calls = [i for i in operations(func) if isinstance(i, tir.CallExpr) and _is_assume(i) and not i.result.uses]
             for call in calls:
                 erase_with_tree(call)
             if notes or calls:
@@ -46,8 +62,187 @@ class SkipAssert(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            found = [inner for inner in func.walk() if isinstance(inner, tir.AssertOp)]
+            found = [inner for inner in operations(func) if isinstance(inner, tir.AssertOp)]
             for inner in found:
                 erase_with_tree(inner)
             if found:
                 remove_dead(func)
+
+
+@dataclass(frozen=True)
+class LowerAsserts(Pass):
+    """A function that may fail returns an i32: 0, or the number of what failed first (`failures`), from 1.
+
+    Assertions fail, packed functions that raise, and calls of functions that fail. Nothing more runs then; so loops in
+    which something may fail are no longer parallel: it is the first iteration that fails that is reported. What is
+    computed at the end of a region for a condition is computed nevertheless.
+
+    Raises `UnsupportedError` for a function that may fail and has a result, or calls itself.
+    """
+
+    name = "lower-asserts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func, failing in [(func, failures(func)) for func in functions(op)]:
+            if failing:
+                _Status(func, failing).function()
+
+
+class _Status:
+    """Writes the status of a function where something fails, and asks for it before going on."""
+
+    def __init__(self, func: tir.FuncOp, failing: list[tuple[Operation, tuple[str, ...]]]):
+        self._func = func
+        self._status = tir.AllocBufferOp(BufferType.of([1], i32))
+        set_name(self._status.result, "status")
+        self._numbers: dict[Operation, int] = {}
+        self._around: set[Operation] = set()
+        number = 1
+        for op, messages in failing:
+            self._numbers[op] = number
+            number += len(messages)
+            parent: Operation | None = op
+            while parent is not None:
+                self._around.add(parent)
+                parent = parent.parent_op()
+
+    def function(self) -> None:
+        if self._func.ret_type is not None:
+            raise UnsupportedError(
+                f"@{self._func.sym_name.data} has both assertions and a result", hint="store the result in a buffer"
+            )
+        block = self._func.body.block
+        self._block(block)
+        head: list[Operation] = [self._status]
+        self._store(head.append, _number(head.append, 0))
+        block.insert_ops_before(head, cast(Operation, block.first_op))
+        block.add_op(tir.ReturnOp(self._load(block.add_op)))
+        self._func.properties["ret_type"] = i32
+
+    def _block(self, block: Block) -> None:
+        for op in list(block.ops):
+            if op in self._around:
+                following = op.next_op
+                self._operation(op)
+                if following is not None and not isinstance(block.last_op, tir.YieldOp):
+                    self._guard(block, following)
+                    return
+
+    def _guard(self, block: Block, first: Operation | None) -> None:
+        """What stands in a block from `first` on runs only where nothing has failed."""
+        inside = Block()
+        while first is not None:
+            following = first.next_op
+            first.detach()
+            inside.add_op(first)
+            first = following
+        self._block(inside)
+        block.add_op(tir.IfOp(self._holds(block.add_op), Region(inside)))
+
+    def _operation(self, op: Operation) -> None:
+        if op in self._numbers:
+            self._failing(op, self._numbers[op])
+        elif isinstance(op, tir.ForOp):
+            if op.kind is ForKind.PARALLEL:
+                op.properties.pop("kind_attr")
+            self._guard(op.body.block, op.body.block.first_op)
+        else:
+            for region in op.regions:
+                for block in region.blocks:
+                    self._block(block)
+            if isinstance(op, tir.WhileOp):
+                self._while(op)
+
+    def _while(self, op: tir.WhileOp) -> None:
+        end = cast(tir.YieldOp, op.cond_region.block.last_op)
+        insert = inserter(end)
+        insert(both := tir.AndOp(end.value, self._holds(insert)))
+        end.operands[0] = both.result
+
+    def _failing(self, op: Operation, number: int) -> None:
+        """The check of an operation that may fail, behind it."""
+        checks: list[Operation] = []
+        failed = Block()
+        if isinstance(op, tir.AssertOp):
+            bad: Operation = tir.NotOp(op.cond)
+            what = _number(failed.add_op, number)
+        elif isinstance(op, tir.CallPackedOp):
+            bad = tir.CallIntrinOp(RAISED, [op.result], i1)
+            what = _number(failed.add_op, number)
+        else:
+            op = _with_status(cast(tir.CallOp, op))
+            bad = tir.NeOp(op.result, _number(checks.append, 0))
+            failed.add_op(total := tir.AddOp(op.result, _number(failed.add_op, number - 1)))
+            what = total.result
+        self._store(failed.add_op, what)
+        checks += [bad, tir.IfOp(bad.results[0], Region(failed))]
+        cast(Block, op.parent).insert_ops_after(checks, op)
+        if isinstance(op, tir.AssertOp):
+            erase_with_tree(op)
+
+    def _holds(self, insert: Callable[[Operation], object]) -> SSAValue:
+        """Whether nothing has failed."""
+        insert(holds := tir.EqOp(self._load(insert), _number(insert, 0)))
+        return holds.result
+
+    def _load(self, insert: Callable[[Operation], object]) -> SSAValue:
+        insert(load := tir.LoadOp(self._status.result, [_number(insert, 0, i64)]))
+        return load.result
+
+    def _store(self, insert: Callable[[Operation], object], value: SSAValue) -> None:
+        insert(tir.StoreOp(value, self._status.result, [_number(insert, 0, i64)]))
+
+
+def _number(insert: Callable[[Operation], object], value: int, dtype: IntegerType = i32) -> SSAValue:
+    insert(constant := tir.ConstOp(value, dtype))
+    return constant.result
+
+
+def _with_status(op: tir.CallOp) -> tir.CallOp:
+    """The call of a function that gives a status now."""
+    call = tir.CallOp(op.func.data, list(op.call_args), i32)
+    call.attributes.update(op.attributes)
+    insert_before(op, call)
+    op.result.replace_all_uses_with(call.result)
+    erase_with_tree(op)
+    return call
+
+
+_MAY_FAIL = frozenset[type[Operation]]((tir.AssertOp, tir.CallPackedOp, tir.CallOp))
+
+
+def failures(
+    func: tir.FuncOp, callers: tuple[str, ...] = (), *, through_calls: bool = False
+) -> list[tuple[Operation, tuple[str, ...]]]:
+    """The operations that may fail, in order, each with its messages: assertions, packed functions, calls of what has
+    some (with `through_calls` what may fail in there instead).
+
+    Raises `UnsupportedError` for a function that calls itself.
+    """
+    name = func.sym_name.data
+    if name in callers:
+        raise UnsupportedError(f"@{name} calls itself", expected="prim_funcs without recursion")
+    found: list[tuple[Operation, tuple[str, ...]]] = []
+    for op in operations(func):
+        if type(op) not in _MAY_FAIL:
+            continue
+        if isinstance(op, tir.AssertOp):
+            found.append((op, (op.message.data,)))
+        elif isinstance(op, tir.CallPackedOp):
+            found.append((op, (f"the packed function '{op.func.data}' raised an exception",)))
+        elif isinstance(op, tir.CallOp):
+            callee = called_function(op)
+            inner = [] if callee is None else failures(callee, (*callers, name), through_calls=through_calls)
+            found += inner if through_calls else []
+            found.append((op, tuple(message for _, messages in inner for message in messages)))
+    return [row for row in found if row[1]]
+
+
+def called_function(call: tir.CallOp) -> tir.FuncOp | None:
+    """The tir function that is called, None where the module has it no longer."""
+    root: Operation = call
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    regions = (block.ops for region in root.regions for block in region.blocks)
+    name = call.func.data
+    return next((f for ops in regions for f in ops if isinstance(f, tir.FuncOp) and f.sym_name.data == name), None)

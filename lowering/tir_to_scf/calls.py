@@ -1,0 +1,145 @@
+"""Calls: of C functions, of other kernels, of packed functions, of LLVM's intrinsics for their effect."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects import arith, func, llvm, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    f64,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...diagnostics import UnsupportedError, unknown_name
+from ...dialects import tir
+from ...dialects.dtypes import is_float
+from ...dialects.relax.types import Dims
+from ...dialects.sym import SymAttr
+from ...ir.locations import location_of
+from ..convert_to_llvm.core import make_call
+from .casts import as_memref, convert, pointer_to
+from .intrinsics import LLVM_INTRINSICS, call_llvm_intrinsic, is_llvm_intrinsic, scalar_or_vector
+from .signature import PACKED_DIMS, PACKED_ENTRY, POINTER, memref_of
+from .statements import KernelLowerer, Rule
+
+
+def _call_extern(op: tir.CallExternOp, at: KernelLowerer) -> None:
+    args = [pointer_to(at.emit, at.values.value(a)) for a in op.call_args]
+    name, results = op.func.data, _results(op.result.type)
+    types = [a.type for a in args]
+    declared = at.externs.setdefault(name, func.FuncOp.external(name, types, results)).function_type
+    called = FunctionType.from_lists(types, results)
+    if declared != called:
+        raise UnsupportedError(
+            f"C function '{name}' is called with arguments or results of two kinds",
+            location=location_of(op),
+            expected=str(declared),
+            found=str(called),
+        )
+    _append(op, func.CallOp(name, args, results), at)
+
+
+def _append(op: tir.CallExpr, call: func.CallOp, at: KernelLowerer) -> None:
+    at.structured(call)
+    if call.results:
+        at.values.bind(op.result, call.results[0])
+
+
+def _call(op: tir.CallOp, at: KernelLowerer) -> None:
+    """Another kernel of the module."""
+    signature = at.signatures[op.func.data]
+    args = [_argument(t, v, at) for t, v in zip(signature.params, op.call_args, strict=True)]
+    for name in signature.symbolic_vars:
+        size = cast(SymAttr, cast(DictionaryAttr, op.attributes[tir.CallOp.SIZES]).data[name])
+        args.append(at.emit.from_index(at.values.symbolic(size.data), i64))
+    _append(op, func.CallOp(signature.name, args, _results(op.result.type)), at)
+
+
+def _argument(t: Attribute, value: SSAValue, at: KernelLowerer) -> SSAValue:
+    """An argument of a kernel: a buffer as a bare pointer to its elements."""
+    lowered = at.values.value(value)
+    if isinstance(t, tir.HandleType):
+        return pointer_to(at.emit, lowered)
+    if not isinstance(t, tir.BufferType) or lowered.type == memref_of(t.dtype):
+        return lowered
+    return as_memref(at.emit, lowered, memref_of(t.dtype))
+
+
+def _call_packed(op: tir.CallPackedOp, at: KernelLowerer) -> None:
+    """The function that the host made for the call, with arguments as words; it gives null where it raised."""
+    emit = at.emit
+    entry, dims = op.attributes.get(PACKED_ENTRY), op.attributes.get(PACKED_DIMS)
+    if entry is None:
+        raise UnsupportedError(
+            f"the packed function '{op.func.data}' is called from a kernel that is built by itself",
+            location=location_of(op),
+            hint="build the module: relax.build(mod)",
+        )
+    extents = cast("ArrayAttr[Dims]", dims)
+    words = [word for value, dims in zip(op.call_args, extents, strict=True) for word in _words(value, dims, at)]
+    place = memref.AllocaOp.get(i64, 8, [max(1, len(words))])
+    emit.local(place)
+    for i, word in enumerate(words):
+        emit.append(memref.StoreOp.create(operands=(word, place.memref, emit.index(i))))
+    null = emit.append(llvm.ZeroOp.create(result_types=(POINTER,))).results[0]
+    args = [null, pointer_to(emit, place.memref), emit.constant(len(words), i64)]
+    result = at.structured(make_call(args, POINTER, SymbolRefAttr(cast(StringAttr, entry)))).results[0]
+    at.values.packed_results[op.result] = result
+    number = emit.append(memref.LoadOp.get(place.memref, [emit.index(0)])).results[0]
+    at.values.bind(op.result, emit.convert(arith.TruncIOp, arith.TruncIOp, number, i32))
+
+
+def _words(value: SSAValue, dims: Dims, at: KernelLowerer) -> list[SSAValue]:
+    """An argument of a packed function: a number as 64 bits, a buffer as its address and extents, no string."""
+    if isinstance(value.owner, tir.StringImmOp):
+        return []
+    emit, lowered = at.emit, at.values.value(value)
+    if isinstance(lowered.type, MemRefType):
+        extents = [emit.from_index(at.values.symbolic(d.data), i64) for d in dims]
+        return [emit.append(llvm.PtrToIntOp(pointer_to(emit, lowered))).results[0], *extents]
+    if is_float(value.type):
+        return [emit.pure(arith.BitcastOp, (convert(emit, lowered, value.type, f64),), i64)]
+    return [convert(emit, lowered, value.type, i64)]
+
+
+def _call_llvm(op: tir.CallLLVMEffectOp, at: KernelLowerer) -> None:
+    """An intrinsic of LLVM for its effect; what it gives is 0 where LLVM's gives nothing."""
+    name = op.func.data
+    if not is_llvm_intrinsic(name):
+        raise unknown_name("LLVM intrinsic", name, LLVM_INTRINSICS, location_of(op))
+    args = [pointer_to(at.emit, at.values.value(a)) for a in op.call_args]
+    gives = op.result.type != tir.VOID and not name.startswith(_WITHOUT_RESULT)
+    result = call_llvm_intrinsic(at.emit, name, args, scalar_or_vector(op.result.type) if gives else None)
+    if op.result.type != tir.VOID:
+        zero = None if gives else at.emit.constant(0, scalar_or_vector(op.result.type))
+        at.values.bind(op.result, zero or result)
+    at.emit.forget_loads(None)
+
+
+_WITHOUT_RESULT = ("llvm.prefetch", "llvm.assume", "llvm.trap", "llvm.debugtrap", "llvm.memcpy", "llvm.memmove",
+                   "llvm.memset", "llvm.masked.store", "llvm.masked.scatter", "llvm.donothing")  # fmt: skip
+"""Intrinsics that give nothing, whatever a script says: TVM's ways to write them name a type."""
+
+
+def _results(dtype: Attribute) -> list[Attribute]:
+    """The types of what a call of this type gives."""
+    if dtype == tir.VOID:
+        return []
+    return [POINTER if isinstance(dtype, tir.HandleType) else scalar_or_vector(dtype)]
+
+
+CALL_RULES: dict[type[Operation], Rule] = {
+    tir.CallExternOp: _call_extern,
+    tir.CallPureExternOp: _call_extern,
+    tir.CallOp: _call,
+    tir.CallPackedOp: _call_packed,
+    tir.CallLLVMEffectOp: _call_llvm,
+}
