@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from math import copysign, inf
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatAttr,
     IntegerType,
     Signedness,
     VectorType,
@@ -143,6 +145,14 @@ def is_float(dtype: Attribute) -> bool:
 def is_narrow(dtype: Attribute) -> bool:
     """Whether `dtype` (or a vector's element) is an 8 bit float or a 4 bit integer."""
     return scalar_of(dtype) in NARROW
+
+
+def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:
+    """A literal of a float dtype; what is beyond its range is infinite, as in numpy."""
+    try:
+        return FloatAttr(value, cast(Any, dtype))
+    except OverflowError:
+        return FloatAttr(copysign(inf, value), cast(Any, dtype))
 
 
 def is_unsigned(dtype: Attribute) -> bool:

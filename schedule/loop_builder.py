@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -12,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ..dialects import tir
 from ..dialects.names import name_of, set_name
+from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import Const, SymExpr, Var, add, as_expr, floordiv, floormod
 from ..dialects.tir import BufferType, ForKind
 from ..ir.affine.values import Materializer
@@ -96,6 +98,14 @@ class Cloner:
         return self._map[value]
 
 
+def _without_values(extent: SymExpr) -> SymExpr:
+    """An extent, or the largest value of one that is not the same in all iterations around."""
+    if all(v.value is None for v in extent.free_vars()):
+        return extent
+    high = Analyzer().bounds(extent).high
+    return extent if high == inf else Const(int(high), extent.dtype)
+
+
 def captured(op: Operation) -> list[SSAValue]:
     """The operands of `op`, and what its regions use from outside."""
     inside = {r for inner in op.walk() for r in inner.results}
@@ -146,8 +156,8 @@ class LoopBuilder:
         return self.scratch(shape, dtype, "local")
 
     def scratch(self, shape: Sequence[SymExpr | int], dtype: Attribute, scope: str = "global") -> SSAValue:
-        """A buffer the rows of which may be longer than what is used of them."""
-        dims = [as_expr(dim) for dim in shape]
+        """A buffer the rows of which may be longer than what is used of them; extents that loops decide are bounded."""
+        dims = [_without_values(as_expr(dim)) for dim in shape]
         return self.op(tir.AllocBufferOp(BufferType.of(dims, dtype, scope=scope), padded=True))
 
     @contextmanager

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import ClassVar, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import (
-    AnyFloat,
     ArrayAttr,
     FloatAttr,
     IntAttr,
@@ -56,7 +55,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .. import assembly as asm
 from ..assembly import parse_type, parse_value, parse_values, print_type, print_values
-from ..dtypes import bit_width, is_float, lanes_of, scalar_of
+from ..dtypes import bit_width, float_attr, is_float, lanes_of, scalar_of
 from .function import FuncOp
 from .types import HANDLE, BufferType, HandleType
 
@@ -100,7 +99,7 @@ class ConstOp(IRDLOperation):
         if isinstance(value, IntegerAttr | FloatAttr):
             attr = value
         elif dtype is not None and is_float(dtype):
-            attr = FloatAttr(float(value), cast(AnyFloat, dtype))
+            attr = float_attr(float(value), dtype)
         else:
             attr = _integer(int(value), cast(IntegerType, dtype))
         Operation.__init__(self, properties={"value": attr}, result_types=(attr.type,))

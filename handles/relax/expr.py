@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax
 from ...dialects.attributes import from_attr
-from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.dtypes import dtype_name, dtype_of, float_attr
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Kind
 from ...dialects.sym import SymAttr
@@ -359,7 +359,7 @@ class PrimValue(Expr):
         kind = getattr(getattr(value, "dtype", None), "kind", "f" if type(value) is float else "")
         if kind == "f":  # a float, or numpy's of any precision
             dtype = "float64" if isinstance(value, float) else str(cast(Any, value).dtype.name)
-            self.point_at(relax.PrimValueOp(FloatAttr(float(value), cast(Any, dtype_of(dtype)))).result)
+            self.point_at(relax.PrimValueOp(float_attr(float(value), dtype_of(dtype))).result)
         elif kind == "b" or isinstance(value, bool):
             self.point_at(relax.PrimValueOp(Const(int(value), i1)).result)
         else:

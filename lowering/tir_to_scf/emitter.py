@@ -17,7 +17,6 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
@@ -30,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.dtypes import float_attr
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type
 
@@ -298,7 +298,7 @@ def _constant_attr(value: int | float, type: Attribute) -> Attribute:
         if isinstance(type, IndexType):
             return IntegerAttr(int(value), type)
         return IntegerAttr(int(value), cast(IntegerType, type), truncate_bits=True)
-    return FloatAttr(float(value), cast(Any, type))
+    return float_attr(float(value), type)
 
 
 def pick_lanes(emit: Emitter, vectors: Sequence[SSAValue], lanes: Sequence[int], element: Attribute) -> SSAValue:

@@ -5,10 +5,10 @@ runs it.
       -> context[…] = captured;  call @tirax_parallel_for(@f_parallel_0, context, %a, %b, grain, cores)
 
 `@f_parallel_0(%context: memref<?xi64>, %begin: i64, %end: i64)` reads the captured values from the context, one in
-each 64-bit slot (a buffer as its address), and calls `@f_parallel_0_body(captured…, %begin, %end)`, which has the
-loop; so the buffers keep what is known of their aliasing. `runtime.thread_pool` says what `tirax_parallel_for` does;
-the grain is how many iterations are worth waking a thread for, by an estimate of their work (`work`), `cores` the
-target's `-num-cores`, 0 where it does not say.
+each 64-bit slot (a buffer as its address, a vector as the place where it lies), and calls
+`@f_parallel_0_body(captured…, %begin, %end)`, which has the loop; so the buffers keep what is known of their aliasing.
+`runtime.thread_pool` says what `tirax_parallel_for` does; the grain is how many iterations are worth waking a thread
+for, by an estimate of their work (`work`), `cores` the target's `-num-cores`, 0 where it does not say.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     UnrealizedConversionCastOp,
+    VectorType,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
-from ...dialects.dtypes import bit_width, is_float
+from ...dialects.dtypes import bit_width, is_float, lanes_of, scalar_of
 from ...dialects.xdsl_extras import func_extras
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.walk import operations
@@ -188,6 +189,8 @@ def _from_word(block: Block, word: SSAValue, type: Attribute) -> SSAValue:
         return _add(block, llvm.IntToPtrOp(word))
     if isinstance(type, IndexType):
         return _add(block, arith.IndexCastOp(word, INDEX))
+    if isinstance(type, VectorType):
+        return _add(block, llvm.LoadOp(_add(block, llvm.IntToPtrOp(word)), cast(Attribute, type)))
     width = bit_width(type)
     integer = IntegerType(width)
     bits = word if width == 64 else _add(block, arith.TruncIOp(word, integer))
@@ -208,6 +211,12 @@ def _to_word(ops: list[Operation], value: SSAValue) -> SSAValue:
         return add(llvm.PtrToIntOp(value))
     if isinstance(value.type, IndexType):
         return add(arith.IndexCastOp(value, i64))
+    if isinstance(value.type, VectorType):
+        kind = cast(Attribute, value.type)  # pyright: ignore[reportUnknownMemberType]
+        size = 1 << (lanes_of(kind) * bit_width(scalar_of(kind)) - 1).bit_length()
+        word = _to_word(ops, add(memref.AllocaOp.get(i64, max(8, size // 8), [max(1, size // 64)])))
+        ops.append(llvm.StoreOp(value, add(llvm.IntToPtrOp(word))))
+        return word
     width = bit_width(value.type)
     bits = add(arith.BitcastOp(value, IntegerType(width))) if is_float(value.type) else value
     return bits if width == 64 else add(arith.ExtUIOp(bits, i64))

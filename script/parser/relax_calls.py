@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import suggestion
 from ...dialects import relax
-from ...dialects.dtypes import dtype_of, is_float
+from ...dialects.dtypes import dtype_of, float_attr, is_float
 from ...dialects.names import name_of
 from ...dialects.relax import OBJECT, OPERATORS, CallableType, Kind, ShapeType, TensorDataAttr, TensorType
 from ...dialects.relax.composite import COMPOSITES, expand
@@ -587,7 +587,7 @@ def scalar_like(p: RelaxEvaluator, value: Any, like: SSAValue, site: CallSite) -
 def prim_attr(value: Any) -> SymExpr | FloatAttr | None:
     """The contents of a prim value; None for what is no number."""
     if isinstance(value, Imm) and isinstance(value.value, float):
-        return FloatAttr(value.value, cast(Any, value.dtype))
+        return float_attr(value.value, value.dtype)
     if isinstance(value, bool):
         return Const(int(value), i1)
     if isinstance(value, Imm) and value.dtype == i1:

@@ -1,0 +1,84 @@
+"""Programs that ended with an internal error, or were refused though they have a meaning: extents of 0, literals out of
+range, vectors outside of parallel loops, sizes that only the run knows."""
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import VerifyError
+from tirax.interpreter import interpret
+from tirax.ir.passes.transform import new_context
+from tirax.lowering.build import build
+from tirax.script import parse_source
+from tirax.tools.mlir_text import parse_mlir
+
+
+def relax(params: str, *bindings: str):
+    lines = "".join(f"        {b}\n" for b in bindings)
+    return parse_source(f"@I.ir_module\nclass M:\n    @R.function\n    def main({params}):\n{lines}        return gv\n")
+
+
+def tir(params: str, body: str):
+    lines = "".join(f"        {line}\n" for line in body.strip("\n").split("\n"))
+    return parse_source(f"@I.ir_module\nclass M:\n    @T.prim_func\n    def main({params}):\n{lines}")
+
+
+NOTHING = {
+    "tile": "R.tile(x, (2, 3))",
+    "triu": "R.triu(x)",
+    "flip": "R.flip(x, axis=1)",
+    "permute_dims": "R.permute_dims(x, [1, 0])",
+    "reshape": "R.reshape(x, (0, 5))",
+    "matmul": "R.matmul(x, R.permute_dims(x, [1, 0]))",
+    "softmax": "R.nn.softmax(x, axis=-1)",
+}
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0, 0)])
+@pytest.mark.parametrize("name", NOTHING)
+def test_extents_of_nothing(name: str, shape: tuple[int, ...]) -> None:
+    mod, x = relax(f'x: R.Tensor({shape}, "float32")', f"gv = {NOTHING[name]}"), np.zeros(shape, "float32")
+    np.testing.assert_array_equal(build(mod)["main"](x), interpret(mod, "main", [x]))
+
+
+@pytest.mark.parametrize("mask", ["", ', causal_mask="TopLeft"', ', causal_mask="BottomRight"'])
+def test_attention_all_of_whose_sizes_are_symbolic(mask: str) -> None:
+    queries, keys = '("b", "s", "h", "d")', '("b", "t", "h", "d")'
+    params = ", ".join(f'{n}: R.Tensor({s}, "float32")' for n, s in (("q", queries), ("k", keys), ("v", keys)))
+    mod = relax(params, f"gv = R.nn.attention(q, k, v{mask})")
+    run, draw = build(mod)["main"], np.random.default_rng(0)
+    for b, s, t, h, d in ((1, 3, 5, 2, 8), (2, 140, 33, 1, 4), (1, 1, 1, 1, 1)):
+        q, k, v = (draw.random((b, n, h, d), "float32") for n in (s, t, t))
+        if "TopLeft" in mask or s <= t:
+            np.testing.assert_allclose(run(q, k, v), interpret(mod, "main", [q, k, v]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("lanes", [4, 16, 32])
+def test_vectors_from_outside_of_a_parallel_loop(lanes: int) -> None:
+    mod = tir(
+        f'M: T.Buffer(({lanes},), "bool"), X: T.Buffer(({lanes},), "float32"), Y: T.Buffer((512, {lanes}), "float32")',
+        f"""
+mask = M[T.Ramp(0, 1, {lanes})]
+x = X[T.Ramp(0, 1, {lanes})]
+for i in T.parallel(512):
+    Y[i, T.Ramp(0, 1, {lanes})] = T.Select(mask, x, x * x)
+""",
+    )
+    mask, x = np.arange(lanes) % 3 == 0, np.arange(lanes, dtype="float32")
+    y = np.zeros((512, lanes), "float32")
+    build(mod)["main"](mask, x, y)
+    np.testing.assert_array_equal(y, np.broadcast_to(np.where(mask, x, x * x), y.shape))
+
+
+@pytest.mark.parametrize("dtype, value", [("float32", 1e39), ("float32", -1e400), ("float16", 65520.0)])
+def test_a_literal_beyond_its_type_is_infinite(dtype: str, value: float) -> None:
+    text = repr(value) if abs(value) < 1e308 else "-1e400"
+    mod = tir(f'A: T.Buffer((4,), "{dtype}")', f"for i in range(4):\n    A[i] = T.{dtype}({text})")
+    a = np.zeros(4, dtype)
+    build(mod)["main"](a)
+    np.testing.assert_array_equal(a, np.full(4, np.copysign(np.inf, value), dtype))
+
+
+def test_a_literal_beyond_its_type_in_mlir_has_a_place() -> None:
+    with pytest.raises(VerifyError, match="too large") as error:
+        parse_mlir(new_context(), "tir.func @f() {\n  %x = tir.const 1.0e39 : f32\n}\n")
+    assert "2:3" in str(error.value)
