@@ -14,7 +14,6 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from ..dialects import relax
 from ..handles.module import IRModule
-from ..handles.relax.builder import infer_again
 from ..handles.relax.expr import (
     Call,
     DataflowVar,
@@ -29,6 +28,7 @@ from ..handles.relax.function import Binding, BindingBlock, DataflowBlock, Funct
 from ..handles.relax.functor import dispatch
 from ..handles.struct_info import StructInfo, type_of
 from ..ir.rewriting.edit import set_type
+from ..ir.rewriting.infer import infer_again
 from .block_builder import BlockBuilder
 
 _T = TypeVar("_T")

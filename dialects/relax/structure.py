@@ -398,10 +398,14 @@ class TupleGetItemOp(asm.FormattedOp):
     FORMAT: ClassVar = (asm.value("value", "tuple_"), _INDEX, asm.typed("result_type", "result.type"))
 
     def __init__(self, value: SSAValue, index: int, result_type: Attribute | None = None):
-        if result_type is None:
-            fields = value.type.types.data if isinstance(value.type, TupleType) else ()
-            result_type = fields[index] if 0 <= index < len(fields) else OBJECT
+        result_type = result_type or self.infer(value.type, index)
         super().__init__(operands=[value], properties={"index": IntAttr(index)}, result_types=[result_type])
+
+    @staticmethod
+    def infer(tuple_type: Attribute, index: int) -> Attribute:
+        """The struct info of a field of what `tuple_type` says; an object where it says nothing."""
+        fields = tuple_type.types.data if isinstance(tuple_type, TupleType) else ()
+        return fields[index] if 0 <= index < len(fields) else OBJECT
 
     def verify_(self) -> None:
         t = self.tuple_.type

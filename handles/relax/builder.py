@@ -18,10 +18,9 @@ from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.types import tuple_type
 from ...ir.equality import structural_equal, structural_hash
 from ...ir.names import NameSupply, identifier
-from ...ir.rewriting.edit import set_type
+from ...ir.rewriting.infer import infer_again
 from ...ir.verification.verify import check_dominance
 from ..base_func import BaseFunc
 from ..module import IRModule
@@ -536,18 +535,6 @@ def _set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
     op.operands = operands
     if retyped:
         infer_again(op)
-
-
-def infer_again(op: Operation) -> None:
-    """Infer the result of an op whose operands have changed their types."""
-    if isinstance(op, relax.Operator):
-        set_type(op.results[0], op.infer())
-    elif isinstance(op, relax.TupleOp):
-        set_type(op.result, tuple_type(v.type for v in op.operands))
-    elif isinstance(op, relax.TupleGetItemOp):
-        set_type(op.result, relax.TupleGetItemOp(op.tuple_, op.index.data).result.type)
-    elif isinstance(op, relax.BindOp):
-        set_type(op.result, op.value.type)
 
 
 def finish_function(

@@ -14,7 +14,7 @@ from ...dialects.dtypes import dtype_of, numpy_dtype
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
 from ..locations import location_of
-from .refine import refine_struct_info
+from .infer import refine_struct_info
 from .substitute import substitute_symbols
 
 

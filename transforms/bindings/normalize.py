@@ -12,7 +12,7 @@ from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import binding_blocks, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.refine import refine_struct_info
+from ...ir.rewriting.infer import refine_struct_info
 
 
 @dataclass(frozen=True)

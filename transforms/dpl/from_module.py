@@ -22,7 +22,6 @@ from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.module import IRModule
-from ...handles.relax.builder import infer_again
 from ...handles.relax.expr import (
     Call,
     Expr,
@@ -39,6 +38,7 @@ from ...handles.relax.expr import Var as Variable
 from ...handles.relax.function import Function
 from ...ir.functions.lookup import callee_names
 from ...ir.passes.transform import module_op
+from ...ir.rewriting.infer import infer_again
 from ...ir.rewriting.substitute import substitute_symbols
 from . import patterns as p
 from .matcher import Matches, bind_symbols

@@ -10,10 +10,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...dialects.relax.types import is_base_of, least_common_ancestor
-from ...handles.relax.builder import infer_again
 from ...ir.names import NameSupply, identifier, variable_names
-from ...ir.rewriting.edit import insert_before, set_type
+from ...ir.rewriting.edit import insert_before
+from ...ir.rewriting.infer import infer_users
 
 
 def names_of(func: Operation) -> NameSupply:
@@ -104,14 +103,14 @@ class Placer:
         if was_placed and result.first_use is not None and len(uses) != len(list(result.uses)):
             self._move_after(old)
             set_name(result, self._fresh(old))
-        spread = [use.operation for use in uses]
+        users = [use.operation for use in uses]
         for use in uses:
             use.operation.operands[use.index] = self._for_user(new, use.operation, name)
         if was_placed and not isinstance(cast(OpResult, new).op, relax.LEAVES):
             inline = isinstance(cast(OpResult, new).op, relax.INLINE_OPS)
             set_name(new, name if name is not None or inline else self._fresh(old))
         if new.type != result.type:
-            infer_users(spread)
+            infer_users(users)
 
     def _move_after(self, old: Operation) -> None:
         """Put what was placed before `old` and uses it behind it, in order."""
@@ -141,41 +140,3 @@ class Placer:
             set_name(bound.results[0], name)
             return bound.results[0]
         return self._copy_inline(new.op, user)
-
-
-def infer_users(users: Iterable[Operation]) -> None:
-    """Infer struct info anew in ops whose operands have changed, and in what uses those, as far as anything changes."""
-    stack = list(users)
-    while stack:
-        op = stack.pop()
-        for value in _inferred(op):
-            stack += [use.operation for use in value.uses]
-
-
-def _inferred(op: Operation) -> list[SSAValue]:
-    """Infer the results of an op anew; those that changed."""
-    if isinstance(op, relax.OutputOp):
-        outer = cast(relax.DataflowOp, op.parent_op())
-        pairs = zip(outer.outputs, op.values_, strict=True)
-        return [r for r, v in pairs if r.type != v.type and (set_type(r, v.type) or True)]
-    if isinstance(op, relax.ReturnOp):
-        func = op.parent_op()
-        if isinstance(func, relax.FuncOp) and not is_base_of(func.ret_type, op.value.type):
-            func.ret_type = op.value.type
-        return []
-    if isinstance(op, relax.YieldOp):
-        return _inferred_branch(cast(relax.IfOp, op.parent_op()))
-    if not op.results:
-        return []
-    before = op.results[0].type
-    infer_again(op)
-    return [op.results[0]] if op.results[0].type != before else []
-
-
-def _inferred_branch(op: relax.IfOp) -> list[SSAValue]:
-    """Infer the result of a branch anew; the result where it changed."""
-    values = [cast(relax.YieldOp, r.block.last_op).value for r in (op.then_region, op.else_region)]
-    if all(is_base_of(op.result.type, v.type) for v in values):
-        return []
-    set_type(op.result, least_common_ancestor(values[0].type, values[1].type))
-    return [op.result]

@@ -21,13 +21,14 @@ from ...diagnostics import TiraxError, unknown_name
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
+from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.equality import fingerprint
 from ...ir.locations import location_of
 from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase_with_leaves, insert_before
-from ...ir.rewriting.refine import refine_users
+from ...ir.rewriting.infer import infer_users
 from ...ir.rewriting.walk import operations
 from ...te.emit import TECall, call_te
 from . import (
@@ -232,7 +233,7 @@ class _Legalizer:
         if value.owner in builder.emitted:
             set_name(value, name_of(op.results[0]))
         self._replace(op, value)
-        refine_users(value)
+        infer_users((use.operation for use in value.uses), is_base_of)
         # An operator of the same kind would meet the same rule again, for ever.
         return [e for e in builder.emitted if e.name != op.name]
 

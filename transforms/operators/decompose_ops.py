@@ -17,7 +17,7 @@ from ...ir.functions.lookup import relax_functions
 from ...ir.names import fresh_suffix
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import set_type
-from ...ir.rewriting.refine import refine_struct_info
+from ...ir.rewriting.infer import refine_struct_info
 from .rules import Emit, Rule, apply_rules, place
 
 

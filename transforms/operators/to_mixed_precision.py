@@ -22,11 +22,11 @@ from ...dialects.dtypes import dtype_name, dtype_of, is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType, tuple_type
-from ...handles.relax.builder import infer_again
 from ...ir.functions.lookup import binding_blocks, ops_of_type, relax_functions
 from ...ir.names import NameSupply, make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, set_type
+from ...ir.rewriting.infer import infer_again
 from ..bindings.normalize import name_bindings
 from .mixed_precision_policy import Policy, policy_of
 
