@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import checks
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
+from tirax.tools.fuzz import checks
 from tirax.transforms.legalize import LegalizeOps
 from tirax.transforms.tir.storage_legalize import LowerNarrowTypes
 from tirax.tvm_api import relax as rx

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import checks
 import numpy as np
 import pytest
 from models import MODELS, source
@@ -12,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tirax.interpreter import interpret
 from tirax.lowering.build import build
 from tirax.script import parse_source
+from tirax.tools.fuzz import checks
 
 EMPTY_REDUCTION = {"empty_product", "int_mean", "sum_bool_i8_reductions"}
 """Where a tensor function, read literally, leaves the result of a reduction over nothing unwritten."""

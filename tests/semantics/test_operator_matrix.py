@@ -14,7 +14,6 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from operator_cases import CASES, POSITIVE, Case, function, shapes, texts
 from strength import is_full
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -23,6 +22,7 @@ from tirax.interpreter import InterpreterError, interpret, random_inputs
 from tirax.interpreter.compare import same_values
 from tirax.ir.functions.lookup import functions
 from tirax.lowering.build import build
+from tirax.tools.fuzz.operator_cases import CASES, POSITIVE, Case, function, shapes, texts
 
 DTYPES = ["f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i1"]
 SIZES: dict[str, dict[str, int]] = {"symbolic": {}, "static": {"n": 3, "m": 2}, "empty": {"n": 0, "m": 0}}

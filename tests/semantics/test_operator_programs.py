@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import checks
 import pytest
 from hypothesis import given
-from operator_programs import operator_programs
-from programs import Program
+from random_programs import Program, operator_programs
 from strength import drawn
+
+from tirax.tools.fuzz import checks
 
 PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",

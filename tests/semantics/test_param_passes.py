@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import checks
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import Program, programs
+from random_programs import Program, programs
 from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 
@@ -14,6 +13,7 @@ from tirax.dialects import relax
 from tirax.interpreter import InterpreterError, interpret, random_inputs, symbolic_sizes
 from tirax.interpreter.compare import same_values
 from tirax.ir.functions.lookup import functions
+from tirax.tools.fuzz import checks
 from tirax.transforms.params.bundle_model_params import BundleModelParams
 from tirax.transforms.params.lazy import LazyGetInput, LazySetOutput
 from tirax.transforms.params.lift_transform_params import LiftTransformParams

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import checks
 import pytest
 from hypothesis import given
-from programs import Program, programs
+from random_programs import Program, programs, tensor_programs
 from strength import drawn
-from tensor_programs import tensor_programs
+
+from tirax.tools.fuzz import checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
-import checks
 import pytest
 from hypothesis import given
-from programs import Program, programs
+from random_programs import Program, programs
 from strength import drawn
 
 from tirax.interpreter import assert_same_meaning
+from tirax.tools.fuzz import checks
 from tirax.transforms.bindings.topological_sort import DIRECTIONS, ORDERS, TopologicalSort
 
 PASSES = (

@@ -1,9 +1,8 @@
 """Analyses, mutators and rewrites on random programs: a fixed number of them, the same in each run."""
 
-import checks
 import pytest
 from hypothesis import given
-from programs import Program, programs
+from random_programs import Program, programs
 from strength import drawn
 
 from tirax.dialects import relax
@@ -15,6 +14,7 @@ from tirax.handles.relax.binding_rewrite import DataflowBlockRewrite
 from tirax.handles.relax.utils import load_json, save_json
 from tirax.interpreter import assert_same_meaning
 from tirax.lowering.pipelines import make_passes
+from tirax.tools.fuzz import checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -1,10 +1,10 @@
 """Caches of what is written only in part: behind a split that does not divide, in a partition, in a block of blocks."""
 
 import pytest
-from workloads import WORKLOADS
 
 from tirax.interpreter import assert_same_meaning
 from tirax.schedule import Schedule
+from tirax.tools.fuzz.workloads import WORKLOADS
 from tirax.tvm_api.script import from_source
 
 

@@ -3,7 +3,7 @@
 from functools import reduce
 
 from hypothesis import given
-from programs import Program, programs
+from random_programs import Program, programs
 from strength import drawn
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import checks
 import numpy as np
 import pytest
 from strength import crossed, thinned
@@ -13,6 +12,7 @@ from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
+from tirax.tools.fuzz import checks
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api import relax as rx
 

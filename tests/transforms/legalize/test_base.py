@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import checks
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from tirax.lowering.build import build
 from tirax.runtime.builtins import tensor_to_shape
 from tirax.runtime.errors import ArgumentError, AssertionFailedError
 from tirax.script import parse_source, print_script
+from tirax.tools.fuzz import checks
 from tirax.transforms.bindings.dead_code_elimination import DeadCodeElimination
 from tirax.transforms.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
 from tirax.transforms.legalize import LegalizeOps

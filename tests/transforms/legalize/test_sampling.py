@@ -6,7 +6,6 @@ import itertools
 import math
 from typing import Any
 
-import checks
 import numpy as np
 import pytest
 from strength import crossed, thinned
@@ -15,6 +14,7 @@ from tirax.diagnostics import TiraxError
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.lowering.build import build
 from tirax.script import parse_source, print_script
+from tirax.tools.fuzz import checks
 from tirax.transforms.legalize import LegalizeOps
 from tirax.tvm_api import relax as rx
 

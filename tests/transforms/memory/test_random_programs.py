@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 
-import checks
 import pytest
 from hypothesis import given
-from programs import Program, programs
+from random_programs import Program, programs
 from strength import drawn
 from xdsl.dialects.builtin import ModuleOp
 
@@ -19,6 +18,7 @@ from tirax.ir.functions.lookup import functions, relax_functions
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import TVM_BUILD, make_passes
 from tirax.script import parse_source, print_script
+from tirax.tools.fuzz import checks
 
 IN_PLACE = ("dataflow-use-inplace-calls", "legalize-ops")
 

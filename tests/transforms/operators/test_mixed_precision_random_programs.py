@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import assume, given
-from programs import Program, programs
+from random_programs import Program, programs
 from strength import drawn
 
 from tirax.dialects import relax

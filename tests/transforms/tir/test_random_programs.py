@@ -1,12 +1,12 @@
 """The passes on random programs: each gives a verified program of the same meaning."""
 
-import checks
 import pytest
 from hypothesis import given
+from random_programs import Program, tensor_programs
 from strength import drawn
-from tensor_programs import Program, tensor_programs
 
 from tirax.lowering.pipelines import make_passes
+from tirax.tools.fuzz import checks
 
 LOWER = (
     "plan-and-update-buffer-allocation-location", "convert-blocks-to-opaque", "compact-buffer-allocation",

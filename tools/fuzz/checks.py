@@ -12,15 +12,22 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from tirax.interpreter import InterpreterError, assert_same_meaning, interpret, random_inputs, symbolic_sizes
-from tirax.interpreter.compare import same_values
-from tirax.ir.equality import assert_structural_equal
-from tirax.ir.functions.lookup import functions
-from tirax.ir.passes.transform import new_context
-from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
-from tirax.lowering.pipelines import make_passes
-from tirax.script import parse_source, print_script
+from ...interpreter import (
+    InterpreterError,
+    MeaningError,
+    assert_same_meaning,
+    interpret,
+    random_inputs,
+    symbolic_sizes,
+)
+from ...interpreter.compare import same_values
+from ...ir.equality import assert_structural_equal
+from ...ir.functions.lookup import functions
+from ...ir.passes.transform import new_context
+from ...ir.verification.verify import verify_module
+from ...lowering.build import build
+from ...lowering.pipelines import make_passes
+from ...script import parse_source, print_script
 
 BINDING_PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
@@ -36,13 +43,19 @@ TO_LOOPS = (
 )  # fmt: skip
 
 
+def demand(holds: bool, message: str) -> None:
+    """Raises `MeaningError` with the message where something that has to hold does not."""
+    if not holds:
+        raise MeaningError(message)
+
+
 def passes_keep_meaning(module: ModuleOp, passes: Sequence[str]) -> ModuleOp:
     """Run passes one after the other; each gives a verified module of the same meaning. Gives the last one."""
     verify_module(module)
     for p in make_passes(passes):
         before = str(module)
         after = p(module)
-        assert str(module) == before, f"{p.name} changed its input"
+        demand(str(module) == before, f"{p.name} changed its input")
         assert_same_meaning(module, after)
         module = after
     return module
@@ -79,7 +92,7 @@ def texts(module: ModuleOp) -> None:
         text = mlir_text(module, generic)
         again = Parser(new_context(), text).parse_module()
         assert_structural_equal(module, again)
-        assert mlir_text(again, generic) == text
+        demand(mlir_text(again, generic) == text, f"what is read of this text prints otherwise:\n{text}")
     script_round_trip(module)
 
 
@@ -88,7 +101,7 @@ def script_round_trip(module: ModuleOp) -> None:
     again = parse_source(text)
     verify_module(again)
     printed = print_script(again, show_meta=True)
-    assert printed == text, f"printed first:\n{text}\nand after it was read:\n{printed}"
+    demand(printed == text, f"printed first:\n{text}\nand after it was read:\n{printed}")
     assert_structural_equal(module, again)
 
 
@@ -110,10 +123,11 @@ def _copied(value: Any) -> Any:
     )
 
 
-def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> None:
-    """The executable computes what the interpreter does, and leaves its inputs alone."""
+def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 0)) -> int:
+    """The executable computes what the interpreter does, and leaves its inputs alone; gives how often both ran."""
     run = build(module, pipeline=pipeline, opt_level=1)["main"]
     func = functions(module)["main"]
+    compared = 0
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
         values = random_inputs(func, chosen, n)
         try:
@@ -121,10 +135,12 @@ def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int]
             expected = interpret(module, "main", [_copied(v) for v in values])
         except InterpreterError:
             continue
-        given = [_copied(v) for v in values]
-        found = run(*given)
-        assert all(map(_identical, given, values)), f"an input was written at {chosen}"
-        assert same_values(expected, found), f"at {chosen}\ninputs {values}\nexpected {expected}\nfound {found}"
+        inputs = [_copied(v) for v in values]
+        result = run(*inputs)
+        demand(all(map(_identical, inputs, values)), f"an input was written at {chosen}")
+        demand(same_values(expected, result), f"at {chosen}\ninputs {values}\nexpected {expected}\nfound {result}")
+        compared += 1
+    return compared
 
 
 def _identical(a: Any, b: Any) -> bool:
@@ -140,23 +156,25 @@ def tensor_passes(module: ModuleOp) -> None:
     passes_keep_meaning(module, ("tir-simplify",))
 
 
-def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 19)) -> None:
-    """The executable of a tensor function writes what the interpreter does."""
+def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int] = (2, 5, 1, 19)) -> int:
+    """The executable of a tensor function writes what the interpreter does; gives how often both ran."""
     run = build(module, pipeline=pipeline, opt_level=1)["main"]
     func = functions(module)["main"]
+    compared = 0
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
         values = random_inputs(func, chosen, n)
-        expected, found = [_copied(v) for v in values], [_copied(v) for v in values]
+        expected, results = [_copied(v) for v in values], [_copied(v) for v in values]
         try:
             interpret(module, "main", expected)
         except InterpreterError:
             continue
-        run(*found)
-        for i, (a, b) in enumerate(zip(expected, found, strict=True)):
-            assert same_values(a, b), f"argument {i} at {chosen}: expected {a}, found {b}"
+        run(*results)
+        for i, (a, b) in enumerate(zip(expected, results, strict=True)):
+            demand(same_values(a, b), f"argument {i} at {chosen}: expected {a}, found {b}")
+        compared += 1
+    return compared
 
 
-def native_tensor_both(module: ModuleOp) -> None:
+def native_tensor_both(module: ModuleOp) -> int:
     """With the default schedule, and as it is written."""
-    native_tensor(module)
-    native_tensor(module, "lower-cpu-unscheduled", sizes=(2, 5))
+    return native_tensor(module) + native_tensor(module, "lower-cpu-unscheduled", sizes=(2, 5))

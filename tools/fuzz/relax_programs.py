@@ -1,4 +1,4 @@
-"""Random Relax modules that are well formed and have a meaning at (nearly) every size: a hypothesis strategy.
+"""Random Relax modules that are well formed and have a meaning at (nearly) every size.
 
 Values carry a bound of their magnitude, so that no program overflows, and whether they are exact: comparisons and
 roundings are made of exact values alone, since a last bit may differ between two right answers.
@@ -7,22 +7,21 @@ roundings are made of exact values alone, since a last bit may differ between tw
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, bf16, f16, f32, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tirax.dialects import relax
-from tirax.dialects.names import name_of, set_name
-from tirax.dialects.relax import OPERATORS, TensorType, free_symbolic_vars
-from tirax.dialects.relax.types import erase_unbound, substitute_type
-from tirax.dialects.sym.expr import Const, SymExpr, Var, product
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.relax import OPERATORS, TensorType, free_symbolic_vars
+from ...dialects.relax.types import erase_unbound, substitute_type
+from ...dialects.sym.expr import Const, SymExpr, Var, product
 
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 Shape = tuple[SymExpr, ...]
 
 N, M = Var("n"), Var("m")
@@ -47,8 +46,8 @@ def tensor(shape: Sequence[SymExpr], dtype: Attribute) -> TensorType:
 class Maker:
     """One function in the making. Values to use are those of `pool`; a missing one becomes a new parameter."""
 
-    def __init__(self, draw: Draw, dims: Sequence[SymExpr] = DIMS, dtypes: Sequence[Attribute] = (f32,)):
-        self.draw = draw
+    def __init__(self, rng: random.Random, dims: Sequence[SymExpr] = DIMS, dtypes: Sequence[Attribute] = (f32,)):
+        self.rng = rng
         self.dims = dims
         self.dtypes = dtypes
         self.body = Block()
@@ -64,13 +63,13 @@ class Maker:
     # choices
 
     def choice(self, items: Sequence[Any]) -> Any:
-        return items[0] if len(items) == 1 else self.draw(st.sampled_from(items))
+        return items[0] if len(items) == 1 else self.rng.choice(items)
 
     def chance(self) -> bool:
-        return self.draw(st.booleans())
+        return bool(self.rng.getrandbits(1))
 
     def number(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.rng.randint(low, high)
 
     def shape(self, least: int = 0, most: int = 3) -> Shape:
         return tuple(self.choice(self.dims) for _ in range(self.number(least, most)))
@@ -324,7 +323,7 @@ def matmul(m: Maker) -> None:
 
 def permute_dims(m: Maker) -> None:
     x = m.numeric()
-    order = m.draw(st.permutations(range(x.type.rank or 0)))
+    order = m.rng.sample(range(rank := x.type.rank or 0), rank)
     m.make("permute_dims", x, axes=m.choice([None, list(order)]), bound=m.bound(x), exact=m.exact(x))
 
 
@@ -508,7 +507,7 @@ def branch(m: Maker, most: int) -> None:
 
 def call(m: Maker, most: int) -> None:
     """A private function over one symbolic variable, called with another extent for it."""
-    callee = Maker(m.draw, [*STATIC, N], m.dtypes)
+    callee = Maker(m.rng, [*STATIC, N], m.dtypes)
     callee.steps = m.steps
     callee.count = m.count + 100
     m.choice([dataflow, plain])(callee, 3)
@@ -542,27 +541,16 @@ def finish(m: Maker, name: str, result: SSAValue, private: bool = False) -> rela
     return relax.FuncOp(name, Region(m.body), erase_unbound(result.type, bound), private=private)
 
 
-class Program:
-    """A module that shows itself as text where a test fails."""
-
-    def __init__(self, module: ModuleOp):
-        self.module = module
-
-    def __repr__(self) -> str:
-        return f"\n{self.module}"
-
-
-@st.composite
-def programs(
-    draw: Draw,
+def relax_program(
+    rng: random.Random,
     steps: Sequence[str] = tuple(STEPS),
     parts: Sequence[str] = ("dataflow", "dataflow", "dataflow", "plain", "branch", "call", "cast"),
     dims: Sequence[SymExpr] = DIMS,
     dtypes: Sequence[Attribute] = (f32, f32, f32, f16, i32, i64),
     most: int = 8,
-) -> Program:
+) -> ModuleOp:
     """A module with a public function `main`, and private ones that it calls."""
-    m = Maker(draw, dims, (f32, *dtypes))
+    m = Maker(rng, dims, (f32, *dtypes))
     m.steps = steps
     for _ in range(m.number(1, 3)):
         PARTS[m.choice(parts)](m, most)
@@ -572,4 +560,4 @@ def programs(
     if len(results) > 1:
         result = m.leaf(relax.TupleOp(results))
         set_name(result, m.fresh("out") if m.chance() else None)
-    return Program(ModuleOp([finish(m, "main", result), *m.callees]))
+    return ModuleOp([finish(m, "main", result), *m.callees])

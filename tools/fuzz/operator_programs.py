@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import random
 
-from hypothesis import strategies as st
-from operator_cases import CASES, function
-from programs import Program
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tirax.dialects import relax
-from tirax.dialects.names import set_name
-from tirax.dialects.relax.types import tuple_type
-
-Draw = Callable[[st.SearchStrategy[Any]], Any]
+from ...dialects import relax
+from ...dialects.names import set_name
+from ...dialects.relax.types import tuple_type
+from .operator_cases import CASES, function
 
 
 class _Maker:
     """A function in the making: values by their types."""
 
-    def __init__(self, draw: Draw) -> None:
-        self.draw = draw
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
         self.body = Block()
         self.inside = Block()
         self.known: dict[Attribute, list[SSAValue]] = {}
@@ -31,8 +26,8 @@ class _Maker:
     def value(self, t: Attribute) -> SSAValue:
         """A value of the type: one that is there, or a parameter."""
         some = self.known.get(t, [])
-        if some and self.draw(st.integers(0, 3)):
-            return self.draw(st.sampled_from(some))
+        if some and self.rng.randint(0, 3):
+            return self.rng.choice(some)
         value = self.body.insert_arg(t, len(self.body.args))
         set_name(value, f"p{len(self.body.args)}")
         self.known.setdefault(t, []).append(value)
@@ -64,20 +59,14 @@ class _Maker:
         return ModuleOp([relax.FuncOp("main", Region(self.body), result)])
 
 
-@st.composite
-def operator_programs(draw: Draw, least: int = 2, most: int = 5) -> Program:
+def operator_program(rng: random.Random, least: int = 2, most: int = 5) -> ModuleOp:
     """A module whose `main` computes several operators, of the same values where the types agree."""
-    maker = _Maker(draw)
+    maker = _Maker(rng)
     names = sorted(CASES)
-    for _ in range(draw(st.integers(least, most))):
-        module = function(draw(st.sampled_from(CASES[draw(st.sampled_from(names))])))
-        if module is None:
-            continue
-        (func,) = module.ops
-        assert isinstance(func, relax.FuncOp)
-        maker.add(func)
-    if not maker.results:
-        module = function(CASES["exp"][0])
-        assert module is not None
-        maker.add(module.body.block.first_op)  # pyright: ignore[reportArgumentType]
-    return Program(maker.module())
+    cases = [rng.choice(CASES[rng.choice(names)]) for _ in range(rng.randint(least, most))]
+    modules = [module for module in map(function, cases) if module is not None]
+    for module in modules or filter(None, [function(CASES["exp"][0])]):
+        for func in module.ops:
+            if isinstance(func, relax.FuncOp):
+                maker.add(func)
+    return maker.module()

@@ -6,17 +6,16 @@ Loops are plain, split with a predicate or fused; indices stay in bounds at ever
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import strategies as st
-from programs import Program
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from tirax.ir.passes.transform import new_context
+from ...ir.passes.transform import new_context
 
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 DIMS = ("n", "m", "4", "3", "1", "8", "n + 1", "n * 2", "17")
 DTYPES = ("f32", "f32", "f32", "i32", "f16", "i64", "f64", "i8")
 FLOATS = ("f16", "f32", "f64")
@@ -34,7 +33,7 @@ class Stage:
 class TensorMaker:
     """A function in the making: lines of text, buffers by name with their extents."""
 
-    draw: Draw
+    rng: random.Random
     dims: tuple[str, ...] = DIMS
     dtypes: tuple[str, ...] = DTYPES
     params: list[str] = field(default_factory=list)
@@ -44,10 +43,10 @@ class TensorMaker:
     count: int = 0
 
     def choice(self, items: Any) -> Any:
-        return self.draw(st.sampled_from(list(items)))
+        return self.rng.choice(list(items))
 
     def chance(self, one_in: int = 2) -> bool:
-        return self.draw(st.integers(1, one_in)) == one_in
+        return self.rng.randint(1, one_in) == one_in
 
     def fresh(self, prefix: str) -> str:
         self.count += 1
@@ -182,7 +181,7 @@ class TensorMaker:
                 None,
                 len(extents),
             )
-        cut = self.draw(st.integers(0, len(extents) - 1))
+        cut = self.rng.randrange(len(extents))
         factor = self.choice([3, 4, 5])
         bound: list[str] = []
         for k, e in enumerate(extents):
@@ -211,7 +210,7 @@ class TensorMaker:
         if reuse and self.chance():
             extents = list(self.choice(reuse)[1])
         else:
-            extents = [self.choice(self.dims) for _ in range(self.draw(st.integers(1, 3)))]
+            extents = [self.choice(self.dims) for _ in range(self.rng.randint(1, 3))]
         name = self.target(extents, dtype, last)
         kind = self.choice(["map", "map", "reduce", "bare"])
         if kind == "bare":
@@ -260,13 +259,12 @@ class TensorMaker:
         return f"tir.func @main({', '.join(self.params)}) attributes {{tir.noalias = true}} {{\n{body}\n}}\n"
 
 
-@st.composite
-def tensor_programs(draw: Draw, most: int = 3, **options: Any) -> Program:
+def tensor_program(rng: random.Random, most: int = 3, **options: Any) -> ModuleOp:
     """A module with one tensor function, `main`."""
-    maker = TensorMaker(draw, **options)
-    stages = draw(st.integers(1, most))
+    maker = TensorMaker(rng, **options)
+    stages = rng.randint(1, most)
     for var in ("n", "m"):
         maker.buffer([var], "f32")
     for i in range(stages):
         maker.stage(last=i == stages - 1 or maker.chance(3))
-    return Program(Parser(new_context(), maker.text()).parse_module())
+    return Parser(new_context(), maker.text()).parse_module()

@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tirax.dialects import tir
-from tirax.dialects.dtypes import is_float
-from tirax.dialects.sched import INSTRUCTIONS
-from tirax.handles.module import IRModule
-from tirax.handles.tir.index_map import IndexMap
-from tirax.interpreter import assert_same_meaning
-from tirax.ir.verification.verify import verify_module
-from tirax.lowering.build import build
-from tirax.schedule import Schedule, ScheduleError, Trace
-from tirax.schedule import state as st
+from ...dialects import tir
+from ...dialects.dtypes import is_float
+from ...dialects.sched import INSTRUCTIONS
+from ...handles.module import IRModule
+from ...handles.tir.index_map import IndexMap
+from ...interpreter import assert_same_meaning
+from ...ir.verification.verify import verify_module
+from ...lowering.build import build
+from ...schedule import Schedule, ScheduleError, Trace
+from ...schedule import state as st
+from .checks import demand
 
 Step = tuple[str, dict[str, Any]]
 """A primitive and its arguments; a block is its name, a loop the pair of a block's name and a position."""
@@ -387,7 +388,7 @@ def check(module: IRModule, sch: Schedule, *, native: bool = False) -> None:
     for form in (sch.trace, Trace.from_json(trace.as_json()), Trace.from_mlir(trace.mlir())):
         again = Schedule(module, error_render_level="fast")
         form.apply_to_schedule(again)
-        assert again.mod.script() == text
+        demand(again.mod.script() == text, f"the trace gives another program than the schedule:\n{text}")
     if native:
         build(sch.mod.op)
 

@@ -1,0 +1,1 @@
+"""Fuzzers: programs, schedules, texts and files at random, each checked by its meaning."""
