@@ -51,15 +51,15 @@ def build(
     """
     if exec_mode not in _EXEC_MODES:
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
-    wanted = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
+    resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(str(target))
     with no_gc():
         named = PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else ()
         if _TO_HOST not in named:
-            return assemble(lower(mod, wanted, params=params, pipeline=pipeline), wanted, opt_level)
+            return assemble(lower(mod, resolved, params=params, pipeline=pipeline), resolved, opt_level)
         at = named.index(_TO_HOST) + 1
         op = _copy(mod, params)
-        run_passes(make_passes(named[:at], wanted.text), new_context(), op, verify_each=False)
-        return assemble(op, wanted, opt_level, named[at:])
+        run_passes(make_passes(named[:at], resolved.text), new_context(), op, verify_each=False)
+        return assemble(op, resolved, opt_level, named[at:])
 
 
 def lower(
@@ -101,15 +101,15 @@ def _passes(pipeline: str | Sequence[Any] | Any | None, target: Target) -> list[
     if isinstance(pipeline, str):
         return pipeline_passes(pipeline, target.text)
     if isinstance(pipeline, Sequence):
-        given = cast("Sequence[Any]", pipeline)
-        return [made for p in given for made in (make_passes([p], target.text) if isinstance(p, str) else [_pass(p)])]
+        steps = cast("Sequence[Any]", pipeline)
+        return [step for p in steps for step in (make_passes([p], target.text) if isinstance(p, str) else [_pass(p)])]
     return [_pass(pipeline)]
 
 
-def _pass(given: Any) -> Any:
-    if not callable(given):
-        raise TiraxError("this is no pass", expected="a pipeline's name, a pass, a list of passes", found=repr(given))
-    return given
+def _pass(step: Any) -> Any:
+    if not callable(step):
+        raise TiraxError("this is no pass", expected="a pipeline's name, a pass, a list of passes", found=repr(step))
+    return step
 
 
 def _is_high_level(op: ModuleOp) -> bool:
@@ -148,9 +148,9 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
     data = host_data(op)
 
     def texts() -> Iterator[str]:
-        made = make_passes(passes, target.text)
+        lowering = make_passes(passes, target.text)
         for part in divide(op) if passes else [Part(op)]:
-            run_passes(made, new_context(), part.module, verify_each=False)
+            run_passes(lowering, new_context(), part.module, verify_each=False)
             part.export()
             with stage("print-llvm"):
                 text = print_llvm(part.module)

@@ -486,8 +486,8 @@ def _passthrough(item: Attribute) -> str:
     raise UnsupportedError(f"passthrough attribute {item}", expected="a name, or an array of name and value")
 
 
-def _attribute_list(given: ArrayAttr[DictionaryAttr] | None, count: int) -> Sequence[DictionaryAttr | None]:
-    return given.data if given is not None else [None] * count
+def _attribute_list(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> Sequence[DictionaryAttr | None]:
+    return attributes.data if attributes is not None else [None] * count
 
 
 def _signature(op: llvm.FuncOp, names: Sequence[str]) -> str:
@@ -592,17 +592,17 @@ def _print_global(op: llvm.GlobalOp, out: list[str]) -> None:
 def unprintable(module: ModuleOp) -> list[str]:
     """The names of the operations that have no LLVM text, each once, in order."""
     allowed = (llvm.FuncOp, llvm.GlobalOp)
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for top in module.body.block.ops:
         if not isinstance(top, allowed):
-            found[top.name] = None
+            names[top.name] = None
         if not isinstance(top, llvm.FuncOp):
             continue
         for block in top.body.blocks:
             for op in block.ops:
                 if type(op) not in _LINES and literal_of(op) is None:
-                    found[op.name] = None
-    return list(found)
+                    names[op.name] = None
+    return list(names)
 
 
 def print_llvm(module: ModuleOp) -> str:

@@ -65,28 +65,28 @@ def object_of_texts(texts: Iterable[str], target: Target, opt_level: int) -> byt
 def _objects(texts: Iterable[str], target: Target, opt_level: int) -> tuple[list[str], bytes]:
     """The keys of the modules' objects, and the objects as one."""
     parts = _target_parts(target, opt_level)
-    found: dict[str, bytes | Future[bytes]] = {}
+    codes: dict[str, bytes | Future[bytes]] = {}
     with Compiler(target, opt_level) as compiler:
         for text in texts:
             key = cache_key(text, *parts)
             with stage("object"):
-                found[key] = _cache.get(key) or compiler.submit(text)
+                codes[key] = _cache.get(key) or compiler.submit(text)
         with stage("object"):
-            if any(isinstance(code, Future) and not code.done() for code in found.values()):
+            if any(isinstance(code, Future) and not code.done() for code in codes.values()):
                 gc.collect(
                     0
                 )  # what was lowered is garbage, which is to be collected: while LLVM works it costs nothing
-            objects = [_finished(key, code) for key, code in found.items()]
-    return list(found), join_objects(objects)
+            objects = [_finished(key, code) for key, code in codes.items()]
+    return list(codes), join_objects(objects)
 
 
 def _finished(key: str, code: bytes | Future[bytes]) -> bytes:
     """An object, which is stored where it was just compiled."""
     if isinstance(code, bytes):
         return code
-    made = code.result()
-    _cache.put(key, made)
-    return made
+    compiled = code.result()
+    _cache.put(key, compiled)
+    return compiled
 
 
 def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callable[[], Iterable[str]]) -> bytes:
@@ -96,9 +96,9 @@ def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callab
     with stage("look-up"):
         machine = f"{target.text} {target.caches} {target.cores}"
         key = cache_key("module", _functions(op), machine, *_target_parts(target, opt_level), _sources())
-        found = _linked(_cache.get(key))
-    if found is not None:
-        return found
+        linked = _linked(_cache.get(key))
+    if linked is not None:
+        return linked
     keys, code = _objects(texts(), target, opt_level)
     _cache.put(key, "\n".join(keys).encode())
     return code
@@ -106,9 +106,9 @@ def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callab
 
 def _linked(keys: bytes | None) -> bytes | None:
     """The objects of these keys as one, None where any is missing."""
-    found = [_cache.get(key) for key in keys.decode().split("\n")] if keys else [None]
-    objects = [code for code in found if code is not None]
-    return join_objects(objects) if len(objects) == len(found) else None
+    codes = [_cache.get(key) for key in keys.decode().split("\n")] if keys else [None]
+    objects = [code for code in codes if code is not None]
+    return join_objects(objects) if len(objects) == len(codes) else None
 
 
 def _plain(context: PassContext) -> bool:

@@ -66,7 +66,7 @@ def _pass_bits(blocks: Sequence[Block], at: Lowerer) -> None:
             if is_narrow(type):
                 value._type = storage_type(type)  # pyright: ignore[reportPrivateUsage]
                 narrow = from_narrow_bits(at, value, type)
-                value.replace_uses_with_if(narrow, lambda use, made=narrow.owner: use.operation is not made)
+                value.replace_uses_with_if(narrow, lambda use, cast=narrow.owner: use.operation is not cast)
 
 
 def _replace(op: Operation, at: Lowerer, block: Block) -> None:

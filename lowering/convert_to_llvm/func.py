@@ -60,11 +60,11 @@ def _argument_attributes(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
     if "tirax.noalias" not in op.attributes:
         return op.arg_attrs
     inputs = op.function_type.inputs.data
-    given = op.arg_attrs.data if op.arg_attrs is not None else [DictionaryAttr({}) for _ in inputs]
+    attributes = op.arg_attrs.data if op.arg_attrs is not None else [DictionaryAttr({}) for _ in inputs]
     return ArrayAttr(
         [
             DictionaryAttr({**attrs.data, "llvm.noalias": UnitAttr()}) if is_memref(type) else attrs
-            for attrs, type in zip(given, inputs, strict=True)
+            for attrs, type in zip(attributes, inputs, strict=True)
         ]
     )
 

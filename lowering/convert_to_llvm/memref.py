@@ -64,14 +64,14 @@ def address(at: Lowerer, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValu
 
 def _access_attributes(op: Operation) -> dict[str, Attribute]:
     nontemporal = op.properties.get("nontemporal")
-    wanted = is_integer_attr(nontemporal) and bool(nontemporal.value.data)
-    return {"nontemporal": UnitAttr()} if wanted else {}
+    streamed = is_integer_attr(nontemporal) and bool(nontemporal.value.data)
+    return {"nontemporal": UnitAttr()} if streamed else {}
 
 
 def _alignment(op: Operation, type: Attribute) -> IntegerAttr[Any]:
-    given = op.get_attr_or_prop("alignment")
-    if is_integer_attr(given):
-        return given
+    alignment = op.get_attr_or_prop("alignment")
+    if is_integer_attr(alignment):
+        return alignment
     return _alignments.get(byte_size(element_type(type))) or _alignments[1]
 
 

@@ -56,12 +56,12 @@ def remembering(function: Callable[[_A], _R]) -> Callable[[_A], _R]:
     known: dict[int, tuple[_A, _R]] = {}  # with the attributes, so that no other gets the identity of one
 
     def look_up(attribute: _A) -> _R:
-        found = known.get(id(attribute))
-        if found is None:
+        converted = known.get(id(attribute))
+        if converted is None:
             if len(known) >= _MOST:
                 known.clear()
-            found = known[id(attribute)] = attribute, slow(attribute)
-        return found[1]
+            converted = known[id(attribute)] = attribute, slow(attribute)
+        return converted[1]
 
     return look_up
 

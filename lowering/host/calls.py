@@ -111,16 +111,16 @@ def _tuple_args(args: Sequence[SSAValue]) -> list[SSAValue]:
     return flat
 
 
-def _outputs(op: Any, block: Block, given: Sequence[SSAValue | None]) -> list[SSAValue]:
+def _outputs(op: Any, block: Block, places: Sequence[SSAValue | None]) -> list[SSAValue]:
     """The tensors that a call writes: those given, new ones for None."""
     outputs: list[SSAValue] = []
     name = name_of(op.result)
-    for i, (type, value) in enumerate(zip(op.output_types, given, strict=True)):
+    for i, (type, value) in enumerate(zip(op.output_types, places, strict=True)):
         if value is None:
-            made = host.TensorOp(type)
-            _add(block, op, made)
-            value = made.result
-            set_name(value, name if name is None or len(given) == 1 else f"{name}_{i}")
+            tensor = host.TensorOp(type)
+            _add(block, op, tensor)
+            value = tensor.result
+            set_name(value, name if name is None or len(places) == 1 else f"{name}_{i}")
         outputs.append(value)
     return outputs
 
@@ -130,9 +130,9 @@ def _finish(op: Any, block: Block, outputs: Sequence[SSAValue]) -> None:
     if not isinstance(op.result.type, TupleType):
         _replace(op, outputs[0], block)
         return
-    made = relax.TupleOp(outputs)
-    _add(block, op, made)
-    _replace(op, made.result, block)
+    results = relax.TupleOp(outputs)
+    _add(block, op, results)
+    _replace(op, results.result, block)
 
 
 def _call_tir(op: relax.CallTIROp, block: Block, kernels: set[str]) -> None:
@@ -143,10 +143,10 @@ def _call_tir(op: relax.CallTIROp, block: Block, kernels: set[str]) -> None:
 
 def _call_tir_inplace(op: relax.CallTIRInplaceOp, block: Block, kernels: set[str]) -> None:
     args = _tuple_args(op.args)
-    given = [args[i] if i >= 0 else None for i in op.indices]
-    outputs = _outputs(op, block, given)
-    made = [v for v, g in zip(outputs, given, strict=True) if g is None]
-    _add(block, op, host.KernelOp(op.callee_name, [*args, *made], op.tir_vars))
+    places = [args[i] if i >= 0 else None for i in op.indices]
+    outputs = _outputs(op, block, places)
+    new = [v for v, g in zip(outputs, places, strict=True) if g is None]
+    _add(block, op, host.KernelOp(op.callee_name, [*args, *new], op.tir_vars))
     _finish(op, block, outputs)
 
 
@@ -193,9 +193,9 @@ def _call(op: relax.CallOp, block: Block, kernels: set[str]) -> None:
 
 
 def _get_item(op: relax.TupleGetItemOp, block: Block, kernels: set[str]) -> None:
-    made = op.tuple_.op if isinstance(op.tuple_, OpResult) else None
-    if isinstance(made, relax.TupleOp):
-        _replace(op, made.fields_[op.index.data], block)
+    source = op.tuple_.op if isinstance(op.tuple_, OpResult) else None
+    if isinstance(source, relax.TupleOp):
+        _replace(op, source.fields_[op.index.data], block)
 
 
 def _bind(op: relax.BindOp, block: Block, kernels: set[str]) -> None:
@@ -255,15 +255,15 @@ def _alloc_storage(op: memory.Storage, block: Block, kernels: set[str]) -> None:
 
 def _storage_tensor(op: memory.StorageTensor, block: Block, kernels: set[str]) -> None:
     storage, offset, t = op.storage_value, op.offset_expr, _known(op)
-    made = storage.owner
-    if offset is None or not isinstance(made, host.TensorOp):
+    tensor = storage.owner
+    if offset is None or not isinstance(tensor, host.TensorOp):
         raise UnsupportedError(
             f"{op.name} of a storage that is not made in the function, or of an unknown offset",
             location=location_of(op),
             expected="a storage of alloc_storage, an integer offset",
         )
     inside = [use.operation for use in storage.uses if not isinstance(use.operation, memory.Kill)]
-    if inside == [op] and offset.constant == 0 and made.tensor_type.dims == (tensor_bytes(t),):
+    if inside == [op] and offset.constant == 0 and tensor.tensor_type.dims == (tensor_bytes(t),):
         _put(op, block, host.TensorOp(t))
         return
     _put(op, block, host.ViewOp(storage, t, offset))
@@ -332,19 +332,19 @@ _NATIVE: frozenset[type[Operation]] = frozenset(
 
 def check_supported(functions: Sequence[relax.FuncOp]) -> None:
     """Raise `UnsupportedError` that names each kind of op without native form, and where it stands first."""
-    found: dict[str, list[Operation]] = {}
+    unsupported: dict[str, list[Operation]] = {}
     for function in functions:
         for op in function.body.block.walk():
             if type(op) not in _NATIVE:
-                found.setdefault(op.name, []).append(op)
-    if not found:
+                unsupported.setdefault(op.name, []).append(op)
+    if not unsupported:
         return
-    first = location_of(next(iter(found.values()))[0])
+    first = location_of(next(iter(unsupported.values()))[0])
     raise UnsupportedError(
-        f"no native code for {', '.join(repr(name) for name in found)}",
+        f"no native code for {', '.join(repr(name) for name in unsupported)}",
         location=first,
         hint="lower operators with the pass legalize-ops; those of unknown shape need a match_cast before",
-        notes=[_note(name, ops) for name, ops in found.items()],
+        notes=[_note(name, ops) for name, ops in unsupported.items()],
     )
 
 

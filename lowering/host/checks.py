@@ -128,15 +128,15 @@ class Check:
     def _fields(self, o: SSAValue, t: Attribute, written: bool) -> list[SSAValue]:
         f = self.f
         if isinstance(t, relax.TensorType):
-            wanted = f.integer(OUTPUT_FLAGS if written else INPUT_FLAGS, I32)
-            flags = f.binary(arith.AndIOp, f.field(o, ArrayLayout.FLAGS, I32), wanted)
-            found = [f.compare("eq", flags, wanted)]
+            required = f.integer(OUTPUT_FLAGS if written else INPUT_FLAGS, I32)
+            flags = f.binary(arith.AndIOp, f.field(o, ArrayLayout.FLAGS, I32), required)
+            conditions = [f.compare("eq", flags, required)]
             if t.rank is not None:
-                found.append(f.compare("eq", f.field(o, ArrayLayout.ND, I32), f.integer(t.rank, I32)))
+                conditions.append(f.compare("eq", f.field(o, ArrayLayout.ND, I32), f.integer(t.rank, I32)))
             if t.element is not None:
                 descr = f.slot(dtype_slot(dtype_name(t.element)))
-                found.append(f.compare("eq", f.field(o, ArrayLayout.DESCR), descr))
-            return found
+                conditions.append(f.compare("eq", f.field(o, ArrayLayout.DESCR), descr))
+            return conditions
         count = len(t.types) if isinstance(t, TupleType) else t.rank if isinstance(t, relax.ShapeType) else None
         if count is None:
             return []

@@ -73,14 +73,14 @@ def recursive_functions(functions: dict[str, relax.FuncOp]) -> frozenset[str]:
 
 
 def _reachable(name: str, calls: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     stack = list(calls[name])
     while stack:
         each = stack.pop()
-        if each not in found:
-            found.add(each)
+        if each not in reached:
+            reached.add(each)
             stack.extend(calls.get(each, ()))
-    return found
+    return reached
 
 
 def _globals(module: HostModule) -> list[Operation]:
@@ -88,15 +88,15 @@ def _globals(module: HostModule) -> list[Operation]:
     numbers = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [2]), [version, slots])
     zero = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [1]), [0])
     table = llvm.GlobalOp(llvm.LLVMArrayType(slots, PTR), abi.TABLE_SYMBOL, "external", value=zero, alignment=8)
-    made: list[Operation] = [
+    symbols: list[Operation] = [
         table,
         llvm.GlobalOp(llvm.LLVMArrayType(2, i64), abi.ABI_SYMBOL, "external", constant=True, value=numbers),
     ]
     for text, symbol in module.texts.items():
         data = text + "\0"
         kind = llvm.LLVMArrayType(len(data.encode()), i8)
-        made.append(llvm.GlobalOp(kind, symbol, "internal", constant=True, value=StringAttr(data)))
-    return made
+        symbols.append(llvm.GlobalOp(kind, symbol, "internal", constant=True, value=StringAttr(data)))
+    return symbols
 
 
 def _attributes(module: HostModule) -> dict[str, Attribute]:

@@ -133,13 +133,13 @@ def packed_entries(module: HostModule, kernel: tir.FuncOp) -> list[func.FuncOp]:
 
     Raises `UnsupportedError` for an argument that is neither a number, a string nor a buffer.
     """
-    made: list[func.FuncOp] = []
+    entries: list[func.FuncOp] = []
     for call in [op for op in operations(kernel) if isinstance(op, tir.CallPackedOp)]:
-        name = f"{kernel.sym_name.data}.packed.{len(made)}"
+        name = f"{kernel.sym_name.data}.packed.{len(entries)}"
         call.attributes[PACKED_ENTRY] = StringAttr(ENTRY_PREFIX + name)
         call.attributes[PACKED_DIMS] = ArrayAttr([_dims(call, a) for a in call.call_args])
-        made.append(_packed_entry(HostFunction(module, name), call))
-    return made
+        entries.append(_packed_entry(HostFunction(module, name), call))
+    return entries
 
 
 def _dims(call: tir.CallPackedOp, value: SSAValue) -> Dims:

@@ -99,8 +99,10 @@ def function_info(
 ) -> Any:
     """The metadata of a function with these parameters (value, struct info, access)."""
     try:
-        made = tuple(Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params))
-        return FunctionInfo(name, made, ObjectInfo() if ret is None else info_of(ret))
+        parameters = tuple(
+            Parameter(name_of(v) or f"arg{i}", info_of(t), access) for i, (v, t, access) in enumerate(params)
+        )
+        return FunctionInfo(name, parameters, ObjectInfo() if ret is None else info_of(ret))
     except UnsupportedError as error:
         error.location = error.location or location_of(op)
         error.notes = (*error.notes, f"function @{name}")
@@ -129,13 +131,13 @@ def buffer_accesses(func: tir.FuncOp) -> list[str]:
 def _access(param: SSAValue) -> str:
     if not isinstance(param.type, tir.BufferType):
         return "read"
-    found: set[str] = set()
+    accesses: set[str] = set()
     for use in param.uses:
-        found.add(_USES.get(type(use.operation), "readwrite"))
-    found.discard("")
-    if len(found) == 1:
-        return found.pop()
-    return "readwrite" if found else "read"
+        accesses.add(_USES.get(type(use.operation), "readwrite"))
+    accesses.discard("")
+    if len(accesses) == 1:
+        return accesses.pop()
+    return "readwrite" if accesses else "read"
 
 
 _USES: dict[type[Operation], str] = {

@@ -84,10 +84,10 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
     kernel = f.module.kernels[name]
     signature = kernel.signature
     binding = _Binding(f, name)
-    given: list[Value | SymExpr] = [*values, *scalars]
-    if len(given) != len(signature.params):
-        raise ShapeError(f"@{name} takes {len(signature.params)} arguments", found=len(given))
-    params = list(zip(signature.names, signature.params, given, strict=True))
+    arguments: list[Value | SymExpr] = [*values, *scalars]
+    if len(arguments) != len(signature.params):
+        raise ShapeError(f"@{name} takes {len(signature.params)} arguments", found=len(arguments))
+    params = list(zip(signature.names, signature.params, arguments, strict=True))
     for param, t, value in params:
         if isinstance(t, IntegerType) and not isinstance(value, Tensor):
             binding.values[param] = _scalar_expr(name, param, value)
@@ -132,10 +132,10 @@ def _match_buffer(binding: _Binding, param: str, t: BufferType, value: Value | S
     if not isinstance(value, Tensor):
         raise DTypeError(f"{place} of the kernel '{binding.kernel}' is a tensor", found=type(value).__name__)
     if value.element != t.dtype:
-        found = "unknown" if value.element is None else dtype_name(value.element)
+        dtype = "unknown" if value.element is None else dtype_name(value.element)
         message = f"{place} of the kernel '{binding.kernel}' has the wrong dtype"
         hint = "give it a dtype by match_cast" if value.element is None else None
-        raise DTypeError(message, expected=dtype_name(t.dtype), found=found, hint=hint)
+        raise DTypeError(message, expected=dtype_name(t.dtype), found=dtype, hint=hint)
     if len(value.dims) != t.rank:
         message = f"{place} of the kernel '{binding.kernel}' has the wrong number of dimensions"
         raise ShapeError(message, expected=t.rank, found=len(value.dims))

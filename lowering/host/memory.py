@@ -82,11 +82,11 @@ def _check_fits(f: HostFunction, t: relax.TensorType, source: Tensor, offset: Sy
     """End the function where the view is not within its source, or, without an offset, not all of it."""
     scope = f.scope
     assert t.element is not None and source.element is not None
-    size, given = tensor_bytes(t), product(source.dims) * byte_size(source.element)
+    size, available = tensor_bytes(t), product(source.dims) * byte_size(source.element)
     end = size if offset is None else size + offset
-    rest = (given - end).constant
+    rest = (available - end).constant
     if rest is None or rest < 0 or (offset is None and rest):
-        values = [scope.of(end), scope.of(given)]
+        values = [scope.of(end), scope.of(available)]
         holds = f.compare("eq" if offset is None else "sle", *values)
         message = f"'{f.name}': a tensor of shape ({', '.join(map(str, t.dims or ()))}) does not fit its memory"
         f.require(holds, "shape", message, values, expected="{1} bytes", found="{0} bytes")

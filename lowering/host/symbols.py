@@ -46,14 +46,14 @@ def _duplicates(op: ModuleOp) -> dict[str, str]:
     """The names of the functions that go -> those of the first ones of the same structure, and the same schedule."""
     said = {s.function_name: tuple(str(rule) for rule in s.rules) for s in op.ops if isinstance(s, SequenceOp)}
     first: dict[Hashable, str] = {}
-    found: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     for function in op.ops:
         if isinstance(function, tir.FuncOp) and function.private:
             name = function.sym_name.data
             kept = first.setdefault((fingerprint(function), said.get(name)), name)
             if kept != name:
-                found[name] = kept
-    return found
+                replaced[name] = kept
+    return replaced
 
 
 _NAMES: dict[type[Operation], str] = {

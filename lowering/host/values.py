@@ -122,11 +122,11 @@ def number_object(f: HostFunction, number: SSAValue, dtype: Attribute) -> SSAVal
 
 
 def _tuple_object(f: HostFunction, items: Sequence[SSAValue]) -> SSAValue:
-    made = f.own(f.call("PyTuple_New", [f.integer(len(items))]))
+    result = f.own(f.call("PyTuple_New", [f.integer(len(items))]))
     for i, item in enumerate(items):
         f.call("Py_IncRef", [item], None)
-        f.call("PyTuple_SetItem", [made, f.integer(i), item], I32)
-    return made
+        f.call("PyTuple_SetItem", [result, f.integer(i), item], I32)
+    return result
 
 
 def as_result(f: HostFunction, value: Value) -> SSAValue:

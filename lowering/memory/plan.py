@@ -208,10 +208,10 @@ def linear_ops(function: relax.FuncOp) -> list[Operation]:
 
 def last_uses(ops: list[Operation], tensors: Container[SSAValue]) -> dict[SSAValue, int]:
     """The place in `ops` where each of the tensors, or what lies in its memory, is used last."""
-    found: dict[SSAValue, int] = {}
+    ends: dict[SSAValue, int] = {}
     for i, op in enumerate(ops):
-        found.update((root, i) for v in op.operands if (root := _root(v)) in tensors)
-    return found
+        ends.update((root, i) for v in op.operands if (root := _root(v)) in tensors)
+    return ends
 
 
 def escapes(value: SSAValue) -> bool:

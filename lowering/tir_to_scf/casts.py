@@ -39,10 +39,10 @@ def _from_float(emit: Emitter, value: SSAValue, source: Attribute, target: Attri
     if bit_width(source) == bit_width(target):
         return _from_float(emit, _from_float(emit, value, source, f32), f32, target)
     grows = bit_width(target) > bit_width(source)
-    wanted = like(value.type, target)
+    type = like(value.type, target)
     if grows:
-        return emit.pure(arith.ExtFOp, (value,), wanted)
-    return emit.pure(arith.TruncFOp, (value,), wanted)
+        return emit.pure(arith.ExtFOp, (value,), type)
+    return emit.pure(arith.TruncFOp, (value,), type)
 
 
 def _between_integers(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:

@@ -36,8 +36,8 @@ class ConvertTirToScf(Pass):
         signatures = {f.sym_name.data: kernel_signature(f) for f in block.ops if isinstance(f, tir.FuncOp)}
         for inner in list(block.ops):
             if isinstance(inner, tir.FuncOp):
-                for made in lower_function(inner, externs, signatures):
-                    block.insert_op_before(made, inner)
+                for lowered in lower_function(inner, externs, signatures):
+                    block.insert_op_before(lowered, inner)
                 inner.detach()
         present = {f.sym_name.data for f in block.ops if isinstance(f, func.FuncOp)}
         for name, extern in externs.items():

@@ -118,9 +118,9 @@ class Emitter:
         if properties:
             numbers += map(self._number, properties.values())
         key = (cls, *numbers)
-        found = self._pure.get(key)
-        if found is not None:
-            return found[0]
+        earlier = self._pure.get(key)
+        if earlier is not None:
+            return earlier[0]
         op = cls.create(operands=operands, result_types=(result,), properties=properties or {})
         self.block.add_op(op)
         self._pure[key] = op.results[0], operands  # which live as long as their numbers are in the key
@@ -129,29 +129,29 @@ class Emitter:
 
     def _number(self, attribute: Attribute) -> int:
         """The same for equal attributes: hashing these takes longer than making an operation."""
-        found = self._numbers.get(id(attribute))
-        if found is None:
+        numbered = self._numbers.get(id(attribute))
+        if numbered is None:
             number = id(self._attributes.setdefault(attribute, attribute))
-            found = self._numbers[id(attribute)] = attribute, number
-        return found[1]
+            numbered = self._numbers[id(attribute)] = attribute, number
+        return numbered[1]
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
         """A constant; for a vector type the same value in each lane."""
         key = (type, repr(value))
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self._head(_constant_attr(value, type), type)
+        result = self._constants.get(key)
+        if result is None:
+            result = self._constants[key] = self._head(_constant_attr(value, type), type)
             if isinstance(type, IntegerType | IndexType):
-                self.known[found] = int(value)
-        return found
+                self.known[result] = int(value)
+        return result
 
     def dense(self, values: Sequence[int], type: VectorType[Any]) -> SSAValue:
         """A constant vector."""
         key = (type, tuple(values))
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self._head(DenseIntOrFPElementsAttr.from_list(type, values), type)
-        return found
+        result = self._constants.get(key)
+        if result is None:
+            result = self._constants[key] = self._head(DenseIntOrFPElementsAttr.from_list(type, values), type)
+        return result
 
     def _head(self, value: Attribute, type: Attribute) -> SSAValue:
         op = arith.ConstantOp.create(result_types=(type,), properties={"value": value})
@@ -272,12 +272,12 @@ class Emitter:
         """A load, or what an earlier one of this block gave; operands[0] is the memref."""
         loads = self.scopes[-1].loads
         key = (operands[0], (cls, tuple(operands[1:]), result))
-        found = loads.get(key)
-        if found is None:
+        loaded = loads.get(key)
+        if loaded is None:
             op = cls.create(operands=operands, result_types=(result,))
             self.block.add_op(op)
-            found = loads[key] = op.results[0]
-        return found
+            loaded = loads[key] = op.results[0]
+        return loaded
 
     def forget_loads(self, buffer: SSAValue | None) -> None:
         """After a store to `buffer` (None: to anything) earlier loads from it are no longer known."""

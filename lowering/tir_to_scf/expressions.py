@@ -192,15 +192,15 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
     zero, one = emit.constant(0, b.type), emit.constant(1, b.type)
     by_zero = emit.compare("eq", b, zero)
     if _kind(op) == "unsigned":
-        found = build(emit, op, (a, emit.select(by_zero, one, b)))
-        return emit.select(by_zero, zero, found) if isinstance(op, _QUOTIENTS) else found
+        result = build(emit, op, (a, emit.select(by_zero, one, b)))
+        return emit.select(by_zero, zero, result) if isinstance(op, _QUOTIENTS) else result
     by_minus_one = emit.compare("eq", b, emit.constant(-1, b.type))
     odd = emit.binary(arith.OrIOp, by_zero, by_minus_one)
-    found = build(emit, op, (a, emit.select(odd, one, b)))
+    result = build(emit, op, (a, emit.select(odd, one, b)))
     if not isinstance(op, _QUOTIENTS):
-        return found  # a remainder of a division by one: 0
+        return result  # a remainder of a division by one: 0
     negated = emit.binary(arith.SubiOp, zero, a)
-    return emit.select(by_zero, zero, emit.select(by_minus_one, negated, found))
+    return emit.select(by_zero, zero, emit.select(by_minus_one, negated, result))
 
 
 _EXACT_BITS = 32

@@ -339,10 +339,10 @@ def reduce_lanes(emit: Emitter, kind: str, args: Sequence[SSAValue]) -> SSAValue
 def reinterpret(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     """The bits of tir's `source` as `target`: lane by lane (also in vectorized loops), or with other lanes."""
     element = scalar_type(element_type(target))
-    wanted = lanes_of(target)
-    if lanes_of(source) == wanted:
+    lanes = lanes_of(target)
+    if lanes_of(source) == lanes:
         same = element == element_type(value.type)
         return value if same else emit.pure(arith.BitcastOp, (value,), like(value.type, element))
     whole = value if is_vector(value) else emit.broadcast(value, 1)
-    out = emit.pure(vector.BitcastOp, (whole,), vector_type(element, wanted))
-    return out if wanted > 1 else pick_lanes(emit, [out], [0], element)
+    out = emit.pure(vector.BitcastOp, (whole,), vector_type(element, lanes))
+    return out if lanes > 1 else pick_lanes(emit, [out], [0], element)

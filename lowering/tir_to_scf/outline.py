@@ -61,14 +61,14 @@ class OutlineParallel(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         module = op.body.block
         limit = Target(self.target).core_limit
-        found = False
+        outlined = False
         for function in [f for f in module.ops if isinstance(f, func.FuncOp)]:
             loops = [inner for inner in operations(function) if type(inner) is scf.ParallelOp]
             outer = [loop for loop in loops if not _inside_parallel(loop)]
             for number, loop in enumerate(outer):
                 _outline(module, function, loop, f"{function.sym_name.data}_parallel_{number}", limit)
-            found = found or bool(outer)
-        if found:
+            outlined = outlined or bool(outer)
+        if outlined:
             module.add_op(func.FuncOp.external(PARALLEL_FOR, _PARALLEL_FOR_TYPES, []))
 
 
@@ -111,13 +111,13 @@ def _captured(loop: scf.ParallelOp) -> _Captured:
         for region in op.regions:
             for block in region.blocks:
                 inside.update(block.args)
-    found = _Captured()
+    captured = _Captured()
     for op in ops:
         for i, operand in enumerate(op.operands):
             if operand not in inside:
-                found.add(operand)
-                found.places.append((op, i))
-    return found
+                captured.add(operand)
+                captured.places.append((op, i))
+    return captured
 
 
 def _outline(module: Block, kernel: func.FuncOp, loop: scf.ParallelOp, name: str, limit: int) -> None:

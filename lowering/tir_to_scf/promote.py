@@ -65,13 +65,13 @@ def _promote(function: func.FuncOp) -> None:
 
 def _slots(allocas: Iterable[SSAValue]) -> dict[Operation, Slot]:
     """The slot of each access of the buffers that have nothing but slots."""
-    found: dict[Operation, Slot] = {}
+    slots: dict[Operation, Slot] = {}
     for buffer in allocas:
         accesses = {use.operation: _place(use.operation, buffer) for use in buffer.uses}
         places = {op: place for op, place in accesses.items() if place is not None}
         if len(places) == len(accesses) and _apart(places):
-            found |= {op: (buffer, place) for op, place in places.items()}
-    return found
+            slots |= {op: (buffer, place) for op, place in places.items()}
+    return slots
 
 
 def _place(op: Operation, buffer: SSAValue) -> int | None:

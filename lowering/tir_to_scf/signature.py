@@ -47,16 +47,16 @@ def kernel_signature(func: tir.FuncOp) -> KernelSignature:
     """The signature of the kernel of `func`; after `lower-asserts` it has a result in place of assertions."""
     names = tuple(name_of(p) or f"arg{i}" for i, p in enumerate(func.params))
     scalars = {n for n, p in zip(names, func.params, strict=True) if isinstance(p.type, IntegerType)}
-    found: dict[str, None] = {}
+    variables: dict[str, None] = {}
     for buffer in func.buffer_params:
         for expr in cast(BufferType, buffer.type).exprs():
-            found |= {v.name: None for v in expr.free_vars() if isinstance(v.name, str) and v.name not in scalars}
+            variables |= {v.name: None for v in expr.free_vars() if isinstance(v.name, str) and v.name not in scalars}
     noalias = None if func.func_attrs is None else func.func_attrs.data.get("tir.noalias")
     return KernelSignature(
         name=func.sym_name.data,
         params=tuple(p.type for p in func.params),
         names=names,
-        symbolic_vars=tuple(found),
+        symbolic_vars=tuple(variables),
         assertions=tuple(message for _, messages in failures(func) for message in messages),
         result=func.ret_type,
         raises=any(isinstance(op, tir.CallPackedOp) for op, _ in failures(func, through_calls=True)),
@@ -73,11 +73,11 @@ _scalars: dict[Attribute, Attribute] = {}
 
 def scalar_type(dtype: Attribute) -> Attribute:
     """The type of a value of `dtype` below tir: integers are signless."""
-    found = _scalars.get(dtype)
-    if found is None:
-        found = IntegerType(bit_width(cast(Attribute, dtype))) if isinstance(dtype, IntegerType) else dtype
-        _scalars[cast(Attribute, dtype)] = found
-    return found
+    lowered = _scalars.get(dtype)
+    if lowered is None:
+        lowered = IntegerType(bit_width(cast(Attribute, dtype))) if isinstance(dtype, IntegerType) else dtype
+        _scalars[cast(Attribute, dtype)] = lowered
+    return lowered
 
 
 _memrefs: dict[Attribute, MemRefType[Attribute]] = {}
@@ -85,10 +85,10 @@ _memrefs: dict[Attribute, MemRefType[Attribute]] = {}
 
 def memref_of(dtype: Attribute) -> MemRefType[Attribute]:
     """A one-dimensional memref of unknown extent of elements of a tir dtype."""
-    found = _memrefs.get(dtype)
-    if found is None:
-        found = _memrefs[dtype] = MemRefType(scalar_type(dtype), [DYNAMIC_INDEX])
-    return found
+    memref_type = _memrefs.get(dtype)
+    if memref_type is None:
+        memref_type = _memrefs[dtype] = MemRefType(scalar_type(dtype), [DYNAMIC_INDEX])
+    return memref_type
 
 
 def param_type(t: Attribute) -> Attribute:

@@ -89,11 +89,11 @@ class Values:
 
     def value(self, v: SSAValue) -> SSAValue:
         """What `v` has become."""
-        found = self._env.get(v)
-        if found is None:
-            found = self._lower(v)
-            self._env.set(v, found)
-        return found
+        lowered = self._env.get(v)
+        if lowered is None:
+            lowered = self._lower(v)
+            self._env.set(v, lowered)
+        return lowered
 
     def _lower(self, v: SSAValue) -> SSAValue:
         bound = self._indices.get(v)
@@ -136,11 +136,11 @@ class Values:
 
     def index(self, v: SSAValue) -> SSAValue:
         """An integer of tir as an index."""
-        found = self._indices.get(v)
-        if found is None:
-            found = self._lower_index(v)
-            self._indices.set(v, found)
-        return found
+        lowered = self._indices.get(v)
+        if lowered is None:
+            lowered = self._lower_index(v)
+            self._indices.set(v, lowered)
+        return lowered
 
     def _lower_index(self, v: SSAValue) -> SSAValue:
         op = v.owner
@@ -180,11 +180,11 @@ class Values:
         """A variable as an index. Raises `UnsupportedError` for one that no buffer mentions."""
         if isinstance(var.name, SSAValue):
             return self.index(var.name)
-        found = self.symbols.get(var.name)
-        if found is None:
+        value = self.symbols.get(var.name)
+        if value is None:
             known = ", ".join(self.symbols) or "none"
             raise UnsupportedError(f"no parameter gives the variable '{var.name}'", hint=f"known variables: {known}")
-        return found
+        return value
 
 
 def _keeps_value(op: tir.CastOp) -> bool:

@@ -27,12 +27,12 @@ def rounded(value: Fraction, bits: int) -> Fraction:
 
 def parts(value: Fraction, bits: int, count: int) -> tuple[float, ...]:
     """`count` floats of `bits` bits each, the largest first, whose sum is nearly `value`."""
-    found: list[float] = []
+    parts: list[float] = []
     for _ in range(count):
         part = rounded(value, bits)
-        found.append(float(part))
+        parts.append(float(part))
         value -= part
-    return tuple(found)
+    return tuple(parts)
 
 
 def head_and_rest(value: Fraction, head_bits: int, rest_bits: int) -> tuple[float, float]:

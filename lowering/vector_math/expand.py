@@ -145,16 +145,16 @@ def _sum_of(op: Operation) -> _Sum | None:
 
 
 def _expand_sum(emit: Emitter, op: Operation, target: Target) -> None:
-    found = _sum_of(op)
-    if found is None:
+    matched = _sum_of(op)
+    if matched is None:
         return
 
     def build(values: list[SSAValue]) -> SSAValue:
         at = Lanes(emit, values[0].type, target)
-        return _SUMS[type(found.call)](at, at.wrap(values[0]), found.factor).value
+        return _SUMS[type(matched.call)](at, at.wrap(values[0]), matched.factor).value
 
-    _replace(emit, op, lambda: _in_f32(emit, [found.call.operands[0]], build))
-    for part in (found.product, found.call):
+    _replace(emit, op, lambda: _in_f32(emit, [matched.call.operands[0]], build))
+    for part in (matched.product, matched.call):
         if part is not None and part.parent is not None and not any(r.uses for r in part.results):
             part.detach()
             part.erase()
