@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from types import ModuleType
 from typing import Any, ClassVar, Protocol, Self
 
 from xdsl.dialects.builtin import DictionaryAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -171,6 +172,12 @@ class FormattedOp(IRDLOperation):
             else:
                 arguments[part.name] = part.read(parser)
         return cls(**arguments)
+
+
+def operations_in(module: ModuleType) -> list[type[Operation]]:
+    """The operations that a module defines."""
+    classes = [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, Operation)]
+    return [c for c in dict.fromkeys(classes) if c.__module__ == module.__name__ and "name" in vars(c)]
 
 
 def kind_of_part(show: Callable[[Printer, Any], object], read: Callable[[Parser], Any], before: str = "") -> PartKind:

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 
 from xdsl.ir import Attribute, Dialect, Operation
 
+from ..assembly import operations_in
 from . import (  # noqa: F401
     base,
+    calls,
     convolution,
     creation,
     elementwise,
@@ -35,16 +37,15 @@ from . import (  # noqa: F401
     scan,
     scatter,
     sets,
+    structure,
 )
 from .calls import *  # noqa: F403
-from .calls import CALL_OPS
 from .data import *  # noqa: F403
 from .data import TensorDataAttr
 from .external import ExternalModsAttr
 from .operator import *  # noqa: F403
 from .operator import OPERATORS
 from .structure import *  # noqa: F403
-from .structure import STRUCTURE_OPS
 from .types import *  # noqa: F403
 from .types import CallableType, ObjectType, PrimType, ShapeType, TensorType
 
@@ -64,7 +65,7 @@ class _RelaxDialect(Dialect):
 
     @property
     def operations(self) -> Iterator[type[Operation]]:
-        return iter([*STRUCTURE_OPS, *CALL_OPS, *OPERATORS.values()])
+        return iter([*operations_in(structure), *operations_in(calls), *OPERATORS.values()])
 
 
 Relax = _RelaxDialect("relax", _attributes=TYPES)

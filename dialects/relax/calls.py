@@ -288,18 +288,6 @@ class CallValueOp(CallBase):
             raise VerifyException(f"relax.call_value calls a value of {self.func.type}, which is not callable")
 
 
-CALL_OPS: list[type[Operation]] = [
-    CallTIROp,
-    CallTIRInplaceOp,
-    CallDPSPackedOp,
-    CallPackedOp,
-    CallPurePackedOp,
-    CallInplacePackedOp,
-    CallOp,
-    CallValueOp,
-]
-
-
 def overwritten(op: Operation) -> list[SSAValue]:
     """The arguments whose memory a call takes for its results: they have no value after it."""
     if isinstance(op, CallTIRInplaceOp):

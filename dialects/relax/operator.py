@@ -21,7 +21,7 @@ plug-in (`registry`) brings them along: `reference` computes in numpy, `compute`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -467,13 +467,6 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
         return defined
 
     return define
-
-
-def operators_of(module_globals: Mapping[str, object]) -> Iterator[type[Operator]]:
-    """The operator classes among the globals of a module."""
-    for value in module_globals.values():
-        if isinstance(value, type) and issubclass(value, Operator) and value.__dict__.get("name"):
-            yield value
 
 
 def as_dtype(value: str | Attribute | None) -> Attribute | None:

@@ -581,19 +581,3 @@ _INLINE = frozenset(INLINE_OPS)
 def is_inline(op: Operation) -> bool:
     """Whether an op is part of the bindings that use it: a leaf or tuple without a name."""
     return type(op) in _INLINE and op.results[0].name_hint is None
-
-
-STRUCTURE_OPS: list[type[Operation]] = [
-    FuncOp,
-    ReturnOp,
-    DataflowOp,
-    OutputOp,
-    IfOp,
-    YieldOp,
-    ClosureOp,
-    BindOp,
-    MatchCastOp,
-    TupleOp,
-    TupleGetItemOp,
-    *LEAVES,
-]

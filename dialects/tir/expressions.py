@@ -226,7 +226,8 @@ _Expr = TypeVar("_Expr", bound=BinaryExpr)
 
 def _family(rows: dict[str, str], base: type[_Expr]) -> dict[str, type[_Expr]]:
     def row(name: str, doc: str) -> type[_Expr]:
-        cls = type(name.title() + "Op", (base,), {"__doc__": doc, "name": f"tir.{name}"})
+        body = {"__doc__": doc, "__module__": __name__, "name": f"tir.{name}"}
+        cls = type(name.title() + "Op", (base,), body)
         return irdl_op_definition(cast("type[_Expr]", cls))
 
     return {name: row(name, doc) for name, doc in rows.items()}
@@ -730,29 +731,3 @@ class BufferDataOp(asm.FormattedOp):
 
     def __init__(self, buffer: SSAValue):
         super().__init__(operands=[buffer], result_types=[address_type(buffer)])
-
-
-BASIC_EXPRESSION_OPS: list[type[Operation]] = [
-    ConstOp,
-    *BINARY.values(),
-    NotOp,
-    CastOp,
-    ReinterpretOp,
-    SelectOp,
-    IfThenElseOp,
-    LetInOp,
-    YieldOp,
-    LoadOp,
-    RampOp,
-    BroadcastOp,
-    ShuffleOp,
-    CallIntrinOp,
-    CallExternOp,
-    CallPureExternOp,
-    CallOp,
-    CallPackedOp,
-    CallLLVMIntrinOp,
-    CallLLVMEffectOp,
-    StringImmOp,
-    BufferDataOp,
-]
