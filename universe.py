@@ -163,6 +163,12 @@ def _lazy(path: str) -> Callable[[], Any]:
     return lambda: getattr(import_module(f".{module}", __package__), attribute)
 
 
+def pass_classes(of_tir: bool) -> dict[str, str]:
+    """The passes that transform tensor functions, or those that transform Relax: their classes and where these are."""
+    rows = [path.split(":") for path in _PASSES.values() if path.startswith("transforms.")]
+    return {name: module for module, name in rows if module.startswith("transforms.tir.") is of_tir}
+
+
 TIRAX_UNIVERSE = Universe(
     all_dialects={name: _lazy(path) for name, path in _DIALECTS.items()},
     all_passes={name: _lazy(path) for name, path in _PASSES.items()},

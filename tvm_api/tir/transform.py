@@ -8,43 +8,22 @@ from typing import Any
 from ...diagnostics import unknown_name
 from ...handles.passes import PythonPass, prim_func_pass
 from ...handles.passes import apply_to_prim_funcs as Apply  # noqa: N812 - TVM's name
+from ...universe import pass_classes
 
 PrimFuncPass = PythonPass
 
+_OWN = frozenset(
+    (
+        "GuardIndices", "LowerNarrowTypes", "MarkUnrolledLoops", "ParallelizeLoops", "PromoteBuffersToStack",
+        "SimplifyScheduled", "TirSimplify", "UnrollMarkedLoops", "VectorizeForTarget",
+    )
+)  # fmt: skip
+"""Passes that TVM does not have."""
 _PASSES = {
-    "AnnotateEntryFunc": "whole_functions",
-    "BF16ComputeLegalize": "compute_legalize",
-    "BF16StorageLegalize": "storage_legalize",
-    "BindTarget": "whole_functions",
-    "CommonSubexprElimTIR": "common_subexpr_elim_tir",
-    "CompactBufferAllocation": "compact_buffer_allocation",
-    "ConvertBlocksToOpaque": "convert_blocks_to_opaque",
-    "ConvertForLoopsToSerial": "parallelize_loops",
-    "FP8ComputeLegalize": "compute_legalize",
-    "FP8StorageLegalize": "storage_legalize",
-    "Filter": "whole_functions",
-    "FlattenBuffer": "flatten_buffer",
-    "ForceNarrowIndexToInt32": "narrow_index",
-    "HoistExpression": "hoist_expression",
-    "HoistIfThenElse": "hoist_expression",
-    "InlinePrivateFunctions": "inline_private_functions",
-    "LoopPartition": "loop_partition",
-    "LowerInitBlock": "lower_init_block",
-    "LowerMatchBuffer": "lower_match_buffer",
-    "LowerOpaqueBlock": "lower_opaque_block",
-    "NarrowDataType": "narrow_index",
-    "PlanAndUpdateBufferAllocationLocation": "plan_and_update_buffer_allocation_location",
-    "RemoveAssume": "asserts",
-    "RemoveNoOp": "remove_no_op",
-    "Simplify": "simplify",
-    "SkipAssert": "asserts",
-    "StorageRewrite": "storage_rewrite",
-    "UnrollLoop": "unroll_loop",
-    "VectorizeLoop": "vectorize_loop",
-    "VerifyMemory": "verify_memory",
+    **{name: module for name, module in pass_classes(of_tir=True).items() if name not in _OWN},
+    "Filter": "transforms.tir.whole_functions",
 }
-
-_FLAGS = {"HoistedConditionals": "hoist_expression", "HoistedLetBindings": "hoist_expression"}
+_FLAGS = {name: "transforms.tir.hoist_expression" for name in ("HoistedConditionals", "HoistedLetBindings")}
 
 _THREADS = "for devices with threads in groups; functions here are for CPUs"
 _ABI = "entry points of Relax functions call kernels directly: there is no packed calling convention to lower to"
@@ -104,10 +83,10 @@ LEFT_OUT: dict[str, str] = {
 def __getattr__(name: str) -> Any:
     if name in LEFT_OUT:
         raise AttributeError(f"tir.transform.{name} is left out: {LEFT_OUT[name]}")
-    file = _PASSES.get(name) or _FLAGS.get(name)
-    if file is None:
+    module = _PASSES.get(name) or _FLAGS.get(name)
+    if module is None:
         raise AttributeError(str(unknown_name("pass", name, _PASSES)))
-    return getattr(import_module(f"...transforms.tir.{file}", __package__), name)
+    return getattr(import_module(f"...{module}", __package__), name)
 
 
 def __dir__() -> list[str]:
