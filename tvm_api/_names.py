@@ -20,7 +20,7 @@ Sources = Mapping[str, str]
 """Names by the module of tirax where they lie."""
 
 
-class _NamesOnly(ModuleType):
+class NamesOnly(ModuleType):
     """A module whose names lie elsewhere; they are taken when they are first asked for."""
 
     def __init__(self, name: str, sources: Sources):
@@ -74,7 +74,7 @@ def _module(source: str) -> ModuleType:
 def provide(package: str, modules: Mapping[str, Sources]) -> None:
     """Make modules of `package` that hold names only; a module stands behind the one around it."""
     for path, sources in modules.items():
-        add_module(_NamesOnly(f"{package}.{path}", sources))
+        add_module(NamesOnly(f"{package}.{path}", sources))
 
 
 def add_module(module: ModuleType) -> None:
@@ -82,5 +82,5 @@ def add_module(module: ModuleType) -> None:
     sys.modules[module.__name__] = module
     around, _, name = module.__name__.rpartition(".")
     parent = sys.modules[around]
-    if not (parent.names(name) if isinstance(parent, _NamesOnly) else name in vars(parent)):
+    if not (parent.names(name) if isinstance(parent, NamesOnly) else name in vars(parent)):
         setattr(parent, name, module)

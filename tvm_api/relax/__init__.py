@@ -1,84 +1,38 @@
 """`tvm.relax`: graphs of tensors with symbolic shapes."""
 
+# pyright: reportUnsupportedDunderAll=false
+
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...frontend.block_builder import BlockBuilder
-from ...frontend.mutator import PyExprMutator
-from ...handles.relax.binding_rewrite import DataflowBlockRewrite
-from ...handles.relax.calls import (
-    call_dps_packed,
-    call_inplace_packed,
-    call_packed,
-    call_pure_packed,
-    call_tir,
-    call_tir_inplace,
-    call_tir_with_grad,
+from .._names import NamesOnly, provide
+
+_FILES = ("op", "testing", "transform")
+_NAMES = NamesOnly(
+    __name__,
+    {
+        "frontend.block_builder": "BlockBuilder",
+        "frontend.mutator": "PyExprMutator",
+        "handles.relax.binding_rewrite": "DataflowBlockRewrite",
+        "handles.relax.calls": """
+            call_dps_packed call_inplace_packed call_packed call_pure_packed call_tir call_tir_inplace
+            call_tir_with_grad
+        """,
+        "handles.relax.functor": "ExprFunctor PyExprVisitor",
+        "handles.relax.names": """
+            Binding BindingBlock Call const Constant DataflowBlock DataflowVar DataTypeImm Expr ExternFunc
+            FuncStructInfo Function GlobalVar Id If MatchCast NullValue ObjectStructInfo PrimStructInfo
+            PrimValue SeqExpr ShapeExpr ShapeStructInfo StringImm StructInfo TensorStructInfo Tuple
+            TupleGetItem TupleStructInfo Var VarBinding
+        """,
+        "handles.relax.utils": "convert_to_expr extern get_shape_of prim_value",
+        "handles.struct_info": "VDevice",
+        "runtime": "Executable VirtualMachine VMExecutable=Executable",
+        "tvm_api.compilation": "build=build_relax get_default_pipeline get_pipeline register_pipeline",
+    },
 )
-from ...handles.relax.functor import ExprFunctor, PyExprVisitor
-from ...handles.relax.names import (
-    Binding,
-    BindingBlock,
-    Call,
-    Constant,
-    DataflowBlock,
-    DataflowVar,
-    DataTypeImm,
-    Expr,
-    ExternFunc,
-    FuncStructInfo,
-    Function,
-    GlobalVar,
-    Id,
-    If,
-    MatchCast,
-    NullValue,
-    ObjectStructInfo,
-    PrimStructInfo,
-    PrimValue,
-    SeqExpr,
-    ShapeExpr,
-    ShapeStructInfo,
-    StringImm,
-    StructInfo,
-    TensorStructInfo,
-    Tuple,
-    TupleGetItem,
-    TupleStructInfo,
-    Var,
-    VarBinding,
-    const,
-)
-from ...handles.relax.utils import convert_to_expr, extern, get_shape_of, prim_value
-from ...handles.struct_info import VDevice
-from ...runtime import Executable, VirtualMachine
-from .._names import provide
-
-if TYPE_CHECKING:
-    from ..compilation import build_relax as build
-    from ..compilation import get_default_pipeline, get_pipeline, register_pipeline
-    from . import op, testing, transform
-
-    analysis: ModuleType
-    backend: ModuleType
-    binding_rewrite: ModuleType
-    block_builder: ModuleType
-    dpl: ModuleType
-    expr: ModuleType
-    expr_functor: ModuleType
-    frontend: ModuleType
-    pipeline: ModuleType
-    struct_info: ModuleType
-    training: ModuleType
-    utils: ModuleType
-
-_FILES = frozenset(("op", "testing", "transform"))
-_COMPILATION = {"build": "build_relax"} | {
-    name: name for name in ("get_default_pipeline", "get_pipeline", "register_pipeline")
-}
 
 provide(
     __name__,
@@ -166,24 +120,12 @@ provide(
 def __getattr__(name: str) -> Any:
     if name in _FILES:
         return import_module(f".{name}", __name__)
-    if name in _COMPILATION:
-        value = globals()[name] = getattr(import_module("..compilation", __name__), _COMPILATION[name])
-        return value
+    if _NAMES.names(name):
+        return getattr(_NAMES, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-VMExecutable = Executable
-
-
 __all__ = [
-    "Binding", "BindingBlock", "BlockBuilder", "Call", "Constant", "DataTypeImm", "DataflowBlock",
-    "DataflowBlockRewrite", "DataflowVar", "Executable", "Expr", "ExprFunctor", "ExternFunc", "FuncStructInfo",
-    "Function", "GlobalVar", "Id", "If", "MatchCast", "NullValue", "ObjectStructInfo", "PrimStructInfo",
-    "PrimValue", "PyExprMutator", "PyExprVisitor", "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StringImm",
-    "StructInfo", "TensorStructInfo", "Tuple", "TupleGetItem", "TupleStructInfo", "VDevice", "VMExecutable",
-    "Var", "VarBinding", "VirtualMachine", "analysis", "backend", "binding_rewrite", "block_builder", "build",
-    "call_dps_packed", "call_inplace_packed", "call_packed", "call_pure_packed", "call_tir", "call_tir_inplace",
-    "call_tir_with_grad", "const", "convert_to_expr", "dpl", "expr", "expr_functor", "extern", "frontend",
-    "get_default_pipeline", "get_pipeline", "get_shape_of", "op", "pipeline", "prim_value", "register_pipeline",
-    "struct_info", "testing", "training", "transform", "utils",
+    *_NAMES.__all__, *_FILES, "analysis", "backend", "binding_rewrite", "block_builder", "dpl", "expr", "expr_functor",
+    "frontend", "pipeline", "struct_info", "training", "utils",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ _PASSES = {
     **{name: module for name, module in pass_classes(of_tir=True).items() if name not in _OWN},
     "Filter": "transforms.tir.whole_functions",
 }
-_FLAGS = {name: "transforms.tir.hoist_expression" for name in ("HoistedConditionals", "HoistedLetBindings")}
+_FLAGS: dict[str, str] = dict.fromkeys(("HoistedConditionals", "HoistedLetBindings"), "transforms.tir.hoist_expression")
 
 _THREADS = "for devices with threads in groups; functions here are for CPUs"
 _ABI = "entry points of Relax functions call kernels directly: there is no packed calling convention to lower to"
