@@ -14,8 +14,8 @@ PrimFuncPass = PythonPass
 
 _OWN = frozenset(
     (
-        "GuardIndices", "LowerNarrowTypes", "MarkUnrolledLoops", "ParallelizeLoops", "PromoteBuffersToStack",
-        "SimplifyScheduled", "TirSimplify", "UnrollMarkedLoops", "VectorizeForTarget",
+        "GuardIndices", "LowerAsserts", "LowerNarrowTypes", "MarkUnrolledLoops", "ParallelizeLoops",
+        "PromoteBuffersToStack", "SimplifyScheduled", "TirSimplify", "UnrollMarkedLoops", "VectorizeForTarget",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
