@@ -14,7 +14,7 @@ from typing import Any
 
 from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr
@@ -28,6 +28,9 @@ from .symbols import ENTRY_PREFIX
 _FEW = 4
 """So many objects become variables in registers, of which most are known to be null where they are dropped."""
 
+Shape = tuple[tuple[SymExpr, ...], Attribute]
+"""Extents and the dtype of elements."""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -38,6 +41,8 @@ class Kernel:
     """For each parameter: read, write or readwrite."""
     work: SymExpr
     """About how many iterations its loops make."""
+    buffers: tuple[Shape, ...] = ()
+    """Those that it allocates, but small ones and those that are no larger than a parameter."""
 
 
 @dataclass

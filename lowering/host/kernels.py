@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import cast
 
 from xdsl.dialects import arith
@@ -12,19 +14,25 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, dtype_name, is_float, is_unsigned
+from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
+from ...ir.rewriting.walk import operations
+from ...runtime import result_pool
+from ...runtime.abi import Slot
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
-from .function import HostFunction, Kernel
+from .function import HostFunction, Kernel, Shape
 from .info import buffer_accesses
 from .native import I64, f64
 from .symbols import kernel_symbol
-from .values import Prim, Tensor, Value
+from .values import Prim, Tensor, Value, check_extents
 
 RELEASE_GIL_ABOVE = 200_000
 """Iterations of loops above which kernels run without the GIL: releasing it costs about 50 ns."""
+
+MUCH = 1 << 26
+"""Bytes above which a kernel is called only after that much memory could be had."""
 
 
 @dataclass
@@ -96,6 +104,7 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
             _match_buffer(binding, param, t, value)
     binding.check()
     _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
+    _check_buffers(f, [(tuple(map(binding.translate, dims)), t) for dims, t in kernel.buffers])
     args = [_argument(f, name, param, t, value) for param, t, value in params]
     args += [f.scope.of(binding.translate(Var(v))) for v in signature.symbolic_vars]
     return KernelCall(signature, args, _work(kernel, binding))
@@ -186,7 +195,47 @@ def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
 
 def kernel_of(func: tir.FuncOp) -> Kernel:
     """What is known of the kernel of a tir function."""
-    return Kernel(kernel_signature(func), tuple(buffer_accesses(func)), loop_iterations(func))
+    signature = kernel_signature(func)
+    accesses, buffers = tuple(buffer_accesses(func)), _local_buffers(func, signature)
+    return Kernel(signature, accesses, loop_iterations(func), buffers)
+
+
+def _local_buffers(func: tir.FuncOp, signature: KernelSignature) -> tuple[Shape, ...]:
+    """What `Kernel.buffers` says."""
+    sizes = [Counter(cast(BufferType, p.type).dims) for p in func.buffer_params]
+    names = {*signature.names, *signature.symbolic_vars}
+    found: dict[Shape, None] = {}
+    for dims, dtype in (_shape(op) for op in operations(func) if isinstance(op, tir.AllocBufferOp | tir.AllocateOp)):
+        unknown = Counter(d for d in dims if d.constant is None)
+        known = prod(n for d in dims if (n := d.constant) is not None)
+        large = known * byte_size(dtype) > MUCH or not (not unknown or any(unknown <= size for size in sizes))
+        if large and {v.name for d in unknown for v in d.free_vars()} <= names:
+            found[dims, dtype] = None
+    return tuple(found)
+
+
+def _shape(op: tir.AllocBufferOp | tir.AllocateOp) -> Shape:
+    if isinstance(op, tir.AllocateOp):
+        dims, dtype = op.extents, op.dtype
+    else:
+        dims, dtype = op.result.type.dims, op.result.type.dtype
+    lanes = () if lanes_of(dtype) == 1 else (Const(lanes_of(dtype)),)
+    return (*dims, *lanes), scalar_of(dtype)
+
+
+def _check_buffers(f: HostFunction, buffers: Sequence[Shape]) -> None:
+    """End the function where a kernel is to allocate what has no size, or more than there is."""
+    check_extents(f, buffers)
+    for dims, element in buffers:
+        size = f.scope.unchecked(product(dims) * byte_size(element))
+
+        def tried(size: SSAValue = size) -> SSAValue:
+            memory = f.call(result_pool.TAKE, [size])
+            f.call(result_pool.GIVE, [memory], None)
+            return memory
+
+        memory = f.choose(f.compare("slt", f.integer(MUCH), size), tried, lambda: f.slot(Slot.NONE))
+        f.unless(f.compare("ne", memory, f.null), lambda: f.jump(f.cleanup, f.call("PyErr_NoMemory", [])))
 
 
 def loop_iterations(root: Operation) -> SymExpr:

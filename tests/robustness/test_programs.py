@@ -4,7 +4,7 @@ range, vectors outside of parallel loops, sizes that only the run knows."""
 import numpy as np
 import pytest
 
-from tirax.diagnostics import VerifyError
+from tirax.diagnostics import ShapeError, VerifyError
 from tirax.interpreter import interpret
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import build
@@ -82,3 +82,26 @@ def test_a_literal_beyond_its_type_in_mlir_has_a_place() -> None:
     with pytest.raises(VerifyError, match="too large") as error:
         parse_mlir(new_context(), "tir.func @f() {\n  %x = tir.const 1.0e39 : f32\n}\n")
     assert "2:3" in str(error.value)
+
+
+def test_local_buffers_have_a_size() -> None:
+    mod = tir(
+        'A: T.Buffer((4,), "float32"), n: T.int64',
+        """
+B = T.alloc_buffer((n,), "float32")
+for i in range(n):
+    B[i] = T.float32(1)
+for i in range(4):
+    A[i] = B[i * (n - 1) // 3]
+""",
+    )
+    run, a = build(mod)["main"], np.zeros(4, "float32")
+    with pytest.raises(ShapeError, match="the extent n is negative"):
+        run(a, -1)
+    with pytest.raises(ShapeError, match="too large"):
+        run(a, 2**62)
+    with pytest.raises(MemoryError):
+        run(a, 2**43)
+    np.testing.assert_array_equal(a, np.zeros(4))
+    run(a, 5)
+    np.testing.assert_array_equal(a, np.ones(4))
