@@ -30,9 +30,8 @@ from ...dialects.sym.expr import Const, SymExpr, Var, add
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .inline import is_intermediate, loads_of
-from .machine import Machine
 from .microkernel import element_type
-from .plan import NestPlan
+from .plan import Machine, NestPlan
 from .stages import Iter, constant_slope, results_of, tree
 from .vector_reduction import across
 

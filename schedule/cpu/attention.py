@@ -43,10 +43,9 @@ from ..rewrite import erase_if_unread
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
 from .epilogue import Epilogue
-from .machine import Machine
 from .microkernel import element_type
 from .panels import FEWEST_ROWS
-from .plan import Plan
+from .plan import Machine, Plan
 from .rules import rules
 from .stages import Iter, Stage
 

@@ -16,8 +16,7 @@ from ..loop_builder import LoopBuilder
 from ..rewrite import erase_if_unread
 from .epilogue import Epilogue
 from .fuse_iters import merged
-from .machine import Machine
-from .plan import DecisionError
+from .plan import DecisionError, Machine
 from .rules import AnyRule, P, Rule
 
 

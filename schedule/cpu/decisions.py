@@ -16,8 +16,7 @@ from .attention import emit_attention, plan_attention
 from .choices import AnyDecision, Decision, first_fit, follow
 from .epilogue import Epilogue, find_epilogue
 from .inline import pays_inlined
-from .machine import Machine
-from .plan import DecisionError
+from .plan import DecisionError, Machine
 from .rules import NESTS, Nest, P, Rule, rules
 from .stages import Stage
 

@@ -33,12 +33,10 @@ from ...transforms.tir.walk import functions, is_scheduled, remove_dead
 from .choices import AnyDecision
 from .decisions import INLINE, Decisions
 from .inline import inline_stages
-from .machine import Machine
 from .merge_loops import merge_loops
 from .nan_maxima import relax_maxima
-from .plan import DecisionError
-from .split_reductions import split_reductions
-from .stages import analyse
+from .plan import DecisionError, Machine
+from .stages import analyse, split_reductions
 
 
 @dataclass(frozen=True)

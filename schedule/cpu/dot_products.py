@@ -48,7 +48,6 @@ from ...ir.affine.values import sym_expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
-from .machine import Machine
 from .microkernel import (
     Rows,
     Squares,
@@ -64,6 +63,7 @@ from .microkernel import (
     whole_vectors,
 )
 from .panels import FEWEST_ROWS
+from .plan import Machine
 from .stages import Iter, Stage, constant_slope, tree, update_of
 
 _SHIFT = -0x7F7F7F80

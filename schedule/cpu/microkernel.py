@@ -26,8 +26,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, product
 from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
 from .epilogue import Epilogue, Guard, hoist_uniform
-from .machine import Machine
-from .plan import Plan
+from .plan import Machine, Plan
 from .stages import Stage, Update
 
 _WIDEST_GEMV = 8

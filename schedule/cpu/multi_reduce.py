@@ -23,9 +23,8 @@ from ...dialects.sym.expr import SymExpr
 from ..loop_builder import Bindings, LoopBuilder
 from .argreduce import are_in_place
 from .inline import is_intermediate, loads_of
-from .machine import Machine
 from .microkernel import element_type, whole_and_rest
-from .plan import NestPlan
+from .plan import Machine, NestPlan
 from .stages import Iter, constant_slope, results_of
 
 

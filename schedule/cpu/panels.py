@@ -38,7 +38,6 @@ from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder, captured
 from .epilogue import Epilogue, hoist_uniform
 from .fuse_iters import moves_alike
-from .machine import Machine
 from .microkernel import (
     WIDEST_SQUARE,
     Rows,
@@ -59,6 +58,7 @@ from .microkernel import (
     whole_vectors,
 )
 from .packed import panels_of
+from .plan import Machine
 from .stages import Iter, Stage, Update, constant_slope, update_of
 
 _LEAST_BYTES = 1 << 16

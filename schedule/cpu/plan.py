@@ -1,20 +1,37 @@
-"""Plans: what a rule has found out of a stage, and the numbers with which it would write the loops."""
+"""Plans: what a rule has found out of a stage on a machine, and the numbers with which it would write the loops."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, cast
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sched import Number
+from ...hardware import Caches
+from ...target import Target
 from .stages import Iter
 
 _MOST = 1024
 """No number is larger, but those of bytes: loops of so many steps are unrolled."""
 _POWERS = frozenset({"lanes", "size"})
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The width and the number of the vector registers, the instructions that there are, and the caches."""
+
+    vector_bits: int
+    registers: int
+    features: frozenset[str] = frozenset()
+    caches: Caches = field(default_factory=Caches)
+
+    @classmethod
+    def of(cls, target: Target) -> Machine:
+        """What the rules know of a target."""
+        return cls(target.vector_bits, target.vector_registers, target.features, target.caches)
 
 
 class DecisionError(TiraxError, ValueError):

@@ -4,7 +4,7 @@ for i: for j: Y[i, j] = f(X[i, j])   ->   for i: for vectorized j: Y[i, j] = f(X
 
 Where a row is divided by a value that the function computed for it, as in softmax, it is multiplied by the reciprocal,
 of which there is one for each row (`reciprocals`). Rows of a result that no cache holds go past them
-(`nontemporal_store`).
+(`prefetch`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from ...dialects.names import name_of
 from ...dialects.tir import ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
-from .machine import Machine
-from .nontemporal_store import can_be_streamed, pays_streamed, streamed
-from .plan import Plan
+from .plan import Machine, Plan
+from .prefetch import can_be_streamed, pays_streamed, streamed
 from .reciprocals import Reciprocals
 from .stages import Iter, Stage, constant_slope
 

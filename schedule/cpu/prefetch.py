@@ -1,4 +1,4 @@
-"""Asking for lines of memory before they are needed, where the processor does not foresee that they will be.
+"""Memory and the caches: lines are asked for before they are needed, where the processor does not foresee it.
 
     for i: for k in J / 64:               for i: for k in J / 64:
         for c in 64: e = exp(X[i, …])         prefetch X[i + 1, 64 k :+ 64], Y[i, 64 k :+ 64]
@@ -7,6 +7,15 @@
                                               for j: Y[i, j] = …
 
 While elementary functions are computed memory has nothing to do: it can bring the next row, and the one to be stored.
+
+Elements of results that are larger than the last cache go to memory past the caches:
+
+    Y[i, j] = f(…)     ->     Y[i, j] = tirax_streamed(f(…))
+
+A line that is stored as a whole need not be read before, which is a third of what moves otherwise, and what the caches
+hold stays there. That pays where a row is made of one that the function keeps in a cache; where each element is
+computed from one in memory, reading and storing in turns, it does not. When it runs, vectors that do not lie in one
+line are stored as ever.
 """
 
 from __future__ import annotations
@@ -14,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, i32
@@ -24,11 +34,11 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import sym_expr_of
-from ..loop_builder import Insert, result_of
+from ..loop_builder import Insert, LoopBuilder, result_of
 from ..rewrite import before, copier
 from ..state import loop_expr
-from .nontemporal_store import is_streamed, size_in_bits
-from .stages import tree
+from .plan import Machine
+from .stages import Iter, Stage, constant_slope, tree
 
 LINE_BITS = 512
 _LARGE_BITS = 1 << 23
@@ -138,3 +148,40 @@ def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAVal
         place = value(tir.AddOp(begin, value(tir.ConstOp(first, dtype))))
         cloner = copier(insert, {**where, line.loop.loop_var: place})
         ask_for(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)
+
+
+# past the caches
+
+STREAMED = "tirax_streamed"
+"""The intrinsic whose value is its argument; what stores it need not keep it in a cache."""
+
+
+def pays_streamed(stage: Stage, lane: Iter, machine: Machine) -> bool:
+    """Whether a stage writes rows of a result that no cache holds from rows that the function keeps."""
+    if not can_be_streamed(stage):
+        return False
+    rows = [load for load in stage.loads if constant_slope(load, lane) != 0]
+    kept = bool(rows) and all(isinstance(r.buffer.owner, tir.AllocBufferOp) for r in rows)
+    return kept and size_in_bits(cast(BufferType, stage.buffer.type)) >= 8 * machine.caches.l3
+
+
+def size_in_bits(kind: BufferType) -> int:
+    """How large a buffer is; 0 where that is not known."""
+    return bit_width(kind.dtype) * prod(extent.constant or 0 for extent in kind.dims)
+
+
+def can_be_streamed(stage: Stage) -> bool:
+    """Whether what a stage writes are elements of 32 or 64 bits in memory that the function is given."""
+    kind = cast(BufferType, stage.buffer.type)
+    return not isinstance(stage.buffer.owner, tir.AllocBufferOp) and bit_width(kind.dtype) in (32, 64)
+
+
+def streamed(loops: LoopBuilder, value: SSAValue) -> SSAValue:
+    """`value`, marked for the store that takes it."""
+    return loops.op(tir.CallIntrinOp(STREAMED, [value], value.type))
+
+
+def is_streamed(store: tir.StoreOp) -> bool:
+    """Whether a store is of a marked value."""
+    owner = store.value.owner
+    return isinstance(owner, tir.CallIntrinOp) and owner.func.data == STREAMED

@@ -30,8 +30,7 @@ from ..schedule import Schedule
 from ..state import ScheduleError, function_of
 from ..trace import Trace
 from .epilogue import Epilogue
-from .machine import Machine
-from .plan import Plan
+from .plan import Machine, Plan
 from .rules import Rule
 from .stages import analyse
 

@@ -27,7 +27,6 @@ from ...dialects.sym.expr import Const, SymExpr, Var, floordiv
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
-from .machine import Machine
 from .microkernel import (
     Rows,
     StagePlan,
@@ -44,6 +43,7 @@ from .microkernel import (
     whole_vectors,
 )
 from .packed import Panels, panels_of
+from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .stages import Iter, Stage, Update, constant_slope, update_of
 from .unswitch_padding import Interior, interior_of, range_of

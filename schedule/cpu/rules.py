@@ -24,10 +24,9 @@ from ..loop_builder import LoopBuilder
 from .argreduce import emit_argreduce, plan_argreduce
 from .dot_products import emit_dot_products, plan_dot_products
 from .epilogue import Epilogue
-from .machine import Machine
 from .multi_reduce import emit_multi_reduce, plan_multi_reduce
 from .panels import FEWEST_ROWS, emit_panels, plan_panels
-from .plan import NestPlan, Plan
+from .plan import Machine, NestPlan, Plan
 from .pointwise import emit_pointwise, plan_pointwise
 from .register_tiles import STEPS, emit_register_tiles, plan_register_tiles
 from .row_streams import emit_row_streams, plan_row_streams

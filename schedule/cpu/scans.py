@@ -30,9 +30,8 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ..loop_builder import Bindings, LoopBuilder
-from .machine import Machine
 from .microkernel import Strip, element_type, under, whole_and_rest, whole_vectors
-from .plan import NestPlan
+from .plan import Machine, NestPlan
 from .stages import Iter, address, constant_slope, is_expression, tree
 
 _WIDTH = 512

@@ -26,8 +26,7 @@ from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .epilogue import Epilogue
-from .machine import Machine
-from .plan import Plan
+from .plan import Machine, Plan
 from .stages import Iter, Stage, constant_slope
 
 _FEW = (2, 3, 4)

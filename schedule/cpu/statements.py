@@ -21,8 +21,7 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import LoopBuilder
 from ..rewrite import same_tree
-from .machine import Machine
-from .plan import NestPlan
+from .plan import Machine, NestPlan
 from .stages import Iter, constant_slope, is_expression, tree
 
 

@@ -23,9 +23,8 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
-from .machine import Machine
 from .microkernel import WIDEST_SQUARE, tile_name, transposed
-from .plan import Plan
+from .plan import Machine, Plan
 from .stages import Iter, Stage, constant_slope
 
 
