@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import NoReturn, cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -33,12 +34,8 @@ def ranges_inside(op: Operation) -> Analyzer:
 
 def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
     """The loop variables and iterators of `op` and of what is around it, the outermost first, with their ranges."""
-    above: list[Operation] = []
-    while op is not None and not isinstance(op, tir.FuncOp):
-        above.append(op)
-        op = op.parent_op()
     out: dict[Var, tuple[SymExpr, SymExpr]] = {}
-    for around in reversed(above):
+    for around in reversed([] if op is None else [op, *st.ancestors(op)]):
         if isinstance(around, tir.ForOp):
             out[st.loop_expr(around)] = (st.min_of(around), st.extent_of(around))
         elif isinstance(around, tir.BlockOp):
@@ -64,36 +61,43 @@ def simplified(indices: Sequence[SymExpr], op: Operation) -> list[SymExpr]:
     return out
 
 
+def uses_of(buffer: SSAValue) -> tuple[list[Access], list[Operation]]:
+    """The reads and writes of elements of a buffer, and what uses it otherwise, other than to say what is accessed."""
+    users = [use.operation for use in buffer.uses]
+    others = [op for op in users if not isinstance(op, Access | tir.RegionOp)]
+    return [op for op in users if isinstance(op, Access)], others
+
+
+def loads_of(buffer: SSAValue) -> list[tir.LoadOp]:
+    """Every read of an element of a buffer."""
+    return [op for op in uses_of(buffer)[0] if isinstance(op, tir.LoadOp)]
+
+
+def is_intermediate(buffer: SSAValue) -> bool:
+    """Whether a buffer is allocated by the function, and used by nothing but reads and writes of elements."""
+    return isinstance(buffer.owner, tir.AllocBufferOp) and not uses_of(buffer)[1]
+
+
 def accesses_of(buffer: SSAValue) -> list[Access]:
     """Every read and write of an element of a buffer. Refused where the buffer is used otherwise, or by vectors."""
-    found: list[Access] = []
-    for use in buffer.uses:
-        op = use.operation
-        if isinstance(op, Access):
-            if not all(isinstance(i.type, IntegerType) for i in op.indices):
-                fail("the buffer is accessed by vectors", *_statement_of(op))
-            found.append(op)
-        elif not isinstance(op, tir.ReadsOp | tir.WritesOp):
-            fail("the buffer is used by more than accesses of elements", *_statement_of(op))
-    return found
+    accesses, others = uses_of(buffer)
+    if others:
+        fail("the buffer is used by more than accesses of elements", *_statement_of(others[0]))
+    for op in accesses:
+        if not all(isinstance(i.type, IntegerType) for i in op.indices):
+            fail("the buffer is accessed by vectors", *_statement_of(op))
+    return accesses
 
 
-def _statement_of(op: Operation) -> list[Operation]:
+def _statement_of(op: Operation) -> Sequence[Operation]:
     """The innermost loop or block around an operation: what can be pointed at."""
-    parent: Operation | None = op
-    while parent is not None and not isinstance(parent, tir.ForOp | tir.BlockOp):
-        parent = parent.parent_op()
-    return [] if parent is None else [parent]
+    return [around for around in st.ancestors(op) if isinstance(around, tir.ForOp | tir.BlockOp)][:1]
 
 
 def is_conditional(op: Operation, block: Operation) -> bool:
     """Whether not every iteration of `block` does `op`, which is in it."""
-    parent = op.parent_op()
-    while parent is not None and parent is not block:
-        if not isinstance(parent, tir.ForOp | tir.InitOp):
-            return True
-        parent = parent.parent_op()
-    return False
+    inside = takewhile(lambda around: around is not block, st.ancestors(op))
+    return not all(isinstance(around, tir.ForOp | tir.InitOp) for around in inside)
 
 
 def set_type(buffer: SSAValue, new: BufferType) -> None:
@@ -137,15 +141,8 @@ def refresh_around(*buffers: SSAValue) -> None:
 
 def refresh(blocks: Iterable[tir.BlockOp]) -> None:
     """Infer the regions of blocks anew, inner blocks first."""
-    for block in sorted(dict.fromkeys(blocks), key=_depth, reverse=True):
+    for block in sorted(dict.fromkeys(blocks), key=lambda block: sum(1 for _ in st.ancestors(block)), reverse=True):
         refresh_regions(block)
-
-
-def _depth(op: Operation) -> int:
-    depth, parent = 0, op.parent_op()
-    while parent is not None:
-        depth, parent = depth + 1, parent.parent_op()
-    return depth
 
 
 def substitute_iters(block: tir.BlockOp, values: Mapping[SSAValue, SymExpr]) -> None:

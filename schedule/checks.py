@@ -7,7 +7,7 @@ index what it writes. (Feng et al., TensorIR, 2023, section 3.2.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -80,21 +80,59 @@ def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | N
     known = analyzer or analyzer_of(loops)
     if known.can_prove(condition):
         return True
-    if not isinstance(condition, Op) or condition.kind not in ("lt", "le"):
+    slack = slack_of(condition)
+    if slack is None:
         return False
-    left, right = condition.args
-    return known.can_prove(OPS[condition.kind](_greatest(left - right, loops), Const(0, left.dtype)))
+    ends = {st.loop_expr(lp): (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in reversed(loops)}
+    return known.can_prove(OPS["le"](Const(0, slack.dtype), least_of(slack, ends)))
 
 
-def _greatest(e: SymExpr, loops: Sequence[tir.ForOp]) -> SymExpr:
-    """A bound of `e`: the variables in which it is linear have the value at which it is greatest."""
-    for lp in reversed(loops):
-        variable = st.loop_expr(lp)
-        slope = (e.substitute({variable: variable + 1}) - e).constant
-        if slope:
-            least = st.min_of(lp)
-            e = e.substitute({variable: least + st.extent_of(lp) - 1 if slope > 0 else least})
+def slack_of(condition: SymExpr) -> SymExpr | None:
+    """What is not negative where a comparison of integers holds: `b - a - 1` for `a < b`; None for what is none."""
+    if not isinstance(condition, Op) or condition.kind not in _SMALLER:
+        return None
+    small, large = condition.args if condition.kind in ("lt", "le") else condition.args[::-1]
+    return large - small - _SMALLER[condition.kind]
+
+
+_SMALLER = {"lt": 1, "gt": 1, "le": 0, "ge": 0}
+"""By how much the smaller side is smaller, at least."""
+
+
+def step_of(e: SymExpr, var: Var) -> int | None:
+    """By how much an expression grows with a variable, None where that is not one number."""
+    return (e.substitute({var: var + 1}) - e).constant
+
+
+def least_of(e: SymExpr, ends: Mapping[Var, tuple[SymExpr, SymExpr]]) -> SymExpr:
+    """A bound of `e`: variables that it grows evenly with have the end, (first, last), at which it is least."""
+    for var, (first, last) in ends.items():
+        step = step_of(e, var)
+        if step:
+            e = e.substitute({var: first if step > 0 else last})
     return e
+
+
+def tell_apart(
+    first: Sequence[SymExpr | None], second: Sequence[SymExpr | None], nests: Sequence[Sequence[tir.ForOp]]
+) -> bool:
+    """Whether different iterations of two nests of loops, which are alike, use different elements at these indices.
+
+    That is so where some indices are the same for both, and tell the iterations apart.
+    """
+    mapping = {st.loop_expr(mine): st.loop_expr(other) for mine, other in zip(*nests, strict=True)}
+    shared = [
+        other
+        for mine, other in zip(first, second, strict=True)
+        if mine is not None and other is not None and (mine.substitute(mapping) - other).constant == 0
+    ]
+    if set(mapping.values()) <= set(shared):
+        return True
+    try:
+        detect_iter_map(shared, loop_ranges(nests[1]), level=IterMapLevel.BIJECTIVE)
+    except NotAffineError:
+        return False
+    return True
 
 
 def is_of_loops(interval: Ends) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -69,9 +69,9 @@ def unfused(place: SymExpr, extents: Sequence[SymExpr]) -> list[SymExpr]:
 class Cloner:
     """Copies the operations that compute a value, with replacements; each operation is copied once."""
 
-    def __init__(self, insert: Insert):
+    def __init__(self, insert: Insert, replacements: Mapping[SSAValue, SSAValue] | None = None):
         self.insert = insert
-        self._map: dict[SSAValue, SSAValue] = {}
+        self._map = dict(replacements or {})
 
     def replace(self, old: SSAValue, new: SSAValue) -> None:
         """Where `old` is computed or used, `new` stands."""
@@ -96,6 +96,11 @@ class Cloner:
         self.insert(new)
         self._map[value] = new.results[value.index]
         return self._map[value]
+
+    def store(self, store: tir.StoreOp, value: SSAValue | None = None) -> None:
+        """What a store does, of copies; or store another value there."""
+        value = self(store.value) if value is None else value
+        self.insert(tir.StoreOp(value, store.buffer, [self(index) for index in store.indices]))
 
 
 def _without_values(extent: SymExpr) -> SymExpr:
@@ -141,11 +146,6 @@ class LoopBuilder:
     def store(self, value: SSAValue, buffer: SSAValue, place: Sequence[SSAValue]) -> None:
         """Store an element, or a vector of them."""
         self.insert(tir.StoreOp(value, buffer, place))
-
-    def put(self, cloner: Cloner, store: tir.StoreOp, value: SSAValue | None = None) -> None:
-        """What a store does, of copies; or store another value there."""
-        value = cloner(store.value) if value is None else value
-        self.store(value, store.buffer, [cloner(index) for index in store.indices])
 
     def ramp(self, first: SSAValue, lanes: int) -> SSAValue:
         """The places of a vector that begins at one."""
@@ -249,10 +249,7 @@ class LoopBuilder:
 
     def cloner(self, where: Bindings | None = None) -> Cloner:
         """Copies of expressions, appended here, with the values of iterators for their variables."""
-        cloner = Cloner(lambda op: self.insert(op))
-        for it, value in self.parts(where or {}).items():
-            cloner.replace(it.var, value)
-        return cloner
+        return Cloner(lambda op: self.insert(op), {it.var: value for it, value in self.parts(where or {}).items()})
 
     def parts(self, where: Bindings) -> Bindings:
         """`where` with the values of the parts in the place of iterators that are two."""

@@ -28,21 +28,21 @@ from ..transforms.tir.walk import erase_with_tree, functions, remove_dead
 from . import checks
 from . import state as st
 from .accesses import Access, is_conditional, label, substitute_iters
+from .loop_builder import Cloner, Insert
 from .rewrite import (
     BlockIter,
-    Insert,
     after,
     before,
     block_in_loops,
-    copier,
     empty_block,
+    insert_nest,
     iters_of,
     move_operations,
-    nested,
     new_loop,
     refresh_regions,
     remove,
     set_predicate,
+    take_body,
 )
 from .state import State
 
@@ -170,12 +170,9 @@ def _widened(
         [*old[:start], *rows, *old[start + rank :]],
         [*hints[:start], *(f"v_{n}" for n in names), *hints[start + rank :]],
     )
-    before(loops[0])(made[0])
-    inner = nested(made)
-    move_operations(loops[-1].body.block, inner)
-    move_operations(block.body.block, new.body.block)
-    if block.annotations is not None:
-        new.properties["annotations"] = block.annotations
+    insert_nest(made, before(loops[0]))
+    move_operations(loops[-1].body.block, made[-1].body.block)
+    take_body(block, new, state)
     before(block)(new)
     own = new.iter_vars[start : start + len(rows)]
     places = dict(zip(padding.params, map(sym_expr_of, own), strict=True))
@@ -185,7 +182,6 @@ def _widened(
     for old_iter, new_iter in zip(previous, kept, strict=True):
         old_iter.replace_all_uses_with(new_iter)
     substitute_iters(new, values)
-    state.replaced[block] = new
     erase_with_tree(block)
     remove(loops[0])
     return new
@@ -197,7 +193,7 @@ def _choose(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -
     condition = Materializer(insert)(padding.condition(indices))
     pad, kept = Block(), Block()
     pad.add_op(tir.YieldOp(padding.element(indices, cast(BufferType, store.buffer.type), pad.add_op)))
-    kept.add_op(tir.YieldOp(copier(kept.add_op, {})(store.value)))
+    kept.add_op(tir.YieldOp(Cloner(kept.add_op)(store.value)))
     choice = tir.IfThenElseOp(condition, Region(pad), Region(kept))
     insert(choice)
     store.operands[0] = choice.result
@@ -262,7 +258,7 @@ def text_of(indices: Sequence[SizeVar], value: PrimExpr) -> str:
     block = Block(arg_types=[i.type for i in indices])
     for arg, index in zip(block.args, indices, strict=True):
         set_name(arg, index.name)
-    block.add_op(tir.EvaluateOp(copier(block.add_op, {})(value.value)))
+    block.add_op(tir.EvaluateOp(Cloner(block.add_op)(value.value)))
     from ..script import print_script
 
     *_, above, last = print_script(tir.FuncOp("main", Region(block))).rstrip().split("\n")
@@ -294,7 +290,7 @@ class PadFunction:
             raise TiraxError(
                 "the padding has another number of indices", expected=len(indices), found=len(self._params)
             )
-        return copier(insert, dict(zip(self._params, indices, strict=True)))(self._value)
+        return Cloner(insert, dict(zip(self._params, indices, strict=True)))(self._value)
 
 
 def _parsed(params: Sequence[str], body: str, dtype: str) -> tuple[Sequence[SSAValue], SSAValue]:

@@ -11,20 +11,14 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ..dialects import tir
 from ..dialects.attributes import from_attr
 from ..dialects.names import name_of, set_name
-from ..dialects.sym.expr import Const, SymExpr
+from ..dialects.sym.expr import Const, SymExpr, Var
 from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
 from ..ir.affine.values import Materializer, sym_expr_of
 from ..ir.buffers.regions import infer_regions
+from ..ir.rewriting.edit import inserter as before
 from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
 from .loop_builder import Cloner, Insert, captured
-
-
-def before(anchor: Operation) -> Insert:
-    """Inserts operations in front of `anchor`, in order."""
-    block = anchor.parent
-    assert block is not None
-    return lambda op: block.insert_op_before(op, anchor)
 
 
 def after(anchor: Operation) -> Insert:
@@ -44,7 +38,7 @@ def remove(op: Operation) -> None:
     """Remove a statement, and the loops around it that are empty without it."""
     parent = op.parent_op()
     erase_with_tree(op)
-    while isinstance(parent, tir.ForOp) and not statements(parent.body.block):
+    while isinstance(parent, tir.ForOp) and not st.children(parent.body.block):
         op, parent = parent, parent.parent_op()
         erase_with_tree(op)
 
@@ -72,23 +66,32 @@ def merge_nest(loops: Sequence[tir.ForOp], into: Sequence[tir.ForOp]) -> None:
 
 
 def inline_value(
-    value: SSAValue, variables: Sequence[SSAValue | None], loads: Iterable[tir.LoadOp], zeros: Iterable[SSAValue] = ()
+    value: SSAValue,
+    variables: Sequence[SSAValue | None],
+    loads: Iterable[tir.LoadOp],
+    *,
+    zeros: Iterable[SSAValue] = (),
+    outside: Iterable[SSAValue] = (),
+    stored: bool = False,
 ) -> None:
     """Compute `value`, which is stored at `variables`, in place of loads; None is an index at which nothing varies.
 
     B[i] = A[i] + 1;  C[i] = B[i] * 2  ->  C[i] = (A[i] + 1) * 2
 
     What is stored at all, and reads no more than it may where the loads are, is up to the caller. `zeros` are variables
-    that are 0.
+    that are 0, values from `outside` are not computed anew. Where it is to be `stored`, too, that is done there.
     """
     for load in loads:
-        copy = copier(before(load), {})
+        copy = Cloner(before(load), {kept: kept for kept in outside})
         for variable, index in zip(variables, load.indices, strict=True):
             if variable is not None:
                 copy.replace(variable, copy.cast(index, variable.type))
         for variable in zeros:
             copy.replace(variable, copy.constant(0, cast(IntegerType, variable.type)))
-        load.result.replace_all_uses_with(copy(value))
+        element = copy(value)
+        if stored:
+            copy.insert(tir.StoreOp(element, load.buffer, load.indices))
+        load.result.replace_all_uses_with(element)
         erase_with_tree(load)
 
 
@@ -101,19 +104,18 @@ def erase_if_unread(buffer: SSAValue) -> None:
         erase_with_tree(buffer.owner)
 
 
-def same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two expressions are computed alike, of the same values."""
+def same_tree(a: SSAValue, b: SSAValue, places: Mapping[Var, SymExpr] | None = None) -> bool:
+    """Whether two expressions are computed alike; the variables of `places` in the first one are what is said there."""
+    integers = isinstance(a.type, IntegerType) and isinstance(b.type, IntegerType)
+    if integers and sym_expr_of(a).substitute(places or {}) == sym_expr_of(b):
+        return True
     x, y = a.owner, b.owner
     if a is b or not isinstance(x, Operation) or not isinstance(y, Operation):
         return a is b
     if type(x) is not type(y) or x.properties != y.properties or x.attributes != y.attributes or x.regions or y.regions:
         return False
-    return a.type == b.type and len(x.operands) == len(y.operands) and all(map(same_tree, x.operands, y.operands))
-
-
-def statements(block: Block) -> list[Operation]:
-    """The operations of a body that are no expressions."""
-    return st.children(block)
+    operands = zip(x.operands, y.operands, strict=False)
+    return a.type == b.type and len(x.operands) == len(y.operands) and all(same_tree(*o, places) for o in operands)
 
 
 def refresh_regions(block: tir.BlockOp) -> None:
@@ -134,7 +136,7 @@ def refresh_regions(block: tir.BlockOp) -> None:
         found = block.reads if isinstance(op, tir.ReadsOp) else block.writes
         twin = next((r for r in found if r.buffer is op.buffer and len(r.starts) == len(op.starts)), None)
         if twin is not None:
-            copy = copier(before(twin), {})
+            copy = Cloner(before(twin))
             before(twin)(type(op)(op.buffer, [copy(s) for s in op.starts], op.extents))
             erase_with_tree(twin)
         op.erase(safe_erase=False)
@@ -172,6 +174,12 @@ def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SS
     given = [] if condition is None else [condition]
     block.operands = [*bindings, *given]
     block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
+
+
+def require(block: tir.BlockOp, more: Iterable[SSAValue]) -> None:
+    """Let a block run only where all of `more` holds, too."""
+    old = [] if block.predicate is None else [block.predicate]
+    set_predicate(block, joined([*old, *more], before(block)))
 
 
 def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, keep_units: bool = True) -> None:
@@ -267,11 +275,20 @@ def new_loop(name: str, extent: SymExpr | int, dtype: IntegerType, kind: tir.For
     return tir.ForOp(Const(0, dtype), Const(extent, dtype) if isinstance(extent, int) else extent, Region(block), kind)
 
 
-def nested(loops: Sequence[tir.ForOp]) -> Block:
-    """Put loops into each other; the body of the innermost."""
-    for outer, inner in zip(loops, loops[1:], strict=False):
-        outer.body.block.add_op(inner)
-    return loops[-1].body.block
+def insert_nest(loops: Sequence[tir.ForOp], insert: Insert) -> Insert:
+    """Put loops in each other where `insert` does; what inserts into the innermost."""
+    for loop in loops:
+        insert(loop)
+        insert = loop.body.block.add_op
+    return insert
+
+
+def take_body(old: tir.BlockOp, new: tir.BlockOp, state: st.State) -> None:
+    """Let `new` do what a block did, under its remarks, and handles on the old one stand for the new one."""
+    move_operations(old.body.block, new.body.block)
+    if old.annotations is not None:
+        new.properties["annotations"] = old.annotations
+    state.replaced[old] = new
 
 
 def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
@@ -290,9 +307,7 @@ def copied_loops(
     for copy in copies if serial else ():
         for key in ("kind_attr", "thread", "annotations"):
             copy.properties.pop(key, None)
-    if copies:
-        insert(copies[0])
-        insert = nested(copies).add_op
+    insert = insert_nest(copies, insert)
     return insert, {old.loop_var: new.loop_var for old, new in zip(loops, copies, strict=True)}
 
 
@@ -316,10 +331,7 @@ def block_in_loops(
         for kind, lp, (_, _, extent, dtype) in zip(kinds, loops, rows, strict=True)
     ]
     block = empty_block(name, iters, [hint for _, hint, _, _ in rows])
-    if loops:
-        insert(loops[0])
-        insert = nested(loops).add_op
-    insert(block)
+    insert_nest(loops, insert)(block)
     return block
 
 
@@ -343,18 +355,10 @@ def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:
     return any(v.value in wanted for v in sym_expr_of(value).free_vars() if v.value is not None)
 
 
-def copier(insert: Insert, mapping: Mapping[SSAValue, SSAValue]) -> Cloner:
-    """Copies expressions to where `insert` puts them, with other values for some."""
-    out = Cloner(insert)
-    for old, new in mapping.items():
-        out.replace(old, new)
-    return out
-
-
 def copy_statements(source: Block, target: Block, mapping: Mapping[SSAValue, SSAValue]) -> None:
     """Append copies of the statements of `source` to `target`, with other values for some."""
-    copy = copier(target.add_op, mapping)
-    for op in statements(source):
+    copy = Cloner(target.add_op, mapping)
+    for op in st.children(source):
         target.add_op(op.clone({v: copy(v) for v in captured(op)}))
 
 

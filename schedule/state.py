@@ -7,6 +7,7 @@ block named `root` around the whole body.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NoReturn, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -51,10 +52,7 @@ class State:
 
     def is_alive(self, op: Operation) -> bool:
         """Whether an operation is still in the module."""
-        top: Operation = op
-        while (parent := top.parent_op()) is not None:
-            top = parent
-        return top is self.module
+        return self.module.is_ancestor(op)
 
 
 def fail(rule: str, *places: Operation, **details: object) -> NoReturn:
@@ -67,23 +65,23 @@ def children(block: Block) -> list[Operation]:
     return [op for op in block.ops if not isinstance(op, (*EXPRESSIONS, tir.AllocBufferOp, tir.AllocConstOp))]
 
 
+def ancestors(op: Operation) -> Iterator[Operation]:
+    """The operations around `op`, the innermost first."""
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
 def loops_above(op: Operation) -> list[tir.ForOp]:
     """The loops around `op` up to its block or function, the outermost first."""
-    found: list[tir.ForOp] = []
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, tir.BlockOp | tir.FuncOp):
-        if isinstance(parent, tir.ForOp):
-            found.append(parent)
-        parent = parent.parent_op()
-    return found[::-1]
+    inside = takewhile(lambda around: not isinstance(around, BlockLike), ancestors(op))
+    return [around for around in inside if isinstance(around, tir.ForOp)][::-1]
 
 
 def scope_of(op: Operation) -> BlockLike:
     """The block around `op`, the function where there is none."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, tir.BlockOp | tir.FuncOp):
-        parent = parent.parent_op()
-    return cast(BlockLike, parent)
+    return cast(BlockLike, next((around for around in ancestors(op) if isinstance(around, BlockLike)), None))
 
 
 def body_of(scope: BlockLike) -> Block:
@@ -221,7 +219,4 @@ def _shown(places: Sequence[Operation]) -> list[str]:
 
 def function_of(op: Operation) -> tir.FuncOp | None:
     """The tensor function that `op` is, or that it is in."""
-    found: Operation | None = op
-    while found is not None and not isinstance(found, tir.FuncOp):
-        found = found.parent_op()
-    return found
+    return next((around for around in (op, *ancestors(op)) if isinstance(around, tir.FuncOp)), None)

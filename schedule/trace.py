@@ -17,6 +17,7 @@ from ..diagnostics import TiraxError, unknown_name
 from ..dialects import sched, tir
 from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
+from .state import ancestors
 
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 _POSTPROC = sched.OPS["enter_postproc"]
@@ -449,10 +450,8 @@ class StmtSRef:
     @property
     def parent(self) -> StmtSRef | None:
         """The block, loop or function around it, None for a function."""
-        around = None if isinstance(self.stmt, tir.FuncOp) else self.stmt.parent_op()
-        while around is not None and not isinstance(around, tir.BlockOp | tir.ForOp | tir.FuncOp):
-            around = around.parent_op()
-        return None if around is None else StmtSRef(around)
+        above = () if isinstance(self.stmt, tir.FuncOp) else ancestors(self.stmt)
+        return next((StmtSRef(op) for op in above if isinstance(op, tir.BlockOp | tir.ForOp | tir.FuncOp)), None)
 
 
 _CLASSES: dict[object, type[RV]] = {sched.BLOCK: BlockRV, sched.LOOP: LoopRV, sched.INT: ExprRV}

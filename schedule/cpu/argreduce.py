@@ -26,13 +26,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
-from ...dialects.sym.expr import Const, SymExpr, Var, add
+from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.affine.values import sym_expr_of
+from ..accesses import is_intermediate, loads_of
+from ..checks import step_of
 from ..loop_builder import Bindings, LoopBuilder
-from .inline import is_intermediate, loads_of
-from .microkernel import element_type
 from .plan import Machine, NestPlan
-from .stages import Iter, constant_slope, results_of, tree
+from .stages import Iter, constant_slope, element_type, loads_below, results_of, tree
 from .vector_reduction import across
 
 _VECTORS = (4, 2, 1)
@@ -183,15 +183,14 @@ def _same(a: SSAValue, b: SSAValue) -> bool:
 def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
     """How wide the vectors are; None where there are none along contiguous memory, or too few elements."""
     lane = choice.reduce[-1] if choice.reduce else None
-    loads = [op for op in tree(choice.value) if isinstance(op, tir.LoadOp)]
+    loads = loads_below(choice.value)
     slopes = [constant_slope(load, lane) for load in loads] if lane is not None else []
     written = {store.buffer for store in choice.stores}
     if lane is None or 1 not in slopes or any(s not in (0, 1) for s in slopes):
         return None
     if any(op.regions for op in tree(choice.value)) or any(load.buffer in written for load in loads):
         return None
-    where = sym_expr_of(choice.position)
-    if (where.substitute({lane.expr: add(lane.expr, 1)}) - where).constant != 1:
+    if step_of(sym_expr_of(choice.position), lane.expr) != 1:
         return None
     widest = max(32, *(bit_width(element_type(load.buffer)) for load in loads))
     lanes, extent = machine.vector_bits // max(widest, bit_width(choice.value.type)), lane.extent.constant
@@ -210,7 +209,7 @@ def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
     def row(where: Bindings) -> None:
         cloner = loops.cloner(where)
         for store in choice.inits:
-            loops.put(cloner, store)
+            cloner.store(store)
         loops.nest(outer, where, lambda ks: _Row(loops, plan, ks).emit())
 
     loops.nest(spatial, {}, row)
@@ -245,7 +244,7 @@ class _Row:
         cloner = self.loops.cloner({**self.where, self.plan.lane: k})
         values = [cloner(store.value) for store in self.plan.choice.stores]
         for store, value in zip(self.plan.choice.stores, values, strict=True):
-            self.loops.put(cloner, store, value)
+            cloner.store(store, value)
 
     def _vectors(self) -> None:
         """The best of whole vectors, which then is compared with what there was before."""

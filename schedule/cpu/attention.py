@@ -43,11 +43,10 @@ from ..rewrite import erase_if_unread
 from .attention_form import Attention, attention_of, reach
 from .choices import first_fit
 from .epilogue import Epilogue
-from .microkernel import element_type
 from .panels import FEWEST_ROWS
 from .plan import Machine, Plan
 from .rules import rules
-from .stages import Iter, Stage
+from .stages import Iter, Stage, element_type
 
 _QUERIES = 128
 _FEWEST_KEYS, _MOST_KEYS = 64, 512

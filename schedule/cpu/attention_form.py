@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_float
-from ...dialects.sym.expr import SymExpr, Var, add, product
+from ...dialects.sym.expr import SymExpr, Var, product
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
-from .inline import dimension_iters, inline_stages, is_intermediate, written_elsewhere
-from .stages import Iter, Stage, Update, analyse, tree, update_of
+from ..accesses import is_intermediate
+from ..checks import slack_of, step_of
+from ..rewrite import conjuncts, same_tree
+from .inline import dimension_iters, inline_stages, written_elsewhere
+from .stages import Iter, Stage, Update, analyse, loads_below, tree, update_of
 
 
 @dataclass(frozen=True)
@@ -75,16 +77,12 @@ class Attention:
     @property
     def score_loads(self) -> list[tir.LoadOp]:
         """Where the powers read the scores."""
-        return [op for op in _loads(self.weight) if op.buffer is self.scores.buffer]
+        return [op for op in loads_below(self.weight) if op.buffer is self.scores.buffer]
 
     @property
     def top_loads(self) -> list[tir.LoadOp]:
         """Where the powers read the maximum."""
-        return [op for op in _loads(self.weight) if op.buffer is self.top.buffer]
-
-
-def _loads(value: SSAValue) -> list[tir.LoadOp]:
-    return [op for op in tree(value) if isinstance(op, tir.LoadOp)]
+        return [op for op in loads_below(self.weight) if op.buffer is self.top.buffer]
 
 
 def attention_of(func: tir.FuncOp) -> Attention | None:
@@ -202,7 +200,7 @@ class _Parts:
         top = difference.rhs.owner if isinstance(difference, tir.SubOp) else None
         if not isinstance(difference, tir.SubOp) or not isinstance(top, tir.LoadOp):
             return None
-        loads = [op for op in _loads(difference.lhs) if op.buffer in by_buffer and by_buffer[op.buffer].reduce]
+        loads = [op for op in loads_below(difference.lhs) if op.buffer in by_buffer and by_buffer[op.buffer].reduce]
         stages = [by_buffer.get(op.buffer) for op in (top, total)]
         sums = [op for op in loads if is_float(op.result.type)]
         if not sums or len({op.buffer for op in sums}) != 1 or None in stages:
@@ -226,23 +224,23 @@ class _Parts:
 
     def _is_same(self, stage: Stage, term: SSAValue, value: SSAValue) -> bool:
         """Whether the term of a reduction over keys is `value`, which the last reduction computes anew."""
-        loads = [op for op in _loads(self.weight) if op.buffer is stage.buffer]
+        loads = [op for op in loads_below(self.weight) if op.buffer is stage.buffer]
         dims = dimension_iters(stage)
         if dims is None or not loads or len(stage.reduce) != 1 or len(self.mix.reduce) != 1:
             return False
         column = self.mix.reduce[0]
         if stage.reduce[0].extent != column.extent:
             return False
-        places: dict[SSAValue, SymExpr] = {stage.reduce[0].var: column.expr}
+        places: dict[Var, SymExpr] = {stage.reduce[0].expr: column.expr}
         for it, index in zip(dims, loads[0].indices, strict=True):
             if it is not None:
-                places[it.var] = sym_expr_of(index)
-        return is_same(term, value, places)
+                places[it.expr] = sym_expr_of(index)
+        return same_tree(term, value, places)
 
     def attention(self, read: tir.LoadOp, result: Stage) -> Attention | None:
         """Attention, with the parts of the stage that stores its result."""
         score, masked = _unmasked(self.shifted, any_other=True)
-        if self.allowed is None or masked is None or not is_same(masked, self.allowed, {}):
+        if self.allowed is None or masked is None or not same_tree(masked, self.allowed):
             score = self.shifted
         by_var = {it.expr: it for it in self.mix.spatial}
         dims = dimension_iters(self.mix)
@@ -266,7 +264,7 @@ class _Parts:
     def _score_places(self) -> tuple[tuple[Iter, SSAValue], ...] | None:
         """Where the scores are read, for each of their iterators; the last one is the key."""
         dims = dimension_iters(self.scores)
-        loads = [op for op in _loads(self.weight) if op.buffer is self.load.buffer]
+        loads = [op for op in loads_below(self.weight) if op.buffer is self.load.buffer]
         places = {tuple(sym_expr_of(i) for i in op.indices) for op in loads}
         if dims is None or len(dims) < 2 or len(places) != 1 or None in dims[-2:]:
             return None
@@ -326,29 +324,13 @@ def _divisor(value: SSAValue) -> tir.LoadOp | None:
     op = value.owner
     if isinstance(op, tir.SelectOp) and isinstance(op.cond.owner, tir.EqOp):
         zero = [o for o in op.cond.owner.operands if _is_constant(o, 0)]
-        same = [o for o in op.cond.owner.operands if is_same(o, op.false_value, {})]
+        same = [o for o in op.cond.owner.operands if same_tree(o, op.false_value)]
         op = op.false_value.owner if zero and same and _is_constant(op.true_value, 1) else op
     return op if isinstance(op, tir.LoadOp) else None
 
 
 def _is_constant(value: SSAValue, number: int) -> bool:
     return isinstance(value.owner, tir.ConstOp) and value.owner.py_value == number
-
-
-def is_same(a: SSAValue, b: SSAValue, places: Mapping[SSAValue, SymExpr]) -> bool:
-    """Whether two values are computed alike, those of `places` in the first one being what is said there."""
-    if isinstance(a.type, IntegerType) and isinstance(b.type, IntegerType):
-        values = {Var(v, cast(IntegerType, v.type)): e for v, e in places.items()}
-        if sym_expr_of(a).substitute(values) == sym_expr_of(b):
-            return True
-    if a is b or not isinstance(a, OpResult) or not isinstance(b, OpResult):
-        return a is b
-    x, y = a.op, b.op
-    if type(x) is not type(y) or x.regions or x.properties != y.properties or x.attributes != y.attributes:
-        return False
-    if len(x.operands) != len(y.operands) or a.type != b.type:
-        return False
-    return all(is_same(left, right, places) for left, right in zip(x.operands, y.operands, strict=True))
 
 
 def reach(found: Attention, first: SymExpr, last: SymExpr) -> tuple[list[SymExpr], list[SymExpr]]:
@@ -358,13 +340,13 @@ def reach(found: Attention, first: SymExpr, last: SymExpr) -> tuple[list[SymExpr
     """
     lows: list[SymExpr] = []
     highs: list[SymExpr] = []
-    for cond in [] if found.allowed is None else _all_of(found.allowed):
+    for cond in [] if found.allowed is None else conjuncts(found.allowed):
         bound = _bound(cond, found.column)
         if bound is None:
             continue
         is_end, limit = bound
         row = found.row.expr
-        grows = (limit.substitute({row: add(row, 1)}) - limit).constant
+        grows = step_of(limit, row)
         if grows is None or grows < 0 or not _is_known(limit, found):
             continue
         if is_end:
@@ -374,35 +356,13 @@ def reach(found: Attention, first: SymExpr, last: SymExpr) -> tuple[list[SymExpr
     return lows, highs
 
 
-def _all_of(cond: SSAValue) -> list[SSAValue]:
-    """The conditions that hold where `cond` does."""
-    op = cond.owner
-    return [part for side in op.operands for part in _all_of(side)] if isinstance(op, tir.AndOp) else [cond]
-
-
-_COMPARISONS: dict[type[Operation], tuple[int, int]] = {
-    tir.LtOp: (1, 0),
-    tir.LeOp: (1, 1),
-    tir.GtOp: (-1, 0),
-    tir.GeOp: (-1, 1),
-}
-"""(sign, what may be added): a < b is a - b < 0, a <= b is a - b < 1; for the others b - a."""
-
-
 def _bound(cond: SSAValue, column: Iter) -> tuple[bool, SymExpr] | None:
     """(True, e) where a condition says column < e; (False, e) where it says column >= e; else None."""
-    op = cond.owner
-    if not isinstance(op, tir.LtOp | tir.LeOp | tir.GtOp | tir.GeOp) or not isinstance(op.lhs.type, IntegerType):
+    slack = slack_of(sym_expr_of(cond))
+    step = None if slack is None else step_of(slack, column.expr)
+    if slack is None or step not in (1, -1):
         return None
-    sign, extra = _COMPARISONS[type(op)]
-    a, b = sym_expr_of(op.lhs), sym_expr_of(op.rhs)
-    difference = a - b if sign > 0 else b - a
-    step = (difference.substitute({column.expr: add(column.expr, 1)}) - difference).constant
-    if step == 1:
-        return True, column.expr - difference + extra
-    if step == -1:
-        return False, difference + column.expr - extra + 1
-    return None
+    return (True, slack + column.expr + 1) if step == -1 else (False, column.expr - slack)
 
 
 def _is_known(limit: SymExpr, found: Attention) -> bool:

@@ -22,7 +22,7 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, is_pure
 from ..loop_builder import captured
-from ..rewrite import before, copier
+from ..rewrite import inline_value
 from ..state import loop_expr
 from .prefetch import ask_ahead, far_lines
 
@@ -59,8 +59,11 @@ def _move(row: _Row, loads: list[tir.LoadOp]) -> None:
     rows, strips = row.loop.parent_op(), _outer_loop(loads[0])
     if isinstance(rows, tir.ForOp) and strips is not None:
         ask_ahead(rows, far_lines(row.loop), strips)
-    for load in loads:
-        _compute_at(row, load)
+    ops = list(row.loop.body.block.ops)
+    own = {result for op in ops for result in op.results}
+    outside = {value for op in ops for value in captured(op)} - own
+    lane: list[SSAValue | None] = [*[None] * (len(row.store.indices) - 1), row.loop.loop_var]
+    inline_value(row.store.value, lane, loads, outside=outside - {row.loop.loop_var}, stored=True)
     erase_with_tree(row.loop)
 
 
@@ -140,14 +143,3 @@ def _strips(op: Operation) -> list[tir.ForOp] | None:
     inner = [o for o in op.body.block.ops if isinstance(o, tir.ForOp)]
     below = _strips(inner[0]) if op.kind is ForKind.SERIAL and len(inner) == 1 else None
     return [op, *below] if below is not None and len(below) == 1 else None
-
-
-def _compute_at(row: _Row, load: tir.LoadOp) -> None:
-    """Compute and store the element of a row where it was loaded."""
-    insert, ops = before(load), list(row.loop.body.block.ops)
-    own = {result for op in ops for result in op.results}
-    outside = {v: v for op in ops for v in captured(op) if v not in own}
-    value = copier(insert, {**outside, row.loop.loop_var: load.indices[-1]})(row.store.value)
-    insert(tir.StoreOp(value, row.buffer, list(load.indices)))
-    load.result.replace_all_uses_with(value)
-    erase_with_tree(load)

@@ -53,7 +53,6 @@ from .microkernel import (
     Squares,
     StagePlan,
     Strip,
-    element_type,
     row_tiles,
     strips,
     tile_name,
@@ -64,7 +63,7 @@ from .microkernel import (
 )
 from .panels import FEWEST_ROWS
 from .plan import Machine
-from .stages import Iter, Stage, constant_slope, tree, update_of
+from .stages import Iter, Stage, constant_slope, element_type, is_in_order, loads_below, tree, update_of
 
 _SHIFT = -0x7F7F7F80
 """Four bytes, each 0x80."""
@@ -117,7 +116,7 @@ class DotProductPlan(StagePlan):
         load = self.columns.owner
         if self.panels is not None or self.dot.group == 1 or not isinstance(load, tir.LoadOp):
             return False
-        return _in_order(load, self.k) and constant_slope(load, self.lane) not in (0, 1)
+        return is_in_order(load, self.k) and constant_slope(load, self.lane) not in (0, 1)
 
     @property
     def problem(self) -> str | None:
@@ -180,7 +179,7 @@ def _plan(
     stage, load = epilogue.stage, rows.owner
     sums = cast(BufferType, stage.buffer.type).dtype
     dot = best_dot(rows.type, columns.type, sums, machine.features, machine.vector_bits)
-    k = next((k for k in reversed(ks) if isinstance(load, tir.LoadOp) and _in_order(load, k)), None)
+    k = next((k for k in reversed(ks) if isinstance(load, tir.LoadOp) and is_in_order(load, k)), None)
     if dot is None or k is None or not isinstance(load, tir.LoadOp):
         return None
     lane = _lane(epilogue, load)
@@ -209,13 +208,6 @@ def _tile_size(
     return vectors, tile
 
 
-def _in_order(load: tir.LoadOp, k: Iter) -> bool:
-    """Whether neighbouring k are neighbours in memory, along the last dimension."""
-    if not load.indices or constant_slope(load, k) != 1:
-        return False
-    return all(k.expr not in sym_expr_of(i).free_vars() for i in list(load.indices)[:-1])
-
-
 def _lane(epilogue: Epilogue, rows: tir.LoadOp) -> Iter | None:
     """The iterator along which the result is contiguous and A does not move."""
     for it in reversed(epilogue.stage.spatial):
@@ -227,14 +219,13 @@ def _lane(epilogue: Epilogue, rows: tir.LoadOp) -> Iter | None:
 
 def _in_lanes(columns: SSAValue, lane: Iter) -> bool:
     """Whether B is an expression without branches, parts of which vary with the lanes."""
-    ops = tree(columns)
-    moves = any(isinstance(op, tir.LoadOp) and constant_slope(op, lane) != 0 for op in ops)
-    return moves and not any(op.regions for op in ops)
+    moves = any(constant_slope(load, lane) != 0 for load in loads_below(columns))
+    return moves and not any(op.regions for op in tree(columns))
 
 
 def _reused(columns: SSAValue, rows: tir.LoadOp, it: Iter) -> bool:
     """Whether all of an iterator's values use the same B."""
-    loads = [op for op in tree(columns) if isinstance(op, tir.LoadOp)]
+    loads = loads_below(columns)
     return it.extent.constant != 1 and constant_slope(rows, it) != 0 and all(constant_slope(b, it) == 0 for b in loads)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
@@ -9,9 +10,10 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
+from ..accesses import is_intermediate, loads_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
-from .inline import dimension_iters, is_intermediate, loads_of, unchanged_after, written_elsewhere
-from .stages import Iter, Stage, constant_slope, tree
+from .inline import dimension_iters, unchanged_after, written_elsewhere
+from .stages import Iter, Stage, constant_slope, loads_below
 
 
 @dataclass
@@ -50,9 +52,7 @@ class Epilogue:
 
     def store(self, loops: LoopBuilder, where: Bindings, value: SSAValue, guard: Guard | None = None) -> None:
         """Store the element at `where` (a value for each spatial iterator of the reduction), computed from `value`."""
-        cloner = self.cloner(loops, where)
-        last = self.last
-        result = value
+        cloner, last = self.cloner(loops, where), self.last
         if self.consumer is not None:
             for load in loads_of(self.stage.buffer):
                 if load in last.loads:
@@ -60,14 +60,7 @@ class Epilogue:
             if guard is not None:
                 hoist_uniform(cloner, last.store.value, self.iter_of(guard.lane), self.stage.buffer)
 
-        def build() -> None:
-            inner = result if self.consumer is None else cloner(last.store.value)
-            loops.insert(tir.StoreOp(inner, last.buffer, [cloner(i) for i in last.store.indices]))
-
-        if guard is None:
-            build()
-        else:
-            loops.branch(guard.cond, build)
+        under(loops, guard, lambda: cloner.store(last.store, value if self.consumer is None else None))
 
 
 @dataclass
@@ -78,11 +71,19 @@ class Guard:
     cond: SSAValue
 
 
+def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -> None:
+    """`body`, for the lanes that run."""
+    if guard is None:
+        body()
+    else:
+        loops.branch(guard.cond, body)
+
+
 def hoist_uniform(cloner: Cloner, value: SSAValue, lane: Iter, but: SSAValue | None = None) -> None:
     """Copy the loads below `value` that do not vary with `lane`: they run whether the lanes do or not."""
-    for op in tree(value):
-        if isinstance(op, tir.LoadOp) and op.buffer is not but and constant_slope(op, lane) == 0:
-            cloner(op.result)
+    for load in loads_below(value):
+        if load.buffer is not but and constant_slope(load, lane) == 0:
+            cloner(load.result)
 
 
 def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...dialects import tir
 from ...dialects.sym.expr import Var
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
+from ..accesses import is_intermediate, loads_of, uses_of
 from ..rewrite import erase_if_unread, inline_value
-from .stages import Iter, Stage, tree
+from .stages import Iter, Stage, loads_below, tree
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
 _MAX_COPIES = 3
@@ -44,22 +45,9 @@ def dimension_iters(stage: Stage) -> list[Iter | None] | None:
     return out
 
 
-def is_intermediate(buffer: SSAValue) -> bool:
-    """Whether a buffer is allocated by the function and used by nothing but loads, stores and notes on regions."""
-    accesses = (tir.LoadOp, tir.StoreOp, tir.ReadsOp, tir.WritesOp)
-    if not isinstance(buffer.owner, tir.AllocBufferOp):
-        return False
-    return all(isinstance(use.operation, accesses) for use in buffer.uses)
-
-
-def loads_of(buffer: SSAValue) -> list[tir.LoadOp]:
-    """Every load from a buffer."""
-    return [use.operation for use in buffer.uses if isinstance(use.operation, tir.LoadOp)]
-
-
 def written_elsewhere(stage: Stage) -> bool:
     """Whether anything but `stage` stores into the buffer that it writes."""
-    stores = [use.operation for use in stage.buffer.uses if isinstance(use.operation, tir.StoreOp)]
+    stores = [op for op in uses_of(stage.buffer)[0] if isinstance(op, tir.StoreOp)]
     return any(store is not stage.store and store is not stage.init for store in stores)
 
 
@@ -103,7 +91,7 @@ def _gathers(op: Operation) -> bool:
     """Whether an operation reads elements, not rows, at places that are read themselves."""
     if not isinstance(op, tir.LoadOp) or not op.indices:
         return False
-    return any(isinstance(inner, tir.LoadOp) for inner in tree(op.indices[-1]))
+    return bool(loads_below(op.indices[-1]))
 
 
 def _is_copy(stage: Stage) -> bool:
@@ -126,9 +114,8 @@ def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
     dims = dimension_iters(stage)
     assert dims is not None
     variables = [None if it is None else it.var for it in dims]
-    inline_value(
-        stage.store.value, variables, [load for _, load in readers], [it.var for it in stage.spatial if it not in dims]
-    )
+    zeros = [it.var for it in stage.spatial if it not in dims]
+    inline_value(stage.store.value, variables, [load for _, load in readers], zeros=zeros)
     buffer = stage.buffer
     erase_with_tree(stage.root)
     erase_if_unread(buffer)

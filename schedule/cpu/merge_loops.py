@@ -17,15 +17,14 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.sym.expr import Op, SymExpr, Var, floordiv
+from ...dialects.sym.expr import Op, SymExpr, Var
 from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import is_pure
+from ..checks import tell_apart
 from ..rewrite import merge_nest
-from ..state import loop_expr
 from .compute_at_first_use import compute_at_first_use
 
-Place = tuple[SymExpr | None, ...]
 _STATEMENTS = (tir.ForOp, tir.IfOp, tir.IfThenElseOp, tir.YieldOp, tir.AllocBufferOp, tir.LoadOp, tir.StoreOp)
 
 
@@ -92,23 +91,16 @@ def _buffers(loop: tir.ForOp) -> set[SSAValue]:
 
 def _is_apart(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
     """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
-    var = loop_expr(first)
-    places = _places(buffer, first) + [
-        tuple(None if e is None else e.substitute({loop_expr(second): var}) for e in place)
-        for place in _places(buffer, second)
-    ]
-    common = {dims[0] for dims in zip(*places, strict=True) if all(e == dims[0] for e in dims)} - {None}
-    return var in common or any(_whole(e, var) in common for e in common)
+    return tell_apart(_place(buffer, first), _place(buffer, second), ([first], [second]))
 
 
-def _whole(rest: SymExpr | None, var: Var) -> SymExpr | None:
-    """For `var` mod n: `var` // n, which together with it says what `var` is."""
-    if isinstance(rest, Op) and rest.kind == "floormod" and rest.args[0] == var:
-        return floordiv(var, rest.args[1])
-    return None
+def _place(buffer: SSAValue, loop: tir.ForOp) -> list[SymExpr | None]:
+    """The iterator, or digit of one, that is the index of all accesses of a buffer, in each dimension; else None.
 
-
-def _places(buffer: SSAValue, loop: tir.ForOp) -> list[Place]:
-    """The indices of each access to a buffer; None for those that are vectors, as of a gather."""
+    Loops over what tiles have left count on from there, by sums: they stay by themselves.
+    """
     accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
-    return [tuple(sym_expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices) for op in accesses]
+    places = [[sym_expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices] for op in accesses]
+    return [
+        dims[0] if len(set(dims)) == 1 and isinstance(dims[0], Var | Op) else None for dims in zip(*places, strict=True)
+    ]

@@ -20,14 +20,13 @@ from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, product
 from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, Cloner, Iter, LoopBuilder
-from .epilogue import Epilogue, Guard, hoist_uniform
+from .epilogue import Epilogue, Guard, hoist_uniform, under
 from .plan import Machine, Plan
-from .stages import Stage, Update
+from .stages import Stage, Update, memory_bits
 
 _WIDEST_GEMV = 8
 _MOST_ROWS = 16
@@ -47,14 +46,6 @@ class StagePlan(Plan):
 
 
 # loops
-
-
-def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -> None:
-    """`body`, for the lanes that run."""
-    if guard is None:
-        body()
-    else:
-        loops.branch(guard.cond, body)
 
 
 def pieces(
@@ -228,21 +219,15 @@ def _row_sizes(row: Iter, full: int, fewest: int) -> Sequence[tuple[int, int | N
 # buffers and vectors
 
 
-def element_type(buffer: SSAValue) -> Attribute:
-    """The type of what a buffer holds."""
-    return cast(BufferType, buffer.type).dtype
-
-
 def element_bits(stage: Stage) -> int:
     """The widest element that the vectors of a stage hold, in memory."""
-    buffers = {load.buffer for load in stage.loads} | {stage.buffer}
-    return max(max(8, bit_width(element_type(b))) for b in buffers)
+    return max(memory_bits(buffer) for buffer in {stage.buffer, *(load.buffer for load in stage.loads)})
 
 
 def byte_count(buffer: SSAValue) -> int | None:
     """The size of a buffer, where it is known."""
     elements = product(cast(BufferType, buffer.type).dims).constant
-    return None if elements is None else elements * max(8, bit_width(element_type(buffer))) // 8
+    return None if elements is None else elements * memory_bits(buffer) // 8
 
 
 def whole_vectors(width: int, lanes: int) -> int:

@@ -20,12 +20,12 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr
+from ..accesses import is_intermediate, loads_of
 from ..loop_builder import Bindings, LoopBuilder
 from .argreduce import are_in_place
-from .inline import is_intermediate, loads_of
-from .microkernel import element_type, whole_and_rest
+from .microkernel import whole_and_rest
 from .plan import Machine, NestPlan
-from .stages import Iter, constant_slope, results_of
+from .stages import Iter, constant_slope, element_type, results_of
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Tile:
             cloner = loops.cloner({**self.where, plan.lane: loops.sum(self.first, c)})
             for store in plan.stores:
                 if not self._is_forgotten(store.buffer):
-                    loops.put(cloner, store, loops.load(parts[store.buffer], [c]))
+                    cloner.store(store, loops.load(parts[store.buffer], [c]))
 
         def along(body: Callable[[SSAValue], object]) -> None:
             loops.vectors(plan.lane, self.count, body)

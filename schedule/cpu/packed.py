@@ -19,8 +19,9 @@ from ...dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, minimum,
 from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
+from ..rewrite import depends_on
 from .prefetch import LINE_BITS, ask_for
-from .stages import Iter, Stage, constant_slope
+from .stages import Iter, Stage, constant_slope, element_type
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Panels:
         last = floordiv(self.lane.extent - 1, self.width)
         if last.constant == 0:
             return
-        line = max(1, LINE_BITS // bit_width(cast(BufferType, self.load.buffer.type).dtype))
+        line = max(1, LINE_BITS // bit_width(element_type(self.load.buffer)))
         following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
         cloner = loops.cloner(where)
         cloner.replace(self.number, loops.value(following, self.lane.dtype))
@@ -62,7 +63,7 @@ def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
     width = widths[1]
     if width is None or widths[0] != width or width % lanes or number.type != lane.dtype:
         return None
-    if any(lane.var in [v.value for v in sym_expr_of(index).free_vars()] for index in middle):
+    if any(depends_on(index, [lane.var]) for index in middle):
         return None
     strides = cast(BufferType, loads[0].buffer.type).layout_strides()
     return Panels(lane, width, number, place, loads[0]) if strides[-1].constant == 1 else None

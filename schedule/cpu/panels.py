@@ -33,8 +33,6 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
-from ...dialects.tir import BufferType
-from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder, captured
 from .epilogue import Epilogue, hoist_uniform
 from .fuse_iters import moves_alike
@@ -47,7 +45,6 @@ from .microkernel import (
     accumulate,
     begin,
     element_bits,
-    element_type,
     row_tiles,
     run_pieces,
     strips,
@@ -59,7 +56,7 @@ from .microkernel import (
 )
 from .packed import panels_of
 from .plan import Machine
-from .stages import Iter, Stage, Update, constant_slope, update_of
+from .stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
 
 _LEAST_BYTES = 1 << 16
 _PART_OF_CACHE = 2
@@ -102,9 +99,9 @@ class PanelPlan(StagePlan):
         if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= WIDEST_SQUARE:
             return False
         inner, *others = self.stage.reduce
-        if others or inner.parts or constant_slope(load, inner) != 1 or constant_slope(load, self.lane) in (0, 1):
+        if others or inner.parts or constant_slope(load, self.lane) in (0, 1):
             return False
-        return inner.var not in [v.value for i in load.indices[:-1] for v in sym_expr_of(i).free_vars()]
+        return is_in_order(load, inner)
 
     @property
     def all_rows(self) -> SymExpr:
@@ -232,8 +229,7 @@ def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows:
 
 def _span(load: tir.LoadOp, it: Iter) -> int:
     """How many bytes an iterator walks over; an extent that is not known is taken for a large one."""
-    bits = max(8, bit_width(cast(BufferType, load.buffer.type).dtype))
-    return abs(constant_slope(load, it) or 0) * bits // 8 * (it.extent.constant or _MANY_STEPS)
+    return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or _MANY_STEPS)
 
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ...dialects import tir
 from ...dialects.names import name_of
-from ...dialects.tir import ForKind
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .plan import Machine, Plan
@@ -71,7 +69,7 @@ def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
         def body(v: SSAValue) -> None:
             _element(loops, stage, {**where, lane: v}, factors, past_caches=past_caches)
 
-        loops.loop(lane.extent, body, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
+        loops.vectors(lane, lane.extent, body, name_of(lane.var))
 
     factors = Reciprocals.of(stage.store.value, lane)
     if factors is None:
@@ -89,4 +87,4 @@ def _element(
     value = cloner(stage.store.value)
     if past_caches:
         value = streamed(loops, value)
-    loops.insert(tir.StoreOp(value, stage.buffer, [cloner(i) for i in stage.store.indices]))
+    cloner.store(stage.store, value)

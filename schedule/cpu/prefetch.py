@@ -34,11 +34,11 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import BufferType, ForKind
 from ...ir.affine.values import sym_expr_of
-from ..loop_builder import Insert, LoopBuilder, result_of
-from ..rewrite import before, copier
+from ..loop_builder import Cloner, Insert, LoopBuilder, result_of
+from ..rewrite import before
 from ..state import loop_expr
 from .plan import Machine
-from .stages import Iter, Stage, constant_slope, tree
+from .stages import Iter, Stage, constant_slope, element_type, loads_below
 
 LINE_BITS = 512
 _LARGE_BITS = 1 << 23
@@ -67,7 +67,7 @@ class Line:
     @property
     def elements(self) -> int:
         """Of a line of memory."""
-        return LINE_BITS // bit_width(cast(BufferType, self.access.buffer.type).dtype)
+        return LINE_BITS // bit_width(element_type(self.access.buffer))
 
 
 def far_lines(loop: tir.ForOp) -> list[Line]:
@@ -81,9 +81,8 @@ def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
         return False
     *outer, last = (sym_expr_of(i) for i in op.indices)
     lane = loop_expr(loop)
-    below = [inner for index in op.indices for inner in tree(index)]
     fits = last == lane and all(lane not in e.free_vars() for e in outer)
-    return size_in_bits(kind) >= _LARGE_BITS and fits and not any(isinstance(inner, tir.LoadOp) for inner in below)
+    return size_in_bits(kind) >= _LARGE_BITS and fits and not any(loads_below(index) for index in op.indices)
 
 
 def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
@@ -146,7 +145,7 @@ def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAVal
     for first in range(0, width, line.elements):
         begin = value(tir.MulOp(strips.loop_var, value(tir.ConstOp(width, dtype))))
         place = value(tir.AddOp(begin, value(tir.ConstOp(first, dtype))))
-        cloner = copier(insert, {**where, line.loop.loop_var: place})
+        cloner = Cloner(insert, {**where, line.loop.loop_var: place})
         ask_for(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)
 
 
@@ -172,8 +171,7 @@ def size_in_bits(kind: BufferType) -> int:
 
 def can_be_streamed(stage: Stage) -> bool:
     """Whether what a stage writes are elements of 32 or 64 bits in memory that the function is given."""
-    kind = cast(BufferType, stage.buffer.type)
-    return not isinstance(stage.buffer.owner, tir.AllocBufferOp) and bit_width(kind.dtype) in (32, 64)
+    return not isinstance(stage.buffer.owner, tir.AllocBufferOp) and bit_width(element_type(stage.buffer)) in (32, 64)
 
 
 def streamed(loops: LoopBuilder, value: SSAValue) -> SSAValue:

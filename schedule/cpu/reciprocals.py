@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from ...dialects import tir
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from ..rewrite import joined
-from .stages import Iter, constant_slope, tree
+from .stages import Iter, constant_slope, loads_below, tree
 
 _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.0**1022}
 """By type: it and its reciprocal are normal numbers."""
@@ -67,9 +67,8 @@ def _is_of_row(op: tir.BinaryExpr, lane: Iter) -> bool:
     """Whether a division is by a float that the function itself computes, and one for all lanes."""
     if type(op.result.type) not in _LARGEST:
         return False
-    below = tree(op.rhs)
-    loads = [inner for inner in below if isinstance(inner, tir.LoadOp)]
-    if any(lane.var in inner.operands for inner in below if not isinstance(inner, tir.LoadOp)):
+    loads = loads_below(op.rhs)
+    if any(lane.var in inner.operands for inner in tree(op.rhs) if not isinstance(inner, tir.LoadOp)):
         return False
     own = [isinstance(load.buffer.owner, tir.AllocBufferOp) and constant_slope(load, lane) == 0 for load in loads]
     return bool(own) and all(own)

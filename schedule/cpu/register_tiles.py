@@ -35,7 +35,6 @@ from .microkernel import (
     begin,
     byte_count,
     element_bits,
-    element_type,
     row_tiles,
     strips,
     tile_name,
@@ -45,7 +44,7 @@ from .microkernel import (
 from .packed import Panels, panels_of
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
-from .stages import Iter, Stage, Update, constant_slope, update_of
+from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 from .unswitch_padding import Interior, interior_of, range_of
 
 

@@ -27,11 +27,11 @@ from ...dialects.sym.expr import SymExpr, Var, minimum
 from ...dialects.tir import BufferType
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
-from .microkernel import StagePlan, element_type, pieces, tile_name
+from .microkernel import StagePlan, pieces, tile_name
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
 from .register_tiles import plan_register_tiles
-from .stages import Iter, Update, constant_slope
+from .stages import Iter, Update, constant_slope, element_type
 
 _STREAMS = 8
 _PAGE_BYTES = 1 << 12

@@ -30,9 +30,9 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ..loop_builder import Bindings, LoopBuilder
-from .microkernel import Strip, element_type, under, whole_and_rest, whole_vectors
+from .microkernel import Strip, under, whole_and_rest, whole_vectors
 from .plan import Machine, NestPlan
-from .stages import Iter, address, constant_slope, is_expression, tree
+from .stages import Iter, address, constant_slope, element_type, is_expression, loads_below, tree
 
 _WIDTH = 512
 """So many totals stand side by side: lines enough that memory is read in runs, and no more than a part of the cache."""
@@ -75,7 +75,7 @@ def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
     scan = _scan_of(root)
     if scan is None or not isinstance(root, tir.BlockOp):
         return None
-    loads = _loads(scan.term)
+    loads = loads_below(scan.term)
     lanes = machine.vector_bits // max(8, bit_width(scan.dtype), *(_bits(op) for op in loads), _bits(scan.store))
     if lanes < 2 or not loads:
         return None
@@ -149,13 +149,13 @@ def _with_body(
     assert isinstance(combiner, tir.BinaryExpr)
     old = next((v.owner for v in (combiner.lhs, combiner.rhs) if _is_load_of(v, total)), None)
     term = combiner.rhs if isinstance(old, tir.LoadOp) and combiner.lhs is old.result else combiner.lhs
-    read = _loads(term)
+    read = loads_below(term)
     if not isinstance(old, tir.LoadOp) or stored.buffer is not total or not _is_whole(total, [old, stored, update]):
         return None
     if any(op.buffer in (total, store.buffer) for op in read) or any(op.regions for op in tree(term)):
         return None
     scan = Scan(outer, along, start.value, combiner, old, term, store, stored, exclusive)
-    return scan if _is_apart(scan) and is_expression(tree(start.value)) and not _loads(start.value) else None
+    return scan if _is_apart(scan) and is_expression(tree(start.value)) and not loads_below(start.value) else None
 
 
 def _uncast(value: SSAValue) -> SSAValue:
@@ -164,10 +164,6 @@ def _uncast(value: SSAValue) -> SSAValue:
 
 def _is_load_of(value: SSAValue, buffer: SSAValue) -> bool:
     return isinstance(value.owner, tir.LoadOp) and value.owner.buffer is buffer
-
-
-def _loads(value: SSAValue) -> list[tir.LoadOp]:
-    return [op for op in tree(value) if isinstance(op, tir.LoadOp)]
 
 
 def _is_apart(scan: Scan) -> bool:
@@ -206,7 +202,7 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
                 new = cloner(scan.combiner.result)
                 loops.store(new, totals, [c])
                 cloner.replace(scan.stored.result, old if scan.exclusive else new)
-                loops.put(cloner, scan.store)
+                cloner.store(scan.store)
 
             loops.vectors(lane, count, element)
 
@@ -289,4 +285,4 @@ class _Row:
     def _store(self, k: SSAValue, sums: SSAValue, c: SSAValue) -> None:
         cloner = self.loops.cloner({**self.where, self.scan.along: k})
         cloner.replace(self.scan.stored.result, self.loops.load(sums, [c]))
-        self.loops.put(cloner, self.scan.store)
+        cloner.store(self.scan.store)

@@ -19,15 +19,14 @@ from xdsl.dialects.builtin import IntegerType, i1, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, add, floormod, mul
-from ...dialects.tir import BufferType, ForKind
+from ...dialects.tir import ForKind
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, Cloner, LoopBuilder
 from .epilogue import Epilogue
 from .plan import Machine, Plan
-from .stages import Iter, Stage, constant_slope
+from .stages import Iter, Stage, constant_slope, element_type, memory_bits
 
 _FEW = (2, 3, 4)
 """So many vectors are interleaved."""
@@ -73,9 +72,8 @@ def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | No
     """The plan for a stage that stores few elements of each of many places side by side, None where it does not."""
     stage = epilogue.stage
     lane = _lane(stage)
-    dtype = cast(BufferType, stage.buffer.type).dtype
-    lanes = machine.vector_bits // max(8, bit_width(dtype))
-    if lane is None or lanes < 2 or dtype == i1:
+    lanes = machine.vector_bits // memory_bits(stage.buffer)
+    if lane is None or lanes < 2 or element_type(stage.buffer) == i1:
         return None
     ways = lane.extent.constant or 0
     higher = _above(stage, lane, ways) if ways in _FEW else None
@@ -145,9 +143,9 @@ def emit_split_iter(loops: LoopBuilder, plan: SplitIterPlan) -> None:
             cloner = loops.cloner({**where, lane: loops.value(j, lane.dtype)})
             for digit, value in zip(digits, (o, r), strict=True):
                 cloner.replace(digit, value)
-            _element(loops, plan.stage, cloner)
+            cloner.store(plan.stage.store)
 
-        loops.loop(base, lower, dtype=lane.dtype, kind=ForKind.VECTORIZED, name=name_of(lane.var))
+        loops.vectors(lane, base, lower, name_of(lane.var))
 
     def element(where: Bindings) -> None:
         name = f"{name_of(lane.var) or 'j'}_tile"
@@ -161,11 +159,6 @@ def emit_interleave(loops: LoopBuilder, plan: InterleavePlan) -> None:
     digits = None if plan.higher is not None else _hoist(plan.stage, plan.lane, plan.ways)
     outer = _outer(plan.stage, plan.lane, plan.higher)
     loops.nest(outer, {}, lambda where: _Mixed(loops, plan, where, digits).emit())
-
-
-def _element(loops: LoopBuilder, stage: Stage, cloner: Cloner) -> None:
-    value = cloner(stage.store.value)
-    loops.insert(tir.StoreOp(value, stage.buffer, [cloner(i) for i in stage.store.indices]))
 
 
 @dataclass
@@ -191,7 +184,7 @@ class _Mixed:
         done = mul(full, lanes)
 
         def single(o: SSAValue, r: int) -> None:
-            _element(loops, plan.stage, self._at(loops.value(add(done, Var(o, dtype)), dtype), r))
+            self._at(loops.value(add(done, Var(o, dtype)), dtype), r).store(plan.stage.store)
 
         for way in range(plan.ways) if (count - done).constant != 0 else ():
             loops.loop(count - done, lambda o, way=way: single(o, way), dtype=dtype, name="j")
@@ -211,17 +204,16 @@ class _Mixed:
     def _vectors(self, first: SSAValue) -> None:
         """A vector of each of the lower digit's values from `first` on, interleaved."""
         plan, loops = self.plan, self.loops
-        stage, dtype = plan.stage, cast(BufferType, plan.stage.buffer.type).dtype
-        kind = BufferType.of([plan.ways * plan.lanes], dtype, scope="local")
-        rows = loops.op(tir.AllocBufferOp(kind, padded=True))
+        store = plan.stage.store
+        rows = loops.registers([plan.ways * plan.lanes], element_type(store.buffer))
         for way in range(plan.ways):
             self._row(rows, first, way)
-        zero = loops.op(tir.ConstOp(0, i64))
-        parts = [loops.op(tir.LoadOp(rows, [self._ramp(zero, way * plan.lanes)])) for way in range(plan.ways)]
+        zero = loops.const(0, i64)
+        parts = [loops.load(rows, [self._ramp(zero, way * plan.lanes)]) for way in range(plan.ways)]
         cloner = self._at(first, 0)
-        *outer, last = (cloner(i) for i in stage.store.indices)
+        *outer, last = (cloner(i) for i in store.indices)
         for number, mixed in enumerate(interleaved(loops, parts, plan.lanes)):
-            loops.insert(tir.StoreOp(mixed, stage.buffer, [*outer, self._ramp(last, number * plan.lanes)]))
+            loops.store(mixed, store.buffer, [*outer, self._ramp(last, number * plan.lanes)])
 
     def _row(self, rows: SSAValue, first: SSAValue, way: int) -> None:
         """The elements of one value of the lower digit, into their part of `rows`."""
@@ -229,8 +221,7 @@ class _Mixed:
 
         def element(c: SSAValue) -> None:
             value = self._at(loops.sum(first, c), way)(plan.stage.store.value)
-            at = loops.value(add(Var(c, i64), way * plan.lanes), i64)
-            loops.insert(tir.StoreOp(value, rows, [at]))
+            loops.store(value, rows, [loops.value(add(Var(c, i64), way * plan.lanes), i64)])
 
         loops.loop(plan.lanes, element, dtype=i64, kind=ForKind.VECTORIZED)
 
@@ -238,7 +229,7 @@ class _Mixed:
         """`lanes` places from `base` + `offset` on."""
         dtype = cast(IntegerType, base.type)
         first = self.loops.value(add(Var(base, dtype), offset), dtype)
-        return self.loops.op(tir.RampOp(first, self.loops.op(tir.ConstOp(1, dtype)), self.plan.lanes))
+        return self.loops.ramp(first, self.plan.lanes)
 
 
 def interleaved(loops: LoopBuilder, rows: Sequence[SSAValue], lanes: int) -> list[SSAValue]:

@@ -10,15 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
+from ...dialects.dtypes import bit_width
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, add, mul
 from ...dialects.tir import BufferType, ForKind, IterKind
 from ...ir.affine.values import sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
+from ..checks import step_of
 from ..loop_builder import Iter
+from ..rewrite import depends_on
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _EXPRESSIONS = frozenset[type[Operation]]((
@@ -53,7 +56,9 @@ class Stage:
     @property
     def loads(self) -> list[tir.LoadOp]:
         """Every load of the body (not of the init region)."""
-        return [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp) and not _in_init(op, self.block)]
+        init = self.block.init
+        loads = [op for op in self.block.body.walk() if isinstance(op, tir.LoadOp)]
+        return [op for op in loads if init is None or not init.is_ancestor(op)]
 
     @property
     def accesses(self) -> list[tir.LoadOp | tir.StoreOp]:
@@ -64,15 +69,6 @@ class Stage:
         """The buffers that are read, other than the one that is written."""
         every = {op.buffer for op in self.block.body.walk() if isinstance(op, tir.LoadOp)}
         return every - {self.buffer}
-
-
-def _in_init(op: Operation, block: tir.BlockOp) -> bool:
-    parent = op.parent_op()
-    while parent is not None and parent is not block:
-        if isinstance(parent, tir.InitOp):
-            return True
-        parent = parent.parent_op()
-    return False
 
 
 def analyse(root: Operation) -> Stage | None:
@@ -243,15 +239,26 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
     return total
 
 
-def slope(buffer: SSAValue, indices: Iterable[SSAValue], it: Iter) -> SymExpr:
-    """By how much an address grows with an iterator: a constant, an expression of extents, or of other iterators."""
-    where = address(buffer, indices)
-    return where.substitute({it.expr: add(it.expr, 1)}) - where
-
-
 def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
-    """The slope of an access, None where it is not one constant."""
-    return slope(op.buffer, op.indices, it).constant
+    """By how much the address of an access grows with an iterator, None where that is not one number."""
+    return step_of(address(op.buffer, op.indices), it.expr)
+
+
+def is_in_order(op: tir.LoadOp | tir.StoreOp, it: Iter) -> bool:
+    """Whether neighbours along an iterator are neighbours in memory, in the last dimension alone."""
+    if not op.indices or constant_slope(op, it) != 1:
+        return False
+    return not any(depends_on(index, [it.var]) for index in op.indices[:-1])
+
+
+def element_type(buffer: SSAValue) -> Attribute:
+    """The type of what a buffer holds."""
+    return cast(BufferType, buffer.type).dtype
+
+
+def memory_bits(buffer: SSAValue) -> int:
+    """How many bits an element takes in memory."""
+    return max(8, bit_width(element_type(buffer)))
 
 
 def tree(value: SSAValue) -> list[Operation]:
@@ -264,6 +271,11 @@ def tree(value: SSAValue) -> list[Operation]:
             found[v.op] = None
             todo.extend(v.op.operands)
     return list(found)
+
+
+def loads_below(value: SSAValue) -> list[tir.LoadOp]:
+    """The loads that `value` is computed from, without those in regions."""
+    return [op for op in tree(value) if isinstance(op, tir.LoadOp)]
 
 
 # reductions of several results
@@ -293,7 +305,7 @@ def _independent(block: tir.BlockOp, stores: list[tir.StoreOp]) -> bool:
     if len(set(written)) != len(written) or begun != set(written):
         return False
     for store in stores:
-        read = {op.buffer for v in (store.value, *store.indices) for op in tree(v) if isinstance(op, tir.LoadOp)}
+        read = {load.buffer for v in (store.value, *store.indices) for load in loads_below(v)}
         if any(b in read for b in written if b is not store.buffer):
             return False
     return not any(op.regions and not isinstance(op, tir.InitOp) for op in block.body.block.ops)

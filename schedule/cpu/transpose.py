@@ -20,12 +20,11 @@ from ...dialects import tir
 from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var
-from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue
 from .microkernel import WIDEST_SQUARE, tile_name, transposed
 from .plan import Machine, Plan
-from .stages import Iter, Stage, constant_slope
+from .stages import Iter, Stage, constant_slope, is_in_order
 
 
 @dataclass
@@ -57,10 +56,9 @@ def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | 
     for it in stage.spatial:
         if (it.extent.constant or size) < size or constant_slope(access, it) != 1:
             continue
-        others = [v.value for index in access.indices[:-1] for v in sym_expr_of(index).free_vars()]
-        if it.parts and isinstance(access.buffer.owner, tir.AllocBufferOp):
-            return None
-        return it if it.parts or it.var not in others else None
+        if it.parts:
+            return None if isinstance(access.buffer.owner, tir.AllocBufferOp) else it
+        return it if is_in_order(access, it) else None
     return None
 
 
@@ -107,7 +105,7 @@ def _rest(
             loaded: loops.value(rows[0] + Var(i, loaded.dtype), loaded.dtype),
             stored: loops.value(columns[0] + Var(j, stored.dtype), stored.dtype),
         }
-        loops.put(loops.cloner({**where, **here}), plan.stage.store)
+        loops.cloner({**where, **here}).store(plan.stage.store)
 
     def row(i: SSAValue) -> None:
         loops.vectors(stored, columns[1] - columns[0], lambda j: element(i, j), name_of(stored.var))

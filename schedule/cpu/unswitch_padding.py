@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.values import sym_expr_of
+from ..checks import least_of, slack_of
 from ..loop_builder import Cloner, LoopBuilder
 from ..rewrite import conjuncts, joined
 from .stages import Iter, Stage, tree
@@ -42,8 +42,8 @@ class Interior:
         """
         worst: list[SymExpr] = []
         for bound in self.bounds:
-            least = _least(bound, ranges)
-            if least is None or (least.constant or 0) < 0:
+            least = least_of(bound, {it.expr: ends for it, ends in ranges.items()})
+            if (least.constant or 0) < 0 or {it.expr for it in ranges} & set(least.free_vars()):
                 return None
             if least.constant is None and least not in worst:
                 worst.append(least)
@@ -67,7 +67,7 @@ def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
     bounds: dict[SymExpr, None] = {}
     for choice in choices:
         for part in conjuncts(choice.cond):
-            bound = _bound(part)
+            bound = slack_of(sym_expr_of(part))
             if bound is None:
                 return None
             bounds[bound] = None
@@ -75,24 +75,6 @@ def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
     return (
         Interior(choices, tuple(bounds)) if choices and used <= {it.var for it in stage.iters if not it.parts} else None
     )
-
-
-def _bound(cond: SSAValue) -> SymExpr | None:
-    """What is not negative where a comparison holds."""
-    op = cond.owner
-    if not isinstance(op, tir.LeOp | tir.LtOp) or not isinstance(op.lhs.type, IntegerType):
-        return None
-    return sym_expr_of(op.rhs) - sym_expr_of(op.lhs) - (1 if isinstance(op, tir.LtOp) else 0)
-
-
-def _least(bound: SymExpr, ranges: Mapping[Iter, Range]) -> SymExpr | None:
-    """The least value of an expression; None where it does not grow evenly with an iterator."""
-    for it, (first, last) in ranges.items():
-        slope = (bound.substitute({it.expr: it.expr + 1}) - bound).constant
-        if slope is None:
-            return None
-        bound = bound.substitute({it.expr: first if slope >= 0 else last})
-    return bound
 
 
 def range_of(first: SSAValue, count: int = 1) -> Range:

@@ -23,9 +23,9 @@ from ...dialects import tir
 from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ..loop_builder import Bindings, LoopBuilder
 from .epilogue import Epilogue, hoist_uniform
-from .microkernel import StagePlan, Strip, accumulate, element_bits, element_type, strips
+from .microkernel import StagePlan, Strip, accumulate, element_bits, strips
 from .plan import Machine
-from .stages import Iter, Stage, Update, constant_slope, update_of
+from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 
 _ROWS = 4
 _SUMS = (4, 8, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
@@ -19,6 +20,7 @@ from ...ir.buffers.regions import infer_regions
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
+from ..loop_builder import Cloner
 from ..registry import primitive
 from ..rewrite import (
     BlockIter,
@@ -26,14 +28,13 @@ from ..rewrite import (
     before,
     conditions,
     copied_loops,
-    copier,
     copy_statements,
     depends_on,
     empty_block,
     joined,
-    move_operations,
     refresh_regions,
     set_predicate,
+    take_body,
 )
 from ..state import State, fail
 
@@ -113,11 +114,10 @@ class _Part:
                 binding = build(division.inner.binding, dtype)
                 rows.append(((kind, binding, _domain(division.inner.extent, dtype)), f"{name or 'v'}_i"))
         made = empty_block(st.name_of_block(self.block), [it for it, _ in rows], [name for _, name in rows])
-        _take_body(self.block, made, self.values(outer, made.iter_vars, made.body.block.add_op))
+        for old, new in self.values(outer, made.iter_vars, made.body.block.add_op).items():
+            old.replace_all_uses_with(new)
+        take_body(self.block, made, state)
         set_predicate(made, joined(self.inner_conditions, before(self.block)))
-        if self.block.annotations is not None:
-            made.properties["annotations"] = self.block.annotations
-        state.replaced[self.block] = made
         before(self.block)(made)
         erase_with_tree(self.block)
         return made
@@ -165,12 +165,6 @@ class _Part:
 def _domain(extent: SymExpr, dtype: IntegerType) -> tuple[SymExpr, SymExpr]:
     size = extent if extent.constant is None else Const(extent.constant, dtype)
     return Const(0, dtype), size
-
-
-def _take_body(source: tir.BlockOp, target: tir.BlockOp, values: dict[SSAValue, SSAValue]) -> None:
-    for old, new in values.items():
-        old.replace_all_uses_with(new)
-    move_operations(source.body.block, target.body.block)
 
 
 def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.BlockOp:
@@ -233,7 +227,7 @@ def _outer_block(
 def _set_outer_predicate(outer: tir.BlockOp, parts: Sequence[SSAValue], anchor: Operation) -> None:
     """What of the predicate is of loops outside, copied to in front of `anchor`."""
     insert = before(anchor)
-    copy = copier(insert, {})
+    copy = Cloner(insert)
     set_predicate(outer, joined([copy(c) for c in parts], insert))
 
 
@@ -268,7 +262,7 @@ def _init_condition(
     """What of the predicate is of the loops of the init; those that run once are at their only value."""
     units = checks.units(lp for lp in part.inside if lp not in needed)
     others = [lp.loop_var for lp in part.inside if lp not in needed and st.loop_expr(lp) not in units]
-    copy, build = copier(insert, mapping), Materializer(insert)
+    copy, build = Cloner(insert, mapping), Materializer(insert)
     moved = {**units, **{cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in mapping.items()}}
     once = [cast(SSAValue, v.value) for v in units]
     kept = [c for c in part.inner_conditions if not depends_on(c, others)]
@@ -366,12 +360,8 @@ def _shared(blocks: Sequence[tir.BlockOp]) -> list[Operation]:
 
 def _path(block: tir.BlockOp) -> list[Operation]:
     """The statements from the scope of a block to it."""
-    found: list[Operation] = [block]
-    parent = block.parent_op()
-    while parent is not None and parent is not st.scope_of(block):
-        found.append(parent)
-        parent = parent.parent_op()
-    return found[::-1]
+    scope = st.scope_of(block)
+    return [block, *takewhile(lambda around: around is not scope, st.ancestors(block))][::-1]
 
 
 def _check_outer(parts: Sequence[_Part]) -> None:

@@ -21,7 +21,7 @@ from .. import state as st
 from ..accesses import set_type
 from ..arguments import nth, with_index
 from ..registry import primitive
-from ..rewrite import Insert, allocate, before, empty_block, joined, nested, new_loop, refresh_regions
+from ..rewrite import Insert, allocate, before, empty_block, insert_nest, joined, new_loop, refresh_regions
 from ..state import BlockLike, State, fail
 
 Row = tuple[SymExpr, SymExpr]
@@ -250,9 +250,7 @@ def copy_loops(
     """
     whole = [e for _, e in rows] if any(o.constant != 0 for o in offsets) else cast(BufferType, source.type).dims
     loops = [new_loop(f"ax{k}", extent, extent.dtype) for k, (_, extent) in enumerate(rows)]
-    if loops:
-        insert(loops[0])
-    place: Insert = nested(loops).add_op if loops else insert
+    place = insert_nest(loops, insert)
     build = Materializer(place)
     values = [first + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
     iters = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.sym.analyzer import Analyzer
@@ -18,7 +18,7 @@ from ...ir.buffers.regions import Ends, accessed, accessed_by
 from .. import checks
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import before, conditions, joined, nested, new_loop, remove, set_operands
+from ..rewrite import Insert, before, conditions, insert_nest, joined, new_loop, remove, set_operands
 from ..state import State, fail
 from ..trace import Location
 from .inline import compute_inline, reverse_compute_inline
@@ -316,12 +316,9 @@ def _move(
         made = new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
         loops.append(made)
         values.append(first + st.loop_expr(made))
-    insert: Callable[[Operation], object] = loop.body.block.add_op if place is None else before(place)
+    insert: Insert = loop.body.block.add_op if place is None else before(place)
     block.detach()
-    if loops:
-        insert(loops[0])
-    target: Block | None = nested(loops) if loops else None
-    put = insert if target is None else target.add_op
+    put = insert_nest(loops, insert)
     _bind(block, values, _conditions(block, values, rows, around, loops), put)
     put(block)
     if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
@@ -429,9 +426,7 @@ def _conditions(
     return out
 
 
-def _bind(
-    block: tir.BlockOp, values: Sequence[SymExpr], bounds: Sequence[SymExpr], put: Callable[[Operation], object]
-) -> None:
+def _bind(block: tir.BlockOp, values: Sequence[SymExpr], bounds: Sequence[SymExpr], put: Insert) -> None:
     build = Materializer(put)
     bindings = [build(v, cast(IntegerType, var.type)) for v, var in zip(values, block.iter_vars, strict=True)]
     set_operands(block, bindings, joined([build(c) for c in bounds], put))

@@ -15,8 +15,10 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
+from ..accesses import refresh, uses_of
+from ..loop_builder import Cloner
 from ..registry import primitive
-from ..rewrite import before, copier, erase_if_unread, inline_value, joined, refresh_regions, remove, set_predicate
+from ..rewrite import before, erase_if_unread, inline_value, refresh_regions, remove, require
 from ..state import ScheduleError, State, fail
 
 
@@ -31,12 +33,11 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     """
     store, indices, loads = _inlined(block)
     func = st.function_around(block)
-    readers = dict.fromkeys(around for load in loads for around in _blocks_around(load))
+    readers = [around for load in loads for around in st.ancestors(load) if isinstance(around, tir.BlockOp)]
     buffer = store.buffer
     inline_value(store.value, indices, loads)
     remove(block)
-    for reader in sorted(readers, key=lambda b: -len(_blocks_around(b))):
-        refresh_regions(reader)
+    refresh(readers)
     erase_if_unread(buffer)
     remove_dead(func)
 
@@ -96,9 +97,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         load.result: store.value for load in loads
     }
     _guard(producer, block, values)
-    copy = copier(before(store), mapping)
-    new = final.clone({v: copy(v) for v in final.operands})
-    before(store)(new)
+    Cloner(before(store), mapping).store(final)
     buffer = store.buffer
     erase_with_tree(store)
     refresh_regions(producer)
@@ -132,38 +131,25 @@ def _used(store: tir.StoreOp) -> list[Var]:
 
 
 def _element_loads(block: tir.BlockOp, buffer: SSAValue) -> list[tir.LoadOp]:
-    loads: list[tir.LoadOp] = []
-    for use in buffer.uses:
-        op = use.operation
-        if isinstance(op, tir.LoadOp) and not block.is_ancestor(op):
-            loads.append(op)
-        elif not (block.is_ancestor(op) or isinstance(op, tir.RegionOp)):
+    accesses, others = uses_of(buffer)
+    outside = [op for op in (*accesses, *others) if not block.is_ancestor(op)]
+    for op in outside:
+        if not isinstance(op, tir.LoadOp):
             fail("the buffer is used by more than reads of elements", block, op)
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         fail("the buffer is not allocated in the function", block)
-    return loads
+    return [op for op in outside if isinstance(op, tir.LoadOp)]
 
 
 def _require_only_used(buffer: SSAValue, blocks: Sequence[tir.BlockOp]) -> None:
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         fail("the buffer is not allocated in the function", *blocks)
-    for use in buffer.uses:
-        op = use.operation
-        inside = any(b.is_ancestor(op) for b in blocks)
-        if not inside and not isinstance(op, tir.RegionOp):
+    accesses, others = uses_of(buffer)
+    for op in (*accesses, *others):
+        if not any(b.is_ancestor(op) for b in blocks):
             fail("the buffer is used by another block", *blocks, op)
-        if inside and not isinstance(op, tir.LoadOp | tir.StoreOp | tir.RegionOp):
-            fail("the buffer is used by more than reads and writes of elements", *blocks)
-
-
-def _blocks_around(op: Operation) -> list[tir.BlockOp]:
-    found: list[tir.BlockOp] = []
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, tir.BlockOp):
-            found.append(parent)
-        parent = parent.parent_op()
-    return found
+    if others:
+        fail("the buffer is used by more than reads and writes of elements", *blocks)
 
 
 def _inverse(
@@ -206,8 +192,5 @@ def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]
     if not wanted:
         return
     bindings = checks.iter_values(producer)
-    insert = before(producer)
-    build = Materializer(insert)
-    parts = [build(c.substitute(bindings)) for c in wanted]
-    old = [] if producer.predicate is None else [producer.predicate]
-    set_predicate(producer, joined([*old, *parts], insert))
+    build = Materializer(before(producer))
+    require(producer, [build(c.substitute(bindings)) for c in wanted])

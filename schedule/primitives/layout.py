@@ -30,7 +30,7 @@ from ..accesses import (
 from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
 from ..padding import Padding, PadFunction, fill, replace_writer
 from ..registry import primitive
-from ..rewrite import Axis, before, block_in_loops, move_operations, remove
+from ..rewrite import Axis, before, block_in_loops, remove, take_body
 from ..state import State, fail
 
 
@@ -187,12 +187,8 @@ def replace_block(
     The old block stays where it is, without a body.
     """
     inner = {v: sym_expr_of(value) for v, value in variables.items()}
-    old = list(block.iter_vars)
-    move_operations(block.body.block, new.body.block)
-    if block.annotations is not None:
-        new.properties["annotations"] = block.annotations
-    substitute_iters(new, {var: e.substitute(inner) for var, e in zip(old, values, strict=True)})
-    state.replaced[block] = new
+    take_body(block, new, state)
+    substitute_iters(new, {var: e.substitute(inner) for var, e in zip(block.iter_vars, values, strict=True)})
 
 
 @primitive(adapt=with_buffer)

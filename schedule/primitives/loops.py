@@ -22,14 +22,14 @@ from ..rewrite import (
     Insert,
     before,
     empty_block,
+    insert_nest,
     iters_of,
-    joined,
-    move_operations,
-    nested,
     new_loop,
     replace_op,
+    require,
     set_predicate,
     simplify_bindings,
+    take_body,
     take_nest,
 )
 from ..state import State, fail
@@ -61,7 +61,7 @@ def split(
     take_nest([loop], body)
     if not disable_predication and not _covers_exactly(sizes, extent):
         for block in st.blocks_below(variables[-1]):
-            require(block, variables, sizes, extent)
+            limit(block, variables, sizes, extent)
     replace_op(loop, variables[0])
     _simplify_below(variables, preserve_unit_iters)
     return variables
@@ -113,19 +113,19 @@ def _covers_exactly(sizes: Sequence[SymExpr], extent: SymExpr) -> bool:
 
 def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> list[tir.ForOp]:
     """New serial loops from 0, one in the other, of the type of `loop`."""
-    out = [new_loop(n, extent, cast(IntegerType, loop.loop_var.type)) for extent, n in zip(extents, names, strict=True)]
-    nested(out)
-    return out
+    dtype = cast(IntegerType, loop.loop_var.type)
+    outermost, *inner = loops = [new_loop(n, extent, dtype) for extent, n in zip(extents, names, strict=True)]
+    insert_nest(inner, outermost.body.block.add_op)
+    return loops
 
 
-def require(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
+def limit(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
     """`block` runs only where what the loops count is below `extent`, too."""
     insert = before(block)
     index = _total(loops, sizes, insert)
     bound = Materializer(insert)(extent, cast(IntegerType, index.type))
     insert(condition := tir.BINARY["lt"](index, bound))
-    parts = [] if block.predicate is None else [block.predicate]
-    set_predicate(block, joined([*parts, condition.results[0]], insert))
+    require(block, [condition.results[0]])
 
 
 @primitive()
@@ -326,9 +326,6 @@ def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int
     made = empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
     for old, new in zip([block.iter_vars[k] for k in new_order], made.iter_vars, strict=True):
         old.replace_all_uses_with(new)
-    move_operations(block.body.block, made.body.block)
     set_predicate(made, block.predicate)
-    if block.annotations is not None:
-        made.properties["annotations"] = block.annotations
-    state.replaced[block] = made
+    take_body(block, made, state)
     replace_op(block, made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -22,6 +23,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
+from ..loop_builder import Cloner
 from ..registry import primitive
 from ..rewrite import (
     BlockIter,
@@ -31,8 +33,8 @@ from ..rewrite import (
     axes,
     before,
     block_in_loops,
+    conjuncts,
     copied_loops,
-    copier,
     depends_on,
     empty_block,
     iters_of,
@@ -288,7 +290,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
     analyzer = Analyzer()
     variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
     lows, highs = _reached(block)
-    for part in _conjuncts(sym_expr_of(condition)):
+    for part in map(sym_expr_of, conjuncts(condition)):
         k, is_low, bound = _bound(part, variables, block)
         if is_low:
             lows[k] = bound if analyzer.can_prove(OPS["le"](lows[k], bound)) else OPS["max"](lows[k], bound)
@@ -311,27 +313,14 @@ def _reached(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
     return lows, highs
 
 
-def _conjuncts(condition: SymExpr) -> list[SymExpr]:
-    if isinstance(condition, Op) and condition.kind == "and":
-        return [part for arg in condition.args for part in _conjuncts(arg)]
-    return [condition]
-
-
-_SHIFT = {"lt": 1, "gt": 1, "le": 0, "ge": 0}
-
-
 def _bound(part: SymExpr, variables: dict[Var, int], block: tir.BlockOp) -> tuple[int, bool, SymExpr]:
     """(iterator, whether it is a lower bound, the bound) of one condition: `low <= v` or `v < high`."""
-    if isinstance(part, Op) and part.kind in _SHIFT:
-        small, large = part.args if part.kind in ("lt", "le") else part.args[::-1]
-        rest = large - small - _SHIFT[part.kind]
-        for v in rest.free_vars():
-            if v not in variables:
-                continue
-            for sign in (1, -1):
-                other = rest - v * sign
-                if not any(x.value is not None for x in other.free_vars()):
-                    return (variables[v], True, other * -1) if sign == 1 else (variables[v], False, other + 1)
+    slack = checks.slack_of(part)
+    if slack is not None:
+        for v, sign in itertools.product(variables, (1, -1)):
+            other = slack - v * sign
+            if v in slack.free_vars() and not any(x.value is not None for x in other.free_vars()):
+                return (variables[v], True, other * -1) if sign == 1 else (variables[v], False, other + 1)
     fail("a part of the condition is no bound of an iterator", block, found=part)
 
 
@@ -351,13 +340,13 @@ def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
 def _fill(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp], insert: Insert) -> tir.BlockOp:
     """The block that stores the constant everywhere, in copies of the loops."""
     place, mapping = copied_loops(inside, insert)
-    copy = copier(place, mapping)
+    copy = Cloner(place, mapping)
     rows: list[BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
     predicate = None if block.predicate is None else copy(block.predicate)
     names = [name_of(v) for v in block.iter_vars]
     made = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
-    own = copier(made.body.block.add_op, dict(zip(block.iter_vars, made.iter_vars, strict=True)))
-    made.body.block.add_op(tir.StoreOp(own(found.constant), found.store.buffer, [own(i) for i in found.store.indices]))
+    own = Cloner(made.body.block.add_op, dict(zip(block.iter_vars, made.iter_vars, strict=True)))
+    own.store(found.store, own(found.constant))
     place(made)
     refresh_regions(made)
     return made
@@ -429,7 +418,7 @@ def _move(found: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
     def index(value: SSAValue) -> SSAValue:
         return build(sym_expr_of(value).substitute(substitution), cast(IntegerType, value.type))
 
-    copy = copier(insert, {v: index(v) for v in moved})
+    copy = Cloner(insert, {v: index(v) for v in moved})
     for load in _loads(found.value):
         insert(new := tir.LoadOp(load.buffer, [index(i) for i in load.indices]))
         copy.replace(load.result, new.result)

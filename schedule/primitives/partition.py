@@ -12,14 +12,13 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import OPS, Const, SymExpr, Var
-from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
+from ...dialects.sym.expr import OPS, Const, SymExpr
 from ...ir.buffers.regions import Accessed, Ends, accessed, accessed_by, infer_regions
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import before, empty_block, loop_like, merge_nest, nested
+from ..rewrite import before, empty_block, insert_nest, loop_like, merge_nest
 from ..state import State, fail
 
 
@@ -47,8 +46,7 @@ def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
     made = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
     for new in made:
         new.properties.pop("kind_attr", None)
-    nested(made)
-    before(place)(made[0])
+    insert_nest(made, before(place))
     for chain in chains:
         merge_nest(chain, made)
     return made[-1]
@@ -116,7 +114,7 @@ def _aligned(first: Chain, second: Chain) -> bool:
     """Whether iterations use of each other's buffers only what the same iteration of the other nest does."""
     (reads_a, writes_a), (reads_b, writes_b) = (accessed(c[-1].body.block) for c in (first, second))
     return all(
-        _same_places(x[buffer], y[buffer], first, second)
+        checks.tell_apart(_points(x[buffer]), _points(y[buffer]), (first, second))
         for x, y in ((writes_a, reads_b), (reads_a, writes_b), (writes_a, writes_b))
         for buffer in _shared(x, y)
     )
@@ -126,27 +124,9 @@ def _shared(x: Accessed, y: Accessed) -> list[SSAValue]:
     return [buffer for buffer in x if buffer in y]
 
 
-Intervals = Sequence[Ends | None]
-
-
-def _same_places(a: Intervals, b: Intervals, first: Chain, second: Chain) -> bool:
-    """Whether different iterations use different elements: some indices are the same for both, and tell them apart."""
-    mapping: dict[Var, SymExpr] = {st.loop_expr(x): st.loop_expr(y) for x, y in zip(first, second, strict=True)}
-    points = [
-        y[0]
-        for x, y in zip(a, b, strict=True)
-        if x is not None and y is not None and _is_point(x) and _is_point(y)
-        if (x[0].substitute(mapping) - y[0]).constant == 0
-    ]
-    try:
-        detect_iter_map(points, checks.loop_ranges(second), level=IterMapLevel.BIJECTIVE)
-    except NotAffineError:
-        return False
-    return True
-
-
-def _is_point(interval: Ends) -> bool:
-    return (interval[1] - interval[0]).constant == 0
+def _points(region: Sequence[Ends | None]) -> list[SymExpr | None]:
+    """The index in each dimension, None where there are several."""
+    return [None if ends is None or (ends[1] - ends[0]).constant != 0 else ends[0] for ends in region]
 
 
 @primitive()

@@ -18,6 +18,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
 from .. import state as st
+from ..loop_builder import Cloner
 from ..registry import primitive
 from ..rewrite import (
     BlockIter,
@@ -26,7 +27,6 @@ from ..rewrite import (
     before,
     conditions,
     copied_loops,
-    copier,
     copy_statements,
     depends_on,
     empty_block,
@@ -84,7 +84,7 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     build = Materializer(place)
     units = [lp for lp in inside if lp not in needed and st.constant_extent(lp) == 1]
     mapping |= {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in units}
-    copy = copier(place, mapping)
+    copy = Cloner(place, mapping)
     every = list(zip(iters_of(block), block.iter_vars, strict=True))
     kept = [((kind, copy(binding), dom), var) for (kind, binding, dom), var in every if kind is IterKind.SPATIAL]
     reducing = [lp.loop_var for lp in inside if lp not in needed and lp not in units]
@@ -358,14 +358,14 @@ def _partial(
     origin: list[SSAValue | tir.ForOp] = [loop]
     for it, var, binding in zip(iters_of(block), block.iter_vars, block.bindings, strict=True):
         if not depends_on(binding, [loop.loop_var]):
-            rows.append(((it[0], copier(insert, mapping)(binding), it[2]), name_of(var)))
+            rows.append(((it[0], Cloner(insert, mapping)(binding), it[2]), name_of(var)))
             origin.append(var)
             continue
         for other in loops:
             if other is not loop and other not in origin and depends_on(binding, [other.loop_var]):
                 rows.append((_over(other, mapping, IterKind.REDUCE), f"v{name_of(other.loop_var)}"))
                 origin.append(other)
-    predicate = None if block.predicate is None else copier(insert, mapping)(block.predicate)
+    predicate = None if block.predicate is None else Cloner(insert, mapping)(block.predicate)
     out = empty_block(f"{st.name_of_block(block)}_rf", [it for it, _ in rows], [name for _, name in rows], predicate)
     iters = dict(zip(origin, out.iter_vars, strict=True))
     inside = out.body.block
@@ -389,7 +389,7 @@ def _copy_stores(
     stores: Sequence[tir.StoreOp], values: Sequence[SSAValue], target: Block, mapping: dict[SSAValue, SSAValue]
 ) -> None:
     """Append copies of stores, of `values`, to `target`, after all that they store is computed."""
-    copy = copier(target.add_op, mapping)
+    copy = Cloner(target.add_op, mapping)
     for store, value in zip(stores, [copy(v) for v in values], strict=True):
         if isinstance(value.owner, tir.LetOp):
             set_name(value, f"v_{name_of(store.buffer)}_rf")
@@ -449,7 +449,7 @@ def _combined(
     build = Materializer(insert)
     idle = [lp for lp in loops if lp not in kept and not _reduces(block, lp)]
     first = {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in idle}
-    copy = copier(insert, {**mapping, **first})
+    copy = Cloner(insert, {**mapping, **first})
     rows = [(_over(loop, mapping, IterKind.REDUCE), f"v{name_of(loop.loop_var)}")]
     rows += [((every[k][0], copy(every[k][1]), every[k][2]), name_of(block.iter_vars[k])) for k in spatial]
     others = [lp.loop_var for lp in loops if _reduces(block, lp)]
@@ -461,7 +461,7 @@ def _combined(
     assert init is not None
     inside.add_op(copied := tir.InitOp(tir.body_region()))
     copy_statements(init.body.block, copied.body.block, new)
-    values = copier(inside.add_op, new)
+    values = Cloner(inside.add_op, new)
     indices = [values(i) for i in found.stores[0].indices]
     at = list(indices)
     at.insert(axis, out.iter_vars[0])

@@ -19,6 +19,7 @@ from .. import checks
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
 from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
+from ..loop_builder import Cloner
 from ..registry import primitive
 from ..rewrite import (
     BlockIter,
@@ -27,10 +28,9 @@ from ..rewrite import (
     before,
     conditions,
     copied_loops,
-    copier,
     empty_block,
+    insert_nest,
     joined,
-    nested,
     new_loop,
     refresh_regions,
 )
@@ -63,10 +63,7 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     if side == "write":
         _check_all_run(block, list(iters))
     stage = _Stage(block, target, new, indices, list(iters), [sym_expr_of(v) for v in iters])
-    insert = before(own) if side == "read" else after(own)
-    if loops:
-        insert(loops[0])
-        insert = nested(loops).add_op
+    insert = insert_nest(loops, before(own) if side == "read" else after(own))
     rows, names = [lp.loop_var for lp in loops], [f"v{k}" for k in range(len(iters))]
     made = stage.copy(rows, names, f"{label(written)}_reindex", side, insert)
     stage.use_copy()
@@ -263,11 +260,8 @@ def _shape(block: tir.BlockOp, mapping: IndexMapping, used: Sequence[SSAValue]) 
 
 def statement_of(block: tir.BlockOp) -> Operation:
     """The statement of the scope that a block is in."""
-    loops = st.loops_above(block)
-    found: Operation = loops[0] if loops else block
-    while found.parent_op() is not st.scope_of(block):
-        found = cast(Operation, found.parent_op())
-    return found
+    scope = st.scope_of(block)
+    return next(op for op in (block, *st.ancestors(block)) if op.parent_op() is scope)
 
 
 def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str) -> None:
@@ -303,7 +297,7 @@ def _loops_of(
     if not needed:
         fail("no loop drives what the block accesses", block)
     insert, mapping = copied_loops(needed, insert, serial=True)
-    copy = copier(insert, mapping)
+    copy = Cloner(insert, mapping)
     rows = [copy(bindings[i]) for i in iters]
     inside = [c for c in conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
     return insert, rows, joined([copy(c) for c in inside], insert)

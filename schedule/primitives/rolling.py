@@ -21,7 +21,7 @@ from .. import state as st
 from ..accesses import accesses_of, move_accesses, require_allocated, set_type
 from ..arguments import buffers_of, nth
 from ..registry import primitive
-from ..rewrite import before, conditions, joined, set_predicate
+from ..rewrite import before, require
 from ..state import State, fail
 
 
@@ -115,7 +115,7 @@ def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends 
         if not used:
             continue
         extent = (interval[1] - interval[0] + 1).constant
-        stride = (interval[0].substitute({used[0]: used[0] + 1}) - interval[0]).constant
+        stride = checks.step_of(interval[0], used[0])
         if len(used) > 1 or extent is None or stride is None or stride <= 0:
             fail(f"dimension {dim} of the buffer is not that of one loop", block, found=interval[0])
         if extent > stride:
@@ -150,7 +150,7 @@ def _skip_known(block: tir.BlockOp, buffer: SSAValue, axes: Sequence[_Axis]) -> 
         offset = bindings[cast(Var, index)] - axis.first
         variable = st.loop_expr(axis.loop)
         new.append(build(logical_or(lt(variable, 1), le(Const(axis.overlap, offset.dtype), offset))))
-    set_predicate(block, joined([*conditions(block), *new], before(block)))
+    require(block, new)
 
 
 def _keep_order(loop: tir.ForOp, buffer: SSAValue) -> None:

@@ -29,7 +29,7 @@ from ..rewrite import (
     before,
     block_in_loops,
     empty_block,
-    nested,
+    insert_nest,
     new_loop,
     refresh_regions,
 )
@@ -264,9 +264,8 @@ def _copy_block(
     insert(made)
     own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, made.iter_vars), strict=True))
     loops = [new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]
-    if loops:
-        made.body.block.add_op(loops[0])
-    body = nested(loops) if loops else made.body.block
+    insert_nest(loops, made.body.block.add_op)
+    body = (loops[-1] if loops else made).body.block
     indices = [first.substitute(own) + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
     known = ranges_inside(loops[-1]) if loops else ranges_inside(made)
     pairs = [checks.within(e, d) for e, d in zip(indices, cast(BufferType, bounded.type).dims, strict=True)]

@@ -160,7 +160,7 @@ class _Matcher:
         self.values[wanted] = found
         variable = checks.iter_expr(found)
         self.symbols[checks.iter_expr(wanted)] = variable
-        self.analyzer.bind(variable, self.analyzer.bounds(least).low, self.analyzer.bounds(least + extent - 1).high)
+        checks.analyzer_with({variable: (least, extent)}, self.analyzer)
 
     def _same(self, wanted: SymExpr, found: SymExpr, what: str, op: Operation) -> None:
         if not self.analyzer.can_prove_equal(wanted.substitute(self.symbols), found):

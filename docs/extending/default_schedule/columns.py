@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from tirax.schedule.cpu.microkernel import StagePlan, accumulate, begin, element_bits, element_type, strips
+from tirax.schedule.cpu.microkernel import StagePlan, accumulate, begin, element_bits, strips
 from tirax.schedule.cpu.rules import Rule, register_rule
-from tirax.schedule.cpu.stages import Update, constant_slope, update_of
+from tirax.schedule.cpu.stages import Update, constant_slope, element_type, update_of
 from tirax.schedule.loop_builder import Iter
 
 
