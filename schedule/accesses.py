@@ -128,7 +128,7 @@ def set_indices(op: Access, indices: Sequence[SymExpr], buffer: SSAValue | None 
     """Give an access other indices, simplified, and another buffer where given."""
     build, inside = Materializer(before(op)), op.parent_op()
     assert inside is not None
-    values = [build(e, given.dtype) for e, given in zip(simplified(indices, inside), indices, strict=True)]
+    values = [build(e, index.dtype) for e, index in zip(simplified(indices, inside), indices, strict=True)]
     head = [op.value] if isinstance(op, tir.StoreOp) else []
     op.operands = [*head, buffer or op.buffer, *values]
 

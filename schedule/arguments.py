@@ -70,8 +70,8 @@ def with_index(name: str, side: str) -> Adapter:
     def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
         if isinstance(arguments[name], int):
             return arguments
-        found, index = _buffer(schedule.get(arguments["block"]), arguments[name], (side,))
-        assert found == side
+        accessed_side, index = _buffer(schedule.get(arguments["block"]), arguments[name], (side,))
+        assert accessed_side == side
         return {**arguments, name: index}
 
     return adapt
@@ -88,22 +88,22 @@ def both(*adapters: Adapter) -> Adapter:
     return adapt
 
 
-def _buffer(block: tir.BlockOp, given: Any, sides: Sequence[str] = SIDES) -> list[Any]:
-    if isinstance(given, tuple | list):
-        side, index = given
+def _buffer(block: tir.BlockOp, choice: Any, sides: Sequence[str] = SIDES) -> list[Any]:
+    if isinstance(choice, tuple | list):
+        side, index = choice
         buffers_of(block, side)
         return [side, int(index)]
-    wanted = given.name if isinstance(given, Buffer) else str(given)
-    found = {
+    name = choice.name if isinstance(choice, Buffer) else str(choice)
+    places = {
         buffer: [side, k]
         for side in sides
         for k, buffer in enumerate(buffers_of(block, side))
-        if name_of(buffer) == wanted
+        if name_of(buffer) == name
     }
-    if len(found) != 1:
+    if len(places) != 1:
         known = sorted({str(name_of(b)) for side in sides for b in buffers_of(block, side)})
-        fail(f"the block accesses {len(found)} buffers called {wanted}", block, expected=known, found=wanted)
-    return next(iter(found.values()))
+        fail(f"the block accesses {len(places)} buffers called {name}", block, expected=known, found=name)
+    return next(iter(places.values()))
 
 
 def with_index_map(schedule: Schedule, arguments: Arguments) -> Arguments:
@@ -126,12 +126,12 @@ def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
 
 def separators_of(schedule: Schedule, arguments: Arguments) -> list[int]:
     """Before which results of the function `index_map` the mark `IndexMap.AXIS_SEPARATOR` stands."""
-    given = arguments["index_map"]
-    if not _is_function(given):
+    function = arguments["index_map"]
+    if not _is_function(function):
         return []
     block = schedule.get(arguments["block"])
     rank = cast(tir.BufferType, chosen(block, _buffer(block, arguments["buffer"])).type).rank
-    return IndexMap.from_func_with_separators(given, rank, index_dtype=dtype_name(index_dtype(block)))[1]
+    return IndexMap.from_func_with_separators(function, rank, index_dtype=dtype_name(index_dtype(block)))[1]
 
 
 def index_dtype(block: tir.BlockOp) -> IntegerType:
@@ -147,20 +147,20 @@ def given_map(block: tir.BlockOp, value: Any) -> IndexMapping:
     return _retyped(index_mapping(value), index_dtype(block))
 
 
-def _is_function(given: Any) -> bool:
-    return callable(given) and not isinstance(given, IndexMap | IndexMapping | IndexMapAttr)
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, IndexMap | IndexMapping | IndexMapAttr)
 
 
-def typed_map(given: Any, dtype: IntegerType, rank: int, *, marked: bool = False) -> IndexMapping:
+def typed_map(value: Any, dtype: IntegerType, rank: int, *, marked: bool = False) -> IndexMapping:
     """What stands for an index map, over indices of `dtype`. Raises `TiraxError` where it is none.
 
     `marked` where a function may have axis separators among its results: `separators_of` has them.
     """
-    if _is_function(given):
-        made = _unmarked if marked else IndexMap.from_func
-        mapping = made(given, rank, index_dtype=dtype_name(dtype)).mapping
+    if _is_function(value):
+        build = _unmarked if marked else IndexMap.from_func
+        mapping = build(value, rank, index_dtype=dtype_name(dtype)).mapping
     else:
-        mapping = _retyped(index_mapping(given), dtype)
+        mapping = _retyped(index_mapping(value), dtype)
     if len(mapping.params) != rank:
         raise TiraxError("the index map has another number of indices", expected=rank, found=len(mapping.params))
     return mapping
@@ -179,19 +179,19 @@ def _retyped(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
     return IndexMapping(params, tuple(retyped(r, dtype, variables) for r in mapping.results))
 
 
-def _padding(given: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
+def _padding(padding: Any, element: str, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
     """A padding: none, a constant of the elements' type, or an expression of the new indices: a text if no integer."""
-    if given is None or isinstance(given, str):
-        return given
-    if not callable(given) and not isinstance(given, IndexMap):
-        return _constant(given, element)
-    if isinstance(given, IndexMap):
-        return IndexMapAttr(typed_map(given, dtype, rank))
+    if padding is None or isinstance(padding, str):
+        return padding
+    if not callable(padding) and not isinstance(padding, IndexMap):
+        return _constant(padding, element)
+    if isinstance(padding, IndexMap):
+        return IndexMapAttr(typed_map(padding, dtype, rank))
     others: list[list[Any] | str] = []
 
-    @functools.wraps(given)
+    @functools.wraps(padding)
     def catching(*indices: Any) -> Any:
-        value = given(*indices)
+        value = padding(*indices)
         (value,) = value if isinstance(value, tuple | list) else (value,)
         known = value.constant if isinstance(value, PrimExpr) else value
         if isinstance(known, int | float):
@@ -204,11 +204,11 @@ def _padding(given: Any, element: str, dtype: IntegerType, rank: int) -> list[An
     return others[0] if others else IndexMapAttr(mapping)
 
 
-def _constant(given: Any, element: str) -> list[Any]:
+def _constant(number: Any, element: str) -> list[Any]:
     """A constant of the elements' type. Raises `TiraxError` where it is of another type."""
-    value = given.constant if isinstance(given, PrimExpr) else given
-    found = given.dtype if isinstance(given, PrimExpr) else type(given).__name__
-    fits = found == element or (not isinstance(given, PrimExpr) and isinstance(value, float) == ("float" in element))
+    value = number.constant if isinstance(number, PrimExpr) else number
+    dtype = number.dtype if isinstance(number, PrimExpr) else type(number).__name__
+    fits = dtype == element or (not isinstance(number, PrimExpr) and isinstance(value, float) == ("float" in element))
     if not isinstance(value, int | float) or not fits:
-        raise TiraxError("the padding is of another type than the elements", expected=element, found=found)
+        raise TiraxError("the padding is of another type than the elements", expected=element, found=dtype)
     return [element, value]

@@ -148,9 +148,9 @@ def iter_ranges(block: tir.BlockOp) -> Ranges:
 
 def iter_expr(value: SSAValue) -> Var:
     """An iterator in expressions."""
-    found = sym_expr_of(value)
-    assert isinstance(found, Var)
-    return found
+    var = sym_expr_of(value)
+    assert isinstance(var, Var)
+    return var
 
 
 def bindings_of(block: tir.BlockOp) -> list[SymExpr]:
@@ -235,11 +235,11 @@ def _varies(var: Var) -> bool:
 def _is_injective(indices: Sequence[SymExpr], ranges: Ranges) -> bool:
     """Whether the indices, which may leave gaps, tell the iterators: `i * 4 + j` with j below 3."""
     try:
-        found = detect_iter_map(indices, ranges, level=IterMapLevel.NO_CHECK)
+        iter_map = detect_iter_map(indices, ranges, level=IterMapLevel.NO_CHECK)
     except NotAffineError:
         return False
     digits: dict[IterMark, list[IterSplit]] = {}
-    for total in found.indices:
+    for total in iter_map.indices:
         for split in total.splits if _tells_its_splits(total) else ():
             digits.setdefault(split.mark, []).append(split)
     told: set[Var] = set()

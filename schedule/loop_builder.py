@@ -86,9 +86,9 @@ class Cloner:
 
     def __call__(self, value: SSAValue) -> SSAValue:
         """The copy of what computes `value`; a value from outside of the copied block is itself."""
-        found = self._map.get(value)
-        if found is not None:
-            return found
+        known = self._map.get(value)
+        if known is not None:
+            return known
         if not isinstance(value, OpResult) or isinstance(value.op, tir.AllocBufferOp):
             return value
         op = value.op
@@ -253,12 +253,12 @@ class LoopBuilder:
 
     def parts(self, where: Bindings) -> Bindings:
         """`where` with the values of the parts in the place of iterators that are two."""
-        found: Bindings = {}
+        single: Bindings = {}
         for it, value in where.items():
             if it.parts:
                 outer, inner = it.parts
                 parts = unfused(Var(value, it.dtype), [outer.extent, inner.extent])
-                found.update({part: self.value(e, it.dtype) for part, e in zip(it.parts, parts, strict=True)})
+                single.update({part: self.value(e, it.dtype) for part, e in zip(it.parts, parts, strict=True)})
             else:
-                found[it] = value
-        return found
+                single[it] = value
+        return single

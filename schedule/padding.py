@@ -104,8 +104,8 @@ def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequ
 def _writer(buffer: SSAValue) -> tir.BlockOp | None:
     """The only block that stores into a buffer; blocks inside of others are not looked at."""
     stores = [u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)]
-    found = {st.scope_of(op) for op in stores}
-    block = found.pop() if len(found) == 1 else None
+    scopes = {st.scope_of(op) for op in stores}
+    block = scopes.pop() if len(scopes) == 1 else None
     if not isinstance(block, tir.BlockOp) or block.predicate is not None:
         return None
     return None if any(isinstance(op, tir.BlockOp) for op in block.body.walk()) else block
@@ -128,16 +128,16 @@ def _loops_in_order(block: tir.BlockOp, indices: Sequence[SSAValue], dims: Seque
     above = st.loops_above(block)
     by_var = {lp.loop_var: lp for lp in above}
     loops = [by_var.get(b) for b in block.bindings[start : start + rank]]
-    found = [lp for lp in loops if lp is not None]
-    first = above.index(found[0]) if len(found) == rank else -1
-    if first < 0 or above[first : first + rank] != found or not all(map(_plain, found)):
+    bound = [lp for lp in loops if lp is not None]
+    first = above.index(bound[0]) if len(bound) == rank else -1
+    if first < 0 or above[first : first + rank] != bound or not all(map(_plain, bound)):
         return None
     whole = all(
         st.extent_of(lp) == d or st.constant_extent(lp) == d.constant is not None
-        for lp, d in zip(found, dims, strict=True)
+        for lp, d in zip(bound, dims, strict=True)
     )
     alone = all(len(st.children(lp.body.block)) == 1 for lp in above[first:])
-    return found if whole and alone and st.blocks_below(found[0]) == [block] else None
+    return bound if whole and alone and st.blocks_below(bound[0]) == [block] else None
 
 
 def _plain(loop: tir.ForOp) -> bool:
@@ -158,9 +158,9 @@ def _widened(
     """The block over the new shape, in new loops: its body is that of the old one."""
     dtype = cast(IntegerType, indices[0].type)
     names = [str(p.name) for p in padding.params]
-    made = [new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
+    new_loops = [new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
     rows: list[BlockIter] = [
-        (IterKind.SPATIAL, lp.loop_var, (Const(0, dtype), extent)) for lp, extent in zip(made, shape, strict=True)
+        (IterKind.SPATIAL, lp.loop_var, (Const(0, dtype), extent)) for lp, extent in zip(new_loops, shape, strict=True)
     ]
     start, rank = _start(block, indices), len(indices)
     old = iters_of(block)
@@ -170,8 +170,8 @@ def _widened(
         [*old[:start], *rows, *old[start + rank :]],
         [*hints[:start], *(f"v_{n}" for n in names), *hints[start + rank :]],
     )
-    insert_nest(made, before(loops[0]))
-    move_operations(loops[-1].body.block, made[-1].body.block)
+    insert_nest(new_loops, before(loops[0]))
+    move_operations(loops[-1].body.block, new_loops[-1].body.block)
     take_body(block, new, state)
     before(block)(new)
     own = new.iter_vars[start : start + len(rows)]
@@ -230,12 +230,12 @@ def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tir.
 
 
 def _filling(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
-    made = _grid(buffer, padding, f"buffer_{label(buffer)}_padding", insert)
-    set_predicate(made, Materializer(before(made))(padding.condition(list(made.bindings))))
-    at = list(made.iter_vars)
-    value = padding.element(at, cast(BufferType, buffer.type), made.body.block.add_op)
-    made.body.block.add_op(tir.StoreOp(value, buffer, at))
-    refresh_regions(made)
+    filled = _grid(buffer, padding, f"buffer_{label(buffer)}_padding", insert)
+    set_predicate(filled, Materializer(before(filled))(padding.condition(list(filled.bindings))))
+    at = list(filled.iter_vars)
+    value = padding.element(at, cast(BufferType, buffer.type), filled.body.block.add_op)
+    filled.body.block.add_op(tir.StoreOp(value, buffer, at))
+    refresh_regions(filled)
 
 
 def _assumption(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
@@ -297,8 +297,8 @@ def _parsed(params: Sequence[str], body: str, dtype: str) -> tuple[Sequence[SSAV
     """The parameters and the value, of a function that is no part of any module."""
     from ..script import parse_source
 
-    given = ", ".join(f"{p}: T.{dtype}" for p in params)
-    lines = ("from tvm.script import tir as T", "@T.prim_func", f"def main({given}):", f"    T.evaluate({body})")
+    parameters = ", ".join(f"{p}: T.{dtype}" for p in params)
+    lines = ("from tvm.script import tir as T", "@T.prim_func", f"def main({parameters}):", f"    T.evaluate({body})")
     (func,) = functions(parse_source("\n".join(lines)))
     func.detach()
     last = func.body.block.last_op

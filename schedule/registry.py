@@ -117,15 +117,15 @@ class Kinds:
 def kinds_of(function: Callable[..., Any], inputs: Sequence[str]) -> dict[str, Kinds]:
     """What the inputs of a primitive may be, by name; those that may be anything are left out."""
     hints = get_type_hints(function)
-    found = {name: Kinds(hints[name]) for name in inputs}
-    return {name: kinds for name, kinds in found.items() if kinds}
+    by_name = {name: Kinds(hints[name]) for name in inputs}
+    return {name: kinds for name, kinds in by_name.items() if kinds}
 
 
-def require_kinds(kinds: dict[str, Kinds], given: dict[str, Any]) -> None:
+def require_kinds(kinds: dict[str, Kinds], arguments: dict[str, Any]) -> None:
     """Refuse arguments that stand for something else. Raises `ScheduleError`."""
     for name, kind in kinds.items():
-        wrong = kind.wrong(given[name]) if name in given else []
+        wrong = kind.wrong(arguments[name]) if name in arguments else []
         if wrong:
-            found = next((text for cls, text in _NAMES.items() if isinstance(wrong[0], cls)), type(wrong[0]).__name__)
+            actual = next((text for cls, text in _NAMES.items() if isinstance(wrong[0], cls)), type(wrong[0]).__name__)
             places = [v for v in wrong if isinstance(v, Operation)]
-            raise ScheduleError(f"{name} is not what the step takes", places, expected=str(kind), found=found)
+            raise ScheduleError(f"{name} is not what the step takes", places, expected=str(kind), found=actual)

@@ -123,18 +123,18 @@ def refresh_regions(block: tir.BlockOp) -> None:
 
     Regions that were given by `annotate_buffer_access` stay.
     """
-    given = _explicit_regions(block)
-    old = [op for op in [*block.reads, *block.writes] if op not in given]
+    explicit = _explicit_regions(block)
+    old = [op for op in [*block.reads, *block.writes] if op not in explicit]
     starts = [start for op in old for start in op.starts]
-    for op in given:
+    for op in explicit:
         op.detach()
     for op in old:
         erase_with_tree(op)
     _erase_unused(starts)
     infer_regions(block)
-    for op in given:
-        found = block.reads if isinstance(op, tir.ReadsOp) else block.writes
-        twin = next((r for r in found if r.buffer is op.buffer and len(r.starts) == len(op.starts)), None)
+    for op in explicit:
+        inferred = block.reads if isinstance(op, tir.ReadsOp) else block.writes
+        twin = next((r for r in inferred if r.buffer is op.buffer and len(r.starts) == len(op.starts)), None)
         if twin is not None:
             copy = Cloner(before(twin))
             before(twin)(type(op)(op.buffer, [copy(s) for s in op.starts], op.extents))
@@ -157,11 +157,11 @@ def _erase_unused(values: Iterable[SSAValue]) -> None:
 def _explicit_regions(block: tir.BlockOp) -> list[tir.ReadsOp | tir.WritesOp]:
     """The regions of a block that are not inferred."""
     notes = st.annotations_of(block)
-    found: list[tir.ReadsOp | tir.WritesOp] = []
+    explicit: list[tir.ReadsOp | tir.WritesOp] = []
     for key, regions in (("explicit_read_region", block.reads), ("explicit_write_region", block.writes)):
         if key in notes:
-            found += [regions[k] for k in cast("list[int]", from_attr(notes[key])) if k < len(regions)]
-    return found
+            explicit += [regions[k] for k in cast("list[int]", from_attr(notes[key])) if k < len(regions)]
+    return explicit
 
 
 def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
@@ -171,9 +171,9 @@ def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
 
 def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SSAValue | None) -> None:
     """Give a block other bindings, as many as it has iterators, and another predicate, or none."""
-    given = [] if condition is None else [condition]
-    block.operands = [*bindings, *given]
-    block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(given)])
+    predicate = [] if condition is None else [condition]
+    block.operands = [*bindings, *predicate]
+    block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(predicate)])
 
 
 def require(block: tir.BlockOp, more: Iterable[SSAValue]) -> None:
@@ -189,15 +189,15 @@ def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, 
     loop that runs once stays in the bindings.
     """
     memo: dict[SSAValue, SymExpr] = {}
-    found = [sym_expr_of(binding, memo) for binding in block.bindings]
+    bindings = [sym_expr_of(binding, memo) for binding in block.bindings]
     ranges = {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in st.loops_above(block)}
     predicate = [sym_expr_of(c, memo) for c in conditions(block)]
-    sums = simplest_map(found, ranges, predicate, keep_units=keep_units)
+    sums = simplest_map(bindings, ranges, predicate, keep_units=keep_units)
     if sums is None:
         return
     write = _SumWriter(before(block))
     new = list(block.bindings)
-    for at, (total, e, old) in enumerate(zip(sums, found, block.bindings, strict=True)):
+    for at, (total, e, old) in enumerate(zip(sums, bindings, block.bindings, strict=True)):
         simple = to_expr(total)
         if changed is None or simple != e or any(v.value in changed for v in e.free_vars()):
             new[at] = write(total, simple, cast(IntegerType, old.type))
@@ -351,8 +351,8 @@ def allocate(scope: st.BlockLike, buffer_type: tir.BufferType, name: str) -> SSA
 
 def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:
     """Whether an integer expression uses one of `variables`."""
-    wanted = set(variables)
-    return any(v.value in wanted for v in sym_expr_of(value).free_vars() if v.value is not None)
+    several = set(variables)
+    return any(v.value in several for v in sym_expr_of(value).free_vars() if v.value is not None)
 
 
 def copy_statements(source: Block, target: Block, mapping: Mapping[SSAValue, SSAValue]) -> None:

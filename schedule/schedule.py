@@ -134,10 +134,10 @@ class Schedule:
 
     def get_sref(self, rv: RV) -> StmtSRef:
         """The place of a block or a loop among the others. Raises `TiraxError` where the handle is of neither."""
-        found = self._target(rv)
-        if not isinstance(found, Operation):
-            raise TiraxError(f"{rv!r} is neither a block nor a loop", found=found)
-        return StmtSRef(found)
+        target = self._target(rv)
+        if not isinstance(target, Operation):
+            raise TiraxError(f"{rv!r} is neither a block nor a loop", found=target)
+        return StmtSRef(target)
 
     def remove_rv(self, rv: RV) -> None:
         """Forget a handle."""
@@ -155,11 +155,11 @@ class Schedule:
         primitive = PRIMITIVES.get(name)
         if primitive is None:
             raise unknown_name("primitive", name, PRIMITIVES)
-        given = self._given(primitive, arguments)
+        targets = self._targets(primitive, arguments)
         if primitive.spec.only_names or not self._restore:
-            outputs, decision = self._run(primitive, given, decision)
+            outputs, decision = self._run(primitive, targets, decision)
         else:
-            outputs, decision = self._guarded(primitive, given, decision)
+            outputs, decision = self._guarded(primitive, targets, decision)
         recorded = {k: self._recorded(v) for k, v in arguments.items()}
         inst = self._trace.append(name, recorded, len(outputs), decision)
         self._values.update(zip(inst.outputs, outputs, strict=True))
@@ -167,12 +167,12 @@ class Schedule:
             self._checkpoint.steps.append(inst)
         return [handle_on(o) for o in inst.outputs]
 
-    def _guarded(self, primitive: Primitive, given: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
+    def _guarded(self, primitive: Primitive, targets: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
         """Run a primitive; where it refuses, everything is as it was before."""
-        if self._checkpoint is None or not self._checkpoint.serves(given):
-            self._checkpoint = Checkpoint(given, self._values)
+        if self._checkpoint is None or not self._checkpoint.serves(targets):
+            self._checkpoint = Checkpoint(targets, self._values)
         try:
-            return self._run(primitive, given, decision)
+            return self._run(primitive, targets, decision)
         except Exception:
             self._state.replaced.clear()
             self._put_back(self._checkpoint)
@@ -197,33 +197,33 @@ class Schedule:
                     self._values[value] = replaced[target]
             replaced.clear()
 
-    def _run(self, primitive: Primitive, given: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
+    def _run(self, primitive: Primitive, targets: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
         """What a primitive gives, and what it decided. The error with which it refuses shows the IR."""
         try:
-            found = self._perform(primitive, given, decision)
+            results = self._perform(primitive, targets, decision)
         except ScheduleError as error:
             raise error.rendered(primitive.spec.name, self._level) from error
         if self._check and not primitive.spec.only_names:
             verify_module(self._state.module)
-        return found
+        return results
 
-    def _perform(self, primitive: Primitive, given: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
+    def _perform(self, primitive: Primitive, targets: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
         spec = primitive.spec
         options = {"decision": decision} if spec.samples else {}
-        results = primitive.function(self._state, **given, **options)
+        results = primitive.function(self._state, **targets, **options)
         if spec.samples:
             results, decision = results
         self._follow(self._state.replaced)
         return [] if results is None else list(results) if spec.result.many else [results], decision
 
-    def _given(self, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _targets(self, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
         """What the arguments stand for. Raises `ScheduleError` where that is not what the primitive takes."""
-        given = {k: self._resolved(v) for k, v in arguments.items()}
+        targets = {k: self._resolved(v) for k, v in arguments.items()}
         try:
-            require_kinds(primitive.kinds, given)
+            require_kinds(primitive.kinds, targets)
         except ScheduleError as error:
             raise error.rendered(primitive.spec.name, self._level) from error
-        return given
+        return targets
 
     def _resolved(self, value: Any) -> Any:
         return map_leaves(value, lambda v: self._target(v) if isinstance(v, RV) else v)
@@ -232,13 +232,13 @@ class Schedule:
         return map_leaves(value, lambda v: self._own.get(v.ssa, v.ssa) if isinstance(v, RV) else v)
 
     def _target(self, rv: RV) -> Target:
-        found = self._values.get(self._own.get(rv.ssa, rv.ssa))
-        if found is None:
+        target = self._values.get(self._own.get(rv.ssa, rv.ssa))
+        if target is None:
             raise TiraxError(f"{rv!r} is of another schedule", expected="a handle that this schedule gave")
-        if isinstance(found, Operation) and not self._state.is_alive(found):
+        if isinstance(target, Operation) and not self._state.is_alive(target):
             hint = "take the handles that the step which replaced it gave"
             raise ScheduleError(f"{rv!r} is no more: a later step replaced it", hint=hint)
-        return found
+        return target
 
     def __repr__(self) -> str:
         return f"Schedule(\n{self.mod.script()}\n)"
@@ -265,10 +265,10 @@ def _method(primitive: Primitive) -> Any:
     follow = primitive.follow
 
     def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
-        given = _bound(self, primitive, args, kwargs)
-        arguments = _adapted(self, primitive, given)
+        bound = _bound(self, primitive, args, kwargs)
+        arguments = _adapted(self, primitive, bound)
         decision = arguments.pop("decision", None)
-        more = follow(self, given) if follow is not None else None
+        more = follow(self, bound) if follow is not None else None
         outputs = self.step(spec.name, arguments, decision)
         if more is not None:
             more()
@@ -304,7 +304,7 @@ def _adapted(self: Schedule, primitive: Primitive, arguments: dict[str, Any]) ->
     """The arguments of a call as they are recorded."""
     if primitive.adapt is None:
         return dict(arguments)
-    self._given(primitive, arguments)
+    self._targets(primitive, arguments)
     try:
         return primitive.adapt(self, arguments)
     except ScheduleError as error:
@@ -335,16 +335,16 @@ class Checkpoint:
     that were taken in between are done anew. So the steps that succeed, which are most, do not pay for it.
     """
 
-    def __init__(self, given: Mapping[str, Any], values: Mapping[SSAValue, Any]):
-        self.funcs = _functions(given)
+    def __init__(self, targets: Mapping[str, Any], values: Mapping[SSAValue, Any]):
+        self.funcs = _functions(targets)
         self.steps: list[Instruction] = []
         self._before = [list(f.walk()) for f in self.funcs]
         self._copies = [f.clone() for f in self.funcs]
         self._values = dict(values)
 
-    def serves(self, given: Mapping[str, Any]) -> bool:
+    def serves(self, targets: Mapping[str, Any]) -> bool:
         """Whether all that a step works on is kept here."""
-        return len(self.steps) < _MOST_STEPS and all(f in self.funcs for f in _functions(given))
+        return len(self.steps) < _MOST_STEPS and all(f in self.funcs for f in _functions(targets))
 
     def restore(self) -> dict[SSAValue, Any]:
         """Put the copies in the functions' places; gives what handles stand for. The checkpoint is used up."""
@@ -358,10 +358,10 @@ class Checkpoint:
         return {k: twins.get(v, v) if isinstance(v, Operation) else v for k, v in self._values.items()}
 
 
-def _functions(given: Mapping[str, Any]) -> list[Operation]:
+def _functions(targets: Mapping[str, Any]) -> list[Operation]:
     """The functions that the arguments of a step are in."""
     operations: list[Operation] = []
-    map_leaves(dict(given), lambda v: operations.append(v) if isinstance(v, Operation) else None)
+    map_leaves(dict(targets), lambda v: operations.append(v) if isinstance(v, Operation) else None)
     return list(dict.fromkeys(f for op in operations if (f := function_of(op)) is not None))
 
 

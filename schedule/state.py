@@ -41,14 +41,14 @@ class State:
     def function(self, name: str | None = None) -> tir.FuncOp:
         """The function called `name`; by default the one that is worked on, `main`, or the only one."""
         funcs = {f.sym_name.data: f for f in functions(self.module)}
-        wanted = name or self.working_on or ("main" if "main" in funcs else None)
-        if wanted is None and len(funcs) == 1:
+        chosen = name or self.working_on or ("main" if "main" in funcs else None)
+        if chosen is None and len(funcs) == 1:
             return next(iter(funcs.values()))
-        if wanted is None:
+        if chosen is None:
             raise ScheduleError("which function is meant?", expected="func_name, or work_on(name)", found=sorted(funcs))
-        if wanted not in funcs:
-            raise unknown_name("function", wanted, funcs)
-        return funcs[wanted]
+        if chosen not in funcs:
+            raise unknown_name("function", chosen, funcs)
+        return funcs[chosen]
 
     def is_alive(self, op: Operation) -> bool:
         """Whether an operation is still in the module."""
@@ -129,14 +129,14 @@ def buffers_written(block: tir.BlockOp) -> list[SSAValue]:
 
 def producers(block: tir.BlockOp) -> list[tir.BlockOp]:
     """The blocks before it in its scope that write what it reads."""
-    wanted = set(buffers_read(block))
-    return [b for b in _siblings(block, before=True) if wanted & set(buffers_written(b))]
+    read = set(buffers_read(block))
+    return [b for b in _siblings(block, before=True) if read & set(buffers_written(b))]
 
 
 def consumers(block: tir.BlockOp) -> list[tir.BlockOp]:
     """The blocks after it in its scope that read what it writes."""
-    wanted = set(buffers_written(block))
-    return [b for b in _siblings(block, before=False) if wanted & set(buffers_read(b))]
+    written = set(buffers_written(block))
+    return [b for b in _siblings(block, before=False) if written & set(buffers_read(b))]
 
 
 def _siblings(block: tir.BlockOp, *, before: bool) -> list[tir.BlockOp]:

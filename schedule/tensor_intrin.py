@@ -50,10 +50,10 @@ class TensorIntrin:
         names = TensorIntrin.names()
         if name not in TensorIntrin.registered and name in names:
             TensorIntrin.registered[name] = BUILTIN[name]()
-        found = TensorIntrin.registered.get(name)
-        if found is None and not allow_missing:
+        intrin = TensorIntrin.registered.get(name)
+        if intrin is None and not allow_missing:
             raise unknown_name("tensor intrinsic", name, names)
-        return found
+        return intrin
 
     @staticmethod
     def names() -> list[str]:

@@ -61,12 +61,12 @@ class Trace:
         self, name: str, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None
     ) -> Instruction:
         """Add an instruction; its outputs are named as TVM prints them."""
-        made = sched.OPS[name].of(arguments, outputs, decision)
-        for k, output in enumerate(made.outputs):
+        inst = sched.OPS[name].of(arguments, outputs, decision)
+        for k, output in enumerate(inst.outputs):
             output.name_hint = f"{_LETTERS[output.type]}{self._count + k}"
-        self._count += len(made.outputs)
-        self.op.body.block.add_op(made)
-        return made
+        self._count += len(inst.outputs)
+        self.op.body.block.add_op(inst)
+        return inst
 
     def pop(self) -> Instruction | None:
         """Remove the last instruction and give it; None where there is none."""
@@ -243,9 +243,9 @@ def _plain(value: Argument, names: Mapping[SSAValue, str]) -> Any:
 
 def _statement(inst: Instruction, names: Mapping[SSAValue, str]) -> str:
     args, spec = inst.args, inst.SPEC
-    given = [(k, args[k]) for k in spec.params if k in args and not (k == "consumer_blocks" and not args[k])]
+    shown = [(k, args[k]) for k in spec.params if k in args and not (k == "consumer_blocks" and not args[k])]
     parts: list[str] = []
-    for key, value in given:
+    for key, value in shown:
         if spec.spread and key in spec.inputs:
             parts += [_text(v, names) for v in (value if isinstance(value, list) else [value])]
         else:
@@ -351,16 +351,16 @@ def _from_json(json_obj: Any) -> Trace:
 
 
 def _arguments(spec: Spec, inputs: list[Any], attrs: list[Any], values: dict[str, SSAValue]) -> dict[str, Any]:
-    given = [_value(v, values) for v in inputs]
+    operands = [_value(v, values) for v in inputs]
     cut = len(spec.inputs) - 1
-    if spec.inputs and spec.inputs[-1] in _LISTS and not (len(given) == cut + 1 and isinstance(given[cut], list)):
-        given = [*given[:cut], given[cut:]]
+    if spec.inputs and spec.inputs[-1] in _LISTS and not (len(operands) == cut + 1 and isinstance(operands[cut], list)):
+        operands = [*operands[:cut], operands[cut:]]
     attrs = _joined(spec, attrs)
-    if len(given) > len(spec.inputs) or len(attrs) > len(spec.attrs):
+    if len(operands) > len(spec.inputs) or len(attrs) > len(spec.attrs):
         raise TiraxError(
             f"{spec.kind} has too many arguments", expected=", ".join(spec.params), found=[*inputs, *attrs]
         )
-    return dict(zip(spec.inputs, given, strict=False)) | dict(zip(spec.attrs, map(_attribute, attrs), strict=False))
+    return dict(zip(spec.inputs, operands, strict=False)) | dict(zip(spec.attrs, map(_attribute, attrs), strict=False))
 
 
 def _value(value: Any, values: dict[str, SSAValue]) -> Any:

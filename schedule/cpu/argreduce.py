@@ -94,15 +94,19 @@ def plan_argreduce(root: Operation, machine: Machine) -> ArgReducePlan | None:
 
 def _choice_of(root: Operation) -> Choice | None:
     """The choice that a nest makes, None where it makes none, or what it keeps is read by others."""
-    found = results_of(root)
-    if found is None or len(found.stores) != 2 or not are_in_place([*found.stores, *found.inits], found.iters):
+    results = results_of(root)
+    if (
+        results is None
+        or len(results.stores) != 2
+        or not are_in_place([*results.stores, *results.inits], results.iters)
+    ):
         return None
-    block, stores = found.block, found.stores
+    block, stores = results.block, results.stores
     parts = _parts(stores[0], stores[1])
     value = stores[1].buffer
     if parts is None or not is_intermediate(value) or not all(block.is_ancestor(load) for load in loads_of(value)):
         return None
-    return Choice(block, found.iters, (stores[0], stores[1]), tuple(found.inits), *parts)
+    return Choice(block, results.iters, (stores[0], stores[1]), tuple(results.inits), *parts)
 
 
 def are_in_place(accesses: Sequence[tir.LoadOp | tir.StoreOp], iters: list[Iter]) -> bool:
@@ -132,8 +136,8 @@ def _parts(
         return None
     if not isinstance(equal, tir.EqOp) or not isinstance(earlier, tir.GtOp | tir.LtOp):
         return None
-    wanted = ((wins, values), (again, values), (equal, values), (earlier, positions))
-    if not all(_compares(op, *pair) for op, pair in wanted):
+    comparisons = ((wins, values), (again, values), (equal, values), (earlier, positions))
+    if not all(_compares(op, *pair) for op, pair in comparisons):
         return None
     return type(wins), type(earlier), keeper.false_value, kept.false_value
 

@@ -147,19 +147,19 @@ class _Tile:
     rows: SymExpr
 
     def __post_init__(self) -> None:
-        found, loops = self.plan.attention, self.loops
-        self.index = found.row.dtype
+        self.attention, loops = self.plan.attention, self.loops
+        self.index = self.attention.row.dtype
         queries = self.plan.queries
-        self.scores = self._buffer([queries, self.plan.keys], found.scores.buffer, "scores")
-        self.top = self._buffer([queries], found.top.buffer, "top")
-        self.total = self._buffer([queries], found.total.buffer, "total")
-        self.mixed = self._buffer([queries, found.lane.extent], found.mix.buffer, "mixed")
+        self.scores = self._buffer([queries, self.plan.keys], self.attention.scores.buffer, "scores")
+        self.top = self._buffer([queries], self.attention.top.buffer, "top")
+        self.total = self._buffer([queries], self.attention.total.buffer, "total")
+        self.mixed = self._buffer([queries, self.attention.lane.extent], self.attention.mix.buffer, "mixed")
         cloner = loops.cloner(self.where)
-        self.batch = [(it.var, cloner(index)) for it, index in found.batch]
+        self.batch = [(it.var, cloner(index)) for it, index in self.attention.batch]
 
     def emit(self) -> None:
         """Go over all keys that a query of the tile may look at, and store what was mixed."""
-        known = self.plan.attention.column.extent.constant
+        known = self.attention.column.extent.constant
         if known is not None and known <= self.plan.keys:
             self._only(self._reach()[1])
         else:
@@ -169,9 +169,8 @@ class _Tile:
     def _several(self, begin: SymExpr, end: SymExpr) -> None:
         """Tiles of keys."""
         loops, keys, dtype = self.loops, self.plan.keys, self.index
-        found = self.plan.attention
-        self.before = self._buffer([self.plan.queries], found.top.buffer, "top_before")
-        self.factor = self._buffer([self.plan.queries], found.top.buffer, "correction")
+        self.before = self._buffer([self.plan.queries], self.attention.top.buffer, "top_before")
+        self.factor = self._buffer([self.plan.queries], self.attention.top.buffer, "correction")
         self._start()
         skipped = floordiv(begin, Const(keys, dtype))
         count = maximum(floordiv(add(end, keys - 1), Const(keys, dtype)) - skipped, Const(0, dtype))
@@ -182,14 +181,14 @@ class _Tile:
 
         loops.loop(count, tile, dtype=dtype, name="keys")
         self._each_row(self._norm)
-        self._write([(self.rows, False), (found.lane.extent, False)], self._result, self._result_place)
+        self._write([(self.rows, False), (self.attention.lane.extent, False)], self._result, self._result_place)
 
     def _reach(self) -> tuple[SymExpr, SymExpr]:
         """From which key on, and before which one, a query of the tile may look at keys."""
-        found, dtype = self.plan.attention, self.index
-        extent = found.column.extent
+        dtype = self.index
+        extent = self.attention.column.extent
         first = Var(self.first, dtype)
-        lows, highs = reach(found, first, add(first, self.rows - 1))
+        lows, highs = reach(self.attention, first, add(first, self.rows - 1))
         values = {Var(var, dtype): sym_expr_of(value) for var, value in self.batch}
         begin, end = Const(0, dtype), extent
         for low in lows:
@@ -208,20 +207,20 @@ class _Tile:
         self._scores(at, end)
 
         def row(i: SSAValue) -> None:
-            self._top(i, end, _begin_of(self.plan.attention.top))
+            self._top(i, end, _begin_of(self.attention.top))
             self._powers(i, end)
-            self._sum(i, end, _begin_of(self.plan.attention.total))
+            self._sum(i, end, _begin_of(self.attention.total))
             self._norm(i)
 
         self._each_row(row)
-        self._mix(at, end, _begin_of(self.plan.attention.mix), (self._result, self._result_place))
+        self._mix(at, end, _begin_of(self.attention.mix), (self._result, self._result_place))
 
     def _start(self) -> None:
         """Before the first tile of keys."""
-        found, lane = self.plan.attention, self.plan.attention.lane
-        for stage, buffer in ((found.top, self.before), (found.total, self.total)):
+        lane = self.attention.lane
+        for stage, buffer in ((self.attention.top, self.before), (self.attention.total, self.total)):
             self._write([(self.rows, False)], _begin_of(stage), _at(buffer, 1))
-        self._write([(self.rows, False), (lane.extent, False)], _begin_of(found.mix), _at(self.mixed, 2))
+        self._write([(self.rows, False), (lane.extent, False)], _begin_of(self.attention.mix), _at(self.mixed, 2))
 
     def _step(self, at: SSAValue, extent: SymExpr) -> None:
         """One tile of keys."""
@@ -238,16 +237,15 @@ class _Tile:
         self._mix(at, extent, lambda inner, v: self._corrected(inner, self.mixed, v[0], v[1]), None)
 
     def _each_row(self, body: Callable[[SSAValue], object]) -> None:
-        self.loops.loop(self.rows, body, dtype=self.index, name=name_of(self.plan.attention.row.var))
+        self.loops.loop(self.rows, body, dtype=self.index, name=name_of(self.attention.row.var))
 
     def _scores(self, at: SSAValue, extent: SymExpr) -> None:
         """s[i, j] = score(sum(Q[i, k] * K[j, k]))"""
-        found = self.plan.attention
-        stage, update = found.scores, found.updates[0]
+        stage, update = self.attention.scores, self.attention.updates[0]
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[1], at)
-            for it, index in found.score_places:
+            for it, index in self.attention.score_places:
                 cloner.replace(it.var, cloner(index))
             for it, k in zip(stage.reduce, v[2:], strict=True):
                 cloner.replace(it.var, k)
@@ -257,13 +255,13 @@ class _Tile:
         def finished(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[1], at)
             value = inner.load(self.scores, [*v])
-            for load in found.score_loads:
+            for load in self.attention.score_loads:
                 cloner.replace(load.result, value)
-            score = cloner(found.score)
-            if found.allowed is None:
+            score = cloner(self.attention.score)
+            if self.attention.allowed is None:
                 return score
             least = inner.const(float("-inf"), score.type)
-            return inner.op(tir.SelectOp(cloner(found.allowed), score, least))
+            return inner.op(tir.SelectOp(cloner(self.attention.allowed), score, least))
 
         iters = [(self.rows, False), (extent, False), *((it.extent, True) for it in stage.reduce)]
         place = _at(self.scores, 2)
@@ -280,26 +278,24 @@ class _Tile:
 
     def _correction(self, inner: LoopBuilder, i: SSAValue) -> SSAValue:
         """c[i] = exp(m[i] - n[i])"""
-        found = self.plan.attention
         cloner = inner.cloner()
-        cloner.replace(found.shifted, inner.load(self.before, [i]))
+        cloner.replace(self.attention.shifted, inner.load(self.before, [i]))
         self._put_top(cloner, inner.load(self.top, [i]))
-        return cloner(found.power.result)
+        return cloner(self.attention.power.result)
 
     def _powers(self, i: SSAValue, extent: SymExpr) -> None:
         """s[i, j] = exp(s[i, j] - n[i])"""
-        found = self.plan.attention
 
         def power(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = inner.cloner()
-            cloner.replace(found.shifted, inner.load(self.scores, [i, v[0]]))
+            cloner.replace(self.attention.shifted, inner.load(self.scores, [i, v[0]]))
             self._put_top(cloner, inner.load(self.top, [i]))
-            return cloner(found.power.result)
+            return cloner(self.attention.power.result)
 
         self._write([(extent, False)], power, _in_row(self.scores, i))
 
     def _put_top(self, cloner: Cloner, top: SSAValue) -> None:
-        for load in self.plan.attention.top_loads:
+        for load in self.attention.top_loads:
             cloner.replace(load.result, top)
 
     def _sum(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
@@ -320,15 +316,14 @@ class _Tile:
 
     def _values(self, at: SSAValue, extent: SymExpr) -> SSAValue:
         """The values of a tile of keys side by side: in the tensor those of the other heads lie between them."""
-        found = self.plan.attention
-        values = self._buffer([self.plan.keys, found.lane.extent], found.mix.buffer, "values")
+        values = self._buffer([self.plan.keys, self.attention.lane.extent], self.attention.mix.buffer, "values")
 
         def value(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             cloner = self._cloner(inner, v[0], v[0], at)
-            cloner.replace(found.lane.var, v[1])
-            return cloner(found.value)
+            cloner.replace(self.attention.lane.var, v[1])
+            return cloner(self.attention.value)
 
-        self._write([(extent, False), (found.lane.extent, False)], value, _at(values, 2))
+        self._write([(extent, False), (self.attention.lane.extent, False)], value, _at(values, 2))
         return values
 
     def _mix(self, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None) -> None:
@@ -346,52 +341,47 @@ class _Tile:
     def _mix_with(
         self, values: SSAValue | None, at: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None
     ) -> None:
-        found = self.plan.attention
-
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             i, d, j = v
             cloner = self._cloner(inner, i, j, at)
-            cloner.replace(found.lane.var, d)
-            cloner.replace(found.weight, inner.load(self.scores, [i, j]))
+            cloner.replace(self.attention.lane.var, d)
+            cloner.replace(self.attention.weight, inner.load(self.scores, [i, j]))
             if values is not None:
-                cloner.replace(found.value, inner.load(values, [j, d]))
-            cloner.replace(found.updates[1].old.result, inner.load(self.mixed, [i, d]))
-            return cloner(found.mix.store.value)
+                cloner.replace(self.attention.value, inner.load(values, [j, d]))
+            cloner.replace(self.attention.updates[1].old.result, inner.load(self.mixed, [i, d]))
+            return cloner(self.attention.mix.store.value)
 
-        iters = [(self.rows, False), (found.lane.extent, False), (extent, True)]
+        iters = [(self.rows, False), (self.attention.lane.extent, False), (extent, True)]
         self._write(iters, term, _at(self.mixed, 2), begin, epilogue)
 
     def _result(self, inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
         """o[i, d] / l[i], as it is stored."""
-        found = self.plan.attention
         mixed = inner.load(self.mixed, [*v])
         value = inner.op(tir.DivOp(mixed, inner.load(self.total, [v[0]])))
         cloner = self._result_cloner(inner, v)
-        cloner.replace(found.read.result, value)
-        return cloner(found.result.store.value)
+        cloner.replace(self.attention.read.result, value)
+        return cloner(self.attention.result.store.value)
 
     def _result_place(self, inner: LoopBuilder, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
-        store = self.plan.attention.result.store
+        store = self.attention.result.store
         cloner = self._result_cloner(inner, v)
         return store.buffer, [cloner(index) for index in store.indices]
 
     # what they are made of
 
     def _result_cloner(self, inner: LoopBuilder, v: list[SSAValue]) -> Cloner:
-        found = self.plan.attention
         cloner = inner.cloner(self.where)
-        cloner.replace(found.result_row.var, inner.sum(self.first, v[0]))
-        cloner.replace(found.result_lane.var, v[1])
+        cloner.replace(self.attention.result_row.var, inner.sum(self.first, v[0]))
+        cloner.replace(self.attention.result_lane.var, v[1])
         return cloner
 
     def _cloner(self, inner: LoopBuilder, i: SSAValue, j: SSAValue, at: SSAValue) -> Cloner:
         """Copies of expressions for the query i of the tile, and the key j behind `at`."""
-        found = self.plan.attention
         cloner = inner.cloner()
         for var, value in self.batch:
             cloner.replace(var, value)
-        cloner.replace(found.row.var, inner.sum(self.first, i))
-        cloner.replace(found.column.var, inner.sum(at, j))
+        cloner.replace(self.attention.row.var, inner.sum(self.first, i))
+        cloner.replace(self.attention.column.var, inner.sum(at, j))
         return cloner
 
     def _corrected(self, inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
@@ -411,16 +401,16 @@ class _Tile:
         epilogue: tuple[Write, Place] | None = None,
     ) -> None:
         """Write loops over `iters`, (extent, whether it is a sum): `value` goes to `to`, or where `epilogue` says."""
-        stage = _made(iters, self.index, value, to, begin)
-        made = Epilogue(stage)
+        stage = _stage_of(iters, self.index, value, to, begin)
+        finished = Epilogue(stage)
         if epilogue is not None:
-            last = _made([it for it in iters if not it[1]], self.index, *epilogue)
-            made = Epilogue(stage, last, tuple(zip(stage.spatial, last.iters, strict=True)))
-        decision = first_fit(rules(), made, self.plan.machine)
+            last = _stage_of([it for it in iters if not it[1]], self.index, *epilogue)
+            finished = Epilogue(stage, last, tuple(zip(stage.spatial, last.iters, strict=True)))
+        decision = first_fit(rules(), finished, self.plan.machine)
         if decision is None:
             raise TiraxError("no rule fits a tile of attention")
         decision.emit(self.loops)
-        for part in dict.fromkeys((made.stage.root, made.last.root)):
+        for part in dict.fromkeys((finished.stage.root, finished.last.root)):
             part.erase(safe_erase=False)
 
 
@@ -431,7 +421,7 @@ def _begin_of(stage: Stage) -> Write:
     return lambda inner, _: inner.cloner()(init.value)
 
 
-def _made(
+def _stage_of(
     iters: Sequence[tuple[SymExpr, bool]], dtype: IntegerType, value: Write, to: Place, begin: Write | None = None
 ) -> Stage:
     """A stage that stands nowhere, for rules to look at."""
@@ -446,8 +436,8 @@ def _made(
         inner.insert(tir.InitOp(Region(first)))
     store = _store(inner, v, value, to)
     root = tir.BlockOp("tile", [], Region(block))
-    found = [Iter(var, extent, reduce) for var, (extent, reduce) in zip(v, iters, strict=True)]
-    return Stage(root, root, found, store, init)
+    stage_iters = [Iter(var, extent, reduce) for var, (extent, reduce) in zip(v, iters, strict=True)]
+    return Stage(root, root, stage_iters, store, init)
 
 
 def _store(inner: LoopBuilder, v: list[SSAValue], value: Write, to: Place) -> tir.StoreOp:

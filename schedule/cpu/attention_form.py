@@ -101,10 +101,10 @@ def attention_of(func: tir.FuncOp) -> Attention | None:
 def _stages(func: tir.FuncOp) -> list[Stage] | None:
     """The stages of a function in which nothing else writes, and no buffer is written twice."""
     ops = list(func.body.block.ops)
-    found = [analyse(op) for op in ops]
-    if any(stage is None and op.regions for stage, op in zip(found, ops, strict=True)):
+    analysed = [analyse(op) for op in ops]
+    if any(stage is None and op.regions for stage, op in zip(analysed, ops, strict=True)):
         return None
-    stages = [stage for stage in found if stage is not None]
+    stages = [stage for stage in analysed if stage is not None]
     return stages if len({stage.buffer for stage in stages}) == len(stages) else None
 
 
@@ -125,9 +125,9 @@ def _find(func: tir.FuncOp) -> Attention | None:
     left = inline_stages(stages, lambda stage, _: _is_moved(stage) or bool(stage.inputs() & sums))
     by_buffer = {stage.buffer: stage for stage in left}
     for result in left:
-        found = _before(result, by_buffer)
-        if found is not None and _stands_alone(found, left):
-            return found
+        attention = _before(result, by_buffer)
+        if attention is not None and _stands_alone(attention, left):
+            return attention
     return None
 
 
@@ -136,12 +136,12 @@ def _is_moved(stage: Stage) -> bool:
     return isinstance(stage.store.value.owner, tir.LoadOp)
 
 
-def _stands_alone(found: Attention, stages: Sequence[Stage]) -> bool:
+def _stands_alone(attention: Attention, stages: Sequence[Stage]) -> bool:
     """Whether nothing else reads what is made on the way, or comes behind."""
-    mine = found.stages
+    mine = attention.stages
     inner = {stage.buffer for stage in mine[:-1]}
     others = [stage for stage in stages if not any(stage is s for s in mine)]
-    if any(stage.inputs() & inner for stage in others) or stages[-1] is not found.result:
+    if any(stage.inputs() & inner for stage in others) or stages[-1] is not attention.result:
         return False
     return all(is_intermediate(s.buffer) and not written_elsewhere(s) for s in mine[:-1])
 
@@ -150,8 +150,8 @@ def _before(result: Stage, by_buffer: Mapping[SSAValue, Stage]) -> Attention | N
     """The attention whose result a stage stores."""
     if result.reduce or result.init is not None:
         return None
-    made = [(op, by_buffer.get(op.buffer)) for op in result.loads]
-    mixes = [(op, stage) for op, stage in made if stage is not None and stage.reduce]
+    producers = [(op, by_buffer.get(op.buffer)) for op in result.loads]
+    mixes = [(op, stage) for op, stage in producers if stage is not None and stage.reduce]
     if len(mixes) != 1 or mixes[0][1] is None:
         return None
     read, mix = mixes[0]
@@ -219,8 +219,8 @@ class _Parts:
         quotient = self.weight.owner
         if not isinstance(quotient, tir.DivOp):
             return False
-        wanted = [(self.top, top.term, self.shifted), (self.total, total.term, quotient.lhs)]
-        return all(self._is_same(stage, term, value) for stage, term, value in wanted)
+        terms = [(self.top, top.term, self.shifted), (self.total, total.term, quotient.lhs)]
+        return all(self._is_same(stage, term, value) for stage, term, value in terms)
 
     def _is_same(self, stage: Stage, term: SSAValue, value: SSAValue) -> bool:
         """Whether the term of a reduction over keys is `value`, which the last reduction computes anew."""
@@ -254,12 +254,12 @@ class _Parts:
         ends = mine.get(cast(Var, sym_expr_of(at_row))), mine.get(cast(Var, sym_expr_of(at_lane)))
         if row is None or row is not last_row or places is None or None in ends:
             return None
-        found = Attention(
+        attention = Attention(
             self.scores, self.top, self.total, self.mix, result, row, self.mix.reduce[0], lane,
             tuple(zip(batch, heads, strict=True)), places, self.weight, self.power, self.shifted, score, self.allowed,
             read, *cast("tuple[Iter, Iter]", ends),
         )  # fmt: skip
-        return found if _fits(found) else None
+        return attention if _fits(attention) else None
 
     def _score_places(self) -> tuple[tuple[Iter, SSAValue], ...] | None:
         """Where the scores are read, for each of their iterators; the last one is the key."""
@@ -273,26 +273,26 @@ class _Parts:
         return tuple((it, index) for it, index in zip(dims, self.load.indices, strict=True) if it is not None)
 
 
-def _fits(found: Attention) -> bool:
+def _fits(attention: Attention) -> bool:
     """Whether each element of the result is one that is made, and heads and batches are as many.
 
     Of one key, or one element of values, there are no vectors. What is narrower than 32 bits would lose too much where
     sums are put away between tiles; `dot_products` adds such products in f32.
     """
-    if any(bit_width(cast(BufferType, stage.buffer.type).dtype) < 32 for stage in found.stages):
+    if any(bit_width(cast(BufferType, stage.buffer.type).dtype) < 32 for stage in attention.stages):
         return False
-    iters = [found.row, found.column, found.lane, found.result_row, found.result_lane]
-    if len({it.dtype for it in [*iters, *(it for it, _ in found.batch), *found.outer]}) != 1:
+    iters = [attention.row, attention.column, attention.lane, attention.result_row, attention.result_lane]
+    if len({it.dtype for it in [*iters, *(it for it, _ in attention.batch), *attention.outer]}) != 1:
         return False
-    if product(it.extent for it in found.outer) != product(it.extent for it, _ in found.batch):
+    if product(it.extent for it in attention.outer) != product(it.extent for it, _ in attention.batch):
         return False
-    if (found.result_row.extent, found.result_lane.extent) != (found.row.extent, found.lane.extent):
+    if (attention.result_row.extent, attention.result_lane.extent) != (attention.row.extent, attention.lane.extent):
         return False
-    ends = {found.result_row.var, found.result_lane.var}
-    used = {v.value for _, index in found.batch for v in sym_expr_of(index).free_vars()}
-    if ends & used or found.row.var in _iterators(found.value):
+    ends = {attention.result_row.var, attention.result_lane.var}
+    used = {v.value for _, index in attention.batch for v in sym_expr_of(index).free_vars()}
+    if ends & used or attention.row.var in _iterators(attention.value):
         return False
-    return 1 not in (found.column.extent.constant, found.lane.extent.constant)
+    return 1 not in (attention.column.extent.constant, attention.lane.extent.constant)
 
 
 def _iterators(value: SSAValue) -> set[SSAValue]:
@@ -333,21 +333,21 @@ def _is_constant(value: SSAValue, number: int) -> bool:
     return isinstance(value.owner, tir.ConstOp) and value.owner.py_value == number
 
 
-def reach(found: Attention, first: SymExpr, last: SymExpr) -> tuple[list[SymExpr], list[SymExpr]]:
+def reach(attention: Attention, first: SymExpr, last: SymExpr) -> tuple[list[SymExpr], list[SymExpr]]:
     """Bounds of the keys that queries from `first` to `last` may look at: least ones, and ends.
 
     What a mask says in other ways than by comparing the key with something that grows with the query gives none.
     """
     lows: list[SymExpr] = []
     highs: list[SymExpr] = []
-    for cond in [] if found.allowed is None else conjuncts(found.allowed):
-        bound = _bound(cond, found.column)
+    for cond in [] if attention.allowed is None else conjuncts(attention.allowed):
+        bound = _bound(cond, attention.column)
         if bound is None:
             continue
         is_end, limit = bound
-        row = found.row.expr
+        row = attention.row.expr
         grows = step_of(limit, row)
-        if grows is None or grows < 0 or not _is_known(limit, found):
+        if grows is None or grows < 0 or not _is_known(limit, attention):
             continue
         if is_end:
             highs.append(limit.substitute({row: last}))
@@ -365,7 +365,7 @@ def _bound(cond: SSAValue, column: Iter) -> tuple[bool, SymExpr] | None:
     return (True, slack + column.expr + 1) if step == -1 else (False, column.expr - slack)
 
 
-def _is_known(limit: SymExpr, found: Attention) -> bool:
+def _is_known(limit: SymExpr, attention: Attention) -> bool:
     """Whether a bound depends on nothing but sizes, the query and the head."""
-    mine = {found.row.var, *(it.var for it, _ in found.batch)}
+    mine = {attention.row.var, *(it.var for it, _ in attention.batch)}
     return all(v.value is None or v.value in mine for v in limit.free_vars())

@@ -92,7 +92,7 @@ def _row(op: Operation) -> _Row | None:
 
 def _first_reads(row: _Row) -> list[tir.LoadOp] | None:
     """The loads of loops behind a row that together read it once, in order; None where others come first."""
-    found: list[tir.LoadOp] = []
+    loads: list[tir.LoadOp] = []
     done: SymExpr = Const(0)
     op = row.loop.next_op
     while op is not None and not _same(done, row.extent):
@@ -104,10 +104,10 @@ def _first_reads(row: _Row) -> list[tir.LoadOp] | None:
             end = _end_of_reads(row, op, here, done)
             if end is None:
                 return None
-            found += cast("list[tir.LoadOp]", here)
+            loads += cast("list[tir.LoadOp]", here)
             done = end
         op = op.next_op
-    return found if _same(done, row.extent) else None
+    return loads if _same(done, row.extent) else None
 
 
 def _same(a: SymExpr, b: SymExpr) -> bool:

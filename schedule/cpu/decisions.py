@@ -33,12 +33,12 @@ class Decisions:
         self._machine = machine
         self._rules = rules()
         self._by_name = {rule.name: rule for rule in self._rules}
-        self._given: dict[str, list[RuleOp]] = {}
+        self._rules_of_block: dict[str, list[RuleOp]] = {}
         self._seen: dict[str, None] = {}
         self.inlined: list[str] = []
         for op in [] if sequence is None else sequence.rules:
             self._require_known(op)
-            self._given.setdefault(op.block_name.data, []).append(op)
+            self._rules_of_block.setdefault(op.block_name.data, []).append(op)
 
     def _require_known(self, op: RuleOp) -> None:
         known = [*self._by_name, INLINE, _ATTENTION.name, *(nest.rule.name for nest in NESTS)]
@@ -63,7 +63,7 @@ class Decisions:
 
         Where the sequence has rules, but none for attention, they are for its stages.
         """
-        named = [version.rule for ops in self._given.values() for op in ops for version in op.versions]
+        named = [version.rule for ops in self._rules_of_block.values() for op in ops for version in op.versions]
         if named and _ATTENTION.name not in named:
             return None
         plan = plan_attention(func, self._machine)
@@ -100,7 +100,7 @@ class Decisions:
             with _placed(op):
                 return follow(op.versions, self._by_name, _named_epilogue(op, stage, later), self._machine)
         epilogue = find_epilogue(stage, later) if stage.reduce else Epilogue(stage)
-        if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._given:
+        if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._rules_of_block:
             epilogue = Epilogue(stage)
         decision = first_fit(self._rules, epilogue, self._machine)
         if decision is None and epilogue.consumer is not None:
@@ -109,7 +109,7 @@ class Decisions:
 
     def require_all_followed(self) -> None:
         """Raise `NameLookupError`, or `DecisionError`, where a rule was given for what is no stage."""
-        left = [op for ops in self._given.values() for op in ops]
+        left = [op for ops in self._rules_of_block.values() for op in ops]
         if not left:
             return
         block = left[0].block_name.data
@@ -124,27 +124,27 @@ class Decisions:
     def _is_next(self, rule: str, block: str) -> bool | None:
         """Whether the sequence has `rule` for the next stage of a block; None where it has nothing for it."""
         self._seen[block] = None
-        ops = self._given.get(block)
+        ops = self._rules_of_block.get(block)
         return ops[0].versions[0].rule == rule if ops else None
 
     def _take(self, block: str) -> RuleOp | None:
         """What the sequence has for the next stage of a block; it is taken once."""
         self._seen[block] = None
-        ops = self._given.get(block)
+        ops = self._rules_of_block.get(block)
         if not ops:
             return None
         op = ops.pop(0)
         if not ops:
-            del self._given[block]
+            del self._rules_of_block[block]
         return op
 
 
 def _named_epilogue(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
     """A stage with the epilogue that the sequence names. Raises `DecisionError` where it has another one, or none."""
     epilogue = find_epilogue(stage, later) if op.then is not None and stage.reduce else Epilogue(stage)
-    found = None if epilogue.consumer is None else epilogue.consumer.block.name_hint
-    if found != op.then:
-        expected = "no block" if found is None else f'then "{found}"'
+    block = None if epilogue.consumer is None else epilogue.consumer.block.name_hint
+    if block != op.then:
+        expected = "no block" if block is None else f'then "{block}"'
         raise DecisionError(
             f'block "{op.then}" does not finish the elements of "{stage.block.name_hint}"', expected=expected
         )

@@ -69,18 +69,18 @@ def take_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
     Raises where there is no such function, or a schedule was given to it already.
     """
     funcs = {func.sym_name.data: func for func in functions(module)}
-    found: dict[str, SequenceOp] = {}
+    sequences: dict[str, SequenceOp] = {}
     for op in [op for op in module.body.block.ops if isinstance(op, SequenceOp)]:
         name = op.function_name
         if name is None:
             continue
         if name not in funcs:
             raise unknown_name("function", name, funcs, location_of(op))
-        if name in found or is_scheduled(funcs[name]):
+        if name in sequences or is_scheduled(funcs[name]):
             raise DecisionError(f"@{name} has a schedule already", location=location_of(op), expected="one for each")
-        found[name] = op
+        sequences[name] = op
         op.detach()
-    return found
+    return sequences
 
 
 def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
@@ -100,14 +100,14 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
         if decision is not None:
             yield decision
     ops = [op for op in body.ops if op not in taken]
-    found = [analyse(op) for op in ops]
-    if taken or any(stage is None and _has_effect(op) for stage, op in zip(found, ops, strict=True)):
-        for stage in found:
+    analysed = [analyse(op) for op in ops]
+    if taken or any(stage is None and _has_effect(op) for stage, op in zip(analysed, ops, strict=True)):
+        for stage in analysed:
             decision = None if stage is None else decisions.choose(stage, [])
             if decision is not None:
                 yield decision
         return
-    stages = inline_stages([s for s in found if s is not None], decisions.inlines)
+    stages = inline_stages([s for s in analysed if s is not None], decisions.inlines)
     relax_maxima(stages)
     done: set[Operation] = set()
     for at, stage in enumerate(stages):
@@ -148,6 +148,6 @@ class PlanSchedule(Pass):
 def planned(func: tir.FuncOp, machine: Machine) -> SequenceOp:
     """The rules for the blocks of a function, which stays as it is."""
     decisions = Decisions(machine)
-    made = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(func.clone(), decisions)]
+    chosen = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(func.clone(), decisions)]
     inlined = [RuleOp(block, [Version(INLINE, {})]) for block in decisions.inlined]
-    return SequenceOp(Region(Block([*inlined, *made])), func.sym_name.data)
+    return SequenceOp(Region(Block([*inlined, *chosen])), func.sym_name.data)

@@ -238,8 +238,8 @@ def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels 
     if group == 1 or last is None or last % group:
         return None
     width, (number, *middle, step, place) = last // group, [sym_expr_of(i) for i in load.indices]
-    wanted = floordiv(lane.expr, width), floordiv(k.expr, group)
-    if (number, step) != wanted or place != add(mul(floormod(lane.expr, width), group), floormod(k.expr, group)):
+    digits = floordiv(lane.expr, width), floordiv(k.expr, group)
+    if (number, step) != digits or place != add(mul(floormod(lane.expr, width), group), floormod(k.expr, group)):
         return None
     moves = any({lane.expr, k.expr} & set(index.free_vars()) for index in middle)
     return None if moves else DotPanels(load, width)

@@ -52,20 +52,20 @@ class MultiReducePlan(NestPlan):
 
 def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | None:
     """The plan for a nest of the form above, None where it has another one."""
-    found = results_of(root)
-    if found is None or not any(it.reduce for it in found.iters):
+    results = results_of(root)
+    if results is None or not any(it.reduce for it in results.iters):
         return None
-    if any(isinstance(op, tir.LoadOp) for op in found.begin) or not _stores_come_last(found.block):
+    if any(isinstance(op, tir.LoadOp) for op in results.begin) or not _stores_come_last(results.block):
         return None
-    bits = [bit_width(element_type(op.buffer)) for op in found.stores]
-    bits += [bit_width(op.result.type) for op in found.rest if isinstance(op, tir.LoadOp)]
+    bits = [bit_width(element_type(op.buffer)) for op in results.stores]
+    bits += [bit_width(op.result.type) for op in results.rest if isinstance(op, tir.LoadOp)]
     lanes = machine.vector_bits // max(8, *bits)
-    lane = _lane(found.iters, [*found.stores, *found.inits], found.rest)
+    lane = _lane(results.iters, [*results.stores, *results.inits], results.rest)
     if lane is None or lanes < 2:
         return None
-    wanted = -(-(lane.extent.constant or 1 << 30) // lanes)
-    tile = lane, lanes, min(wanted, machine.registers // 4)
-    return MultiReducePlan(found.block, found.iters, found.stores, found.inits, *tile)
+    needed = -(-(lane.extent.constant or 1 << 30) // lanes)
+    tile = lane, lanes, min(needed, machine.registers // 4)
+    return MultiReducePlan(results.block, results.iters, results.stores, results.inits, *tile)
 
 
 def _stores_come_last(block: tir.BlockOp) -> bool:

@@ -17,10 +17,11 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import is_float
 from ...dialects.sym import ValueOp
-from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.expr import SymExpr, Var
 from ...ir.affine.values import sym_expr_of
-from .attention_form import is_same
-from .inline import is_intermediate, loads_of, written_elsewhere
+from ..accesses import is_intermediate, loads_of
+from ..rewrite import same_tree
+from .inline import written_elsewhere
 from .stages import Iter, Stage, Update, tree, update_of
 
 _STRICT = (
@@ -97,11 +98,10 @@ class _Rows:
         top = op.rhs.owner if isinstance(op, tir.SubOp) else None
         if not isinstance(op, tir.SubOp) or not isinstance(top, tir.LoadOp) or top.buffer is not self.top.buffer:
             return False
-        places = {self.along.var: along.expr}
+        places: dict[Var, SymExpr] = {self.along.expr: along.expr}
         for own, index in zip(self.top.store.indices, top.indices, strict=True):
-            var = sym_expr_of(own)
-            places |= {v.value: sym_expr_of(index) for v in var.free_vars() if v.value is not None}
-        return is_same(self.update.term, op.lhs, places)
+            places |= {v: sym_expr_of(index) for v in sym_expr_of(own).free_vars() if v.value is not None}
+        return same_tree(self.update.term, op.lhs, places)
 
 
 def _indices(indices: Sequence[SSAValue], stage: Stage) -> Row:

@@ -102,8 +102,8 @@ def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None
 
 
 def _vectors(strips: tir.ForOp) -> tir.ForOp | None:
-    found = [op for op in strips.body.block.ops if isinstance(op, tir.ForOp)]
-    return found[0] if len(found) == 1 and isinstance(found[0].extent, SymExpr) else None
+    loops = [op for op in strips.body.block.ops if isinstance(op, tir.ForOp)]
+    return loops[0] if len(loops) == 1 and isinstance(loops[0].extent, SymExpr) else None
 
 
 def _next(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:

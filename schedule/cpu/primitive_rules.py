@@ -48,8 +48,8 @@ def rule_of_trace(name: str, trace: Trace | str) -> Rule:
 
     Where the trace names a function, the blocks have to be of that function. Raises where the text is no trace.
     """
-    given = Trace.from_mlir(trace) if isinstance(trace, str) else trace
-    named = [inst.args for inst in given.insts if inst.SPEC.name == "get_block"]
+    steps = Trace.from_mlir(trace) if isinstance(trace, str) else trace
+    named = [inst.args for inst in steps.insts if inst.SPEC.name == "get_block"]
     blocks, functions = {args["name"] for args in named}, {args.get("func_name") for args in named} - {None}
 
     def plan(epilogue: Epilogue, machine: Machine) -> Scheduled | None:
@@ -58,7 +58,7 @@ def rule_of_trace(name: str, trace: Trace | str) -> Rule:
             return None
         if functions and functions != {_function_name(epilogue)}:
             return None
-        return _planned(epilogue, lambda sch, block: given.apply_to_schedule(sch))
+        return _planned(epilogue, lambda sch, block: steps.apply_to_schedule(sch))
 
     return Rule(name, plan, _emit)
 

@@ -37,8 +37,8 @@ class Reciprocals:
     @staticmethod
     def of(value: SSAValue, lane: Iter) -> Reciprocals | None:
         """Those that `value` is computed by; None where there is none."""
-        found = [op for op in tree(value) if isinstance(op, tir.DivOp) and _is_of_row(op, lane)]
-        return Reciprocals(found) if found else None
+        divisions = [op for op in tree(value) if isinstance(op, tir.DivOp) and _is_of_row(op, lane)]
+        return Reciprocals(divisions) if divisions else None
 
     def emit(self, loops: LoopBuilder, where: Bindings, row: Callable[[Reciprocals | None], None]) -> None:
         """A row with reciprocals where they are good, else one with divisions."""

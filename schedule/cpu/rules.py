@@ -94,10 +94,10 @@ def register_rule(rule: Rule[P], *, before: str | None = None) -> Rule[P]:
 
 def unregister_rule(name: str) -> None:
     """Take out a rule that was registered. Raises `NameLookupError` where there is none."""
-    found = {item[0].name: item for item in _added.lasting}
-    if name not in found:
-        raise unknown_name("rule", name, found)
-    _added.remove(found[name])
+    registered = {item[0].name: item for item in _added.lasting}
+    if name not in registered:
+        raise unknown_name("rule", name, registered)
+    _added.remove(registered[name])
 
 
 @contextmanager

@@ -103,15 +103,17 @@ def _above(stage: Stage, lane: Iter, ways: int) -> Iter | None:
 
 def _bases(stage: Stage, lane: Iter) -> set[int]:
     """By what `lane` itself is divided, where that divides its extent."""
-    found = set[int]() if lane.parts else {sym_expr_of(op.rhs).constant or 0 for op in _divisions(stage, lane)}
+    divisors = set[int]() if lane.parts else {sym_expr_of(op.rhs).constant or 0 for op in _divisions(stage, lane)}
     extent = lane.extent
-    return {b for b in found if b > 1 and b != extent.constant and floormod(extent, Const(b, lane.dtype)).constant == 0}
+    return {
+        b for b in divisors if b > 1 and b != extent.constant and floormod(extent, Const(b, lane.dtype)).constant == 0
+    }
 
 
 def _divisions(stage: Stage, lane: Iter) -> list[tir.BinaryExpr]:
     """Where `lane` itself is divided."""
-    found = [op for op in stage.block.body.walk() if isinstance(op, _DIVISIONS) and op.lhs.type == lane.dtype]
-    return [op for op in found if sym_expr_of(op.lhs) == lane.expr]
+    divisions = [op for op in stage.block.body.walk() if isinstance(op, _DIVISIONS) and op.lhs.type == lane.dtype]
+    return [op for op in divisions if sym_expr_of(op.lhs) == lane.expr]
 
 
 def _hoist(stage: Stage, lane: Iter, base: int) -> tuple[SSAValue, SSAValue]:
@@ -234,7 +236,7 @@ class _Mixed:
 
 def interleaved(loops: LoopBuilder, rows: Sequence[SSAValue], lanes: int) -> list[SSAValue]:
     """The first elements of all vectors, the second ones, …, as vectors; of as many rows as there are."""
-    ways, found = len(rows), list[SSAValue]()
+    ways, vectors = len(rows), list[SSAValue]()
     for number in range(ways):
         places = [divmod(number * lanes + lane, ways) for lane in range(lanes)]
         mixed = rows[0]
@@ -243,5 +245,5 @@ def interleaved(loops: LoopBuilder, rows: Sequence[SSAValue], lanes: int) -> lis
             own = [at if row == 0 else 0 for at, row in places]
             chosen = [o if row == way else m for o, m, (_, row) in zip(other, own, places, strict=True)]
             mixed = loops.op(tir.ShuffleOp([mixed, rows[way]], chosen if way == 1 else other))
-        found.append(mixed)
-    return found
+        vectors.append(mixed)
+    return vectors

@@ -73,8 +73,8 @@ class Stage:
 
 def analyse(root: Operation) -> Stage | None:
     """The stage that `root` is, None where it has another form."""
-    found = nest_of(root)
-    return None if found is None else _with_body(root, *found)
+    nest = nest_of(root)
+    return None if nest is None else _with_body(root, *nest)
 
 
 def nest_of(root: Operation) -> tuple[tir.BlockOp, list[Iter]] | None:
@@ -263,14 +263,14 @@ def memory_bits(buffer: SSAValue) -> int:
 
 def tree(value: SSAValue) -> list[Operation]:
     """The operations that compute `value`, without those in regions."""
-    found: dict[Operation, None] = {}
+    ops: dict[Operation, None] = {}
     todo = [value]
     while todo:
         v = todo.pop()
-        if isinstance(v, OpResult) and v.op not in found:
-            found[v.op] = None
+        if isinstance(v, OpResult) and v.op not in ops:
+            ops[v.op] = None
             todo.extend(v.op.operands)
-    return list(found)
+    return list(ops)
 
 
 def loads_below(value: SSAValue) -> list[tir.LoadOp]:

@@ -37,8 +37,8 @@ def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
     """The plan for a block of statements of which loops can be vectors, None for any other operation."""
     if not isinstance(root, tir.BlockOp) or root.iter_vars or not _has_no_aliases(root):
         return None
-    found = tuple(number for number, loop in enumerate(_loops(root)) if _is_independent(loop))
-    return StatementsPlan(root, found) if found else None
+    numbers = tuple(number for number, loop in enumerate(_loops(root)) if _is_independent(loop))
+    return StatementsPlan(root, numbers) if numbers else None
 
 
 def emit_statements(loops: LoopBuilder, plan: StatementsPlan) -> None:

@@ -83,11 +83,11 @@ def _contiguous(stage: Stage, update: Update, it: Iter) -> bool:
 def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
     """Two iterators, each of which leaves a vector of operands where it is, or one that does."""
     vectors = [load for load in stage.loads if constant_slope(load, lane) == 1]
-    found = [
+    iters = [
         it for it in stage.spatial if it.extent.constant != 1 and any(constant_slope(v, it) == 0 for v in vectors)
     ][-2:]
-    size = 2 if len(found) == 2 and machine.registers < 32 else _ROWS
-    return [(it, min(size, it.extent.constant or size)) for it in found]
+    size = 2 if len(iters) == 2 and machine.registers < 32 else _ROWS
+    return [(it, min(size, it.extent.constant or size)) for it in iters]
 
 
 def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None:

@@ -97,9 +97,9 @@ class _Part:
         """Kind, binding and extent of the iterators of the block around this one."""
         units = checks.units(lp for lp in st.loops_above(self.block) if lp not in self.inside)
         rows: list[tuple[IterKind, SymExpr, SymExpr]] = []
-        for kind, division, given in zip(self.block.kinds, self.divisions, self.bindings, strict=True):
-            kept = self.preserve and division.outer.is_unit and given in units
-            rows.append((kind, given if kept else division.outer.binding, division.outer.extent))
+        for kind, division, binding in zip(self.block.kinds, self.divisions, self.bindings, strict=True):
+            kept = self.preserve and division.outer.is_unit and binding in units
+            rows.append((kind, binding if kept else division.outer.binding, division.outer.extent))
         return rows
 
     def enter(self, state: State, outer: Sequence[SSAValue | None]) -> tir.BlockOp:
@@ -113,20 +113,20 @@ class _Part:
                 dtype = cast(IntegerType, var.type)
                 binding = build(division.inner.binding, dtype)
                 rows.append(((kind, binding, _domain(division.inner.extent, dtype)), f"{name or 'v'}_i"))
-        made = empty_block(st.name_of_block(self.block), [it for it, _ in rows], [name for _, name in rows])
-        for old, new in self.values(outer, made.iter_vars, made.body.block.add_op).items():
+        inner_block = empty_block(st.name_of_block(self.block), [it for it, _ in rows], [name for _, name in rows])
+        for old, new in self.values(outer, inner_block.iter_vars, inner_block.body.block.add_op).items():
             old.replace_all_uses_with(new)
-        take_body(self.block, made, state)
-        set_predicate(made, joined(self.inner_conditions, before(self.block)))
-        before(self.block)(made)
+        take_body(self.block, inner_block, state)
+        set_predicate(inner_block, joined(self.inner_conditions, before(self.block)))
+        before(self.block)(inner_block)
         erase_with_tree(self.block)
-        return made
+        return inner_block
 
     def values(
         self, outer: Sequence[SSAValue | None], inner: Sequence[SSAValue | None], insert: Insert
     ) -> dict[SSAValue, SSAValue]:
         """The iterators as they were, from outer and inner ones. An inner part that runs once is not in `inner`."""
-        found: dict[SSAValue, SSAValue] = {}
+        totals: dict[SSAValue, SSAValue] = {}
         left, build = list(inner), Materializer(insert)
         for var, high, division in zip(self.block.iter_vars, outer, self.divisions, strict=True):
             dtype = cast(IntegerType, var.type)
@@ -136,8 +136,8 @@ class _Part:
             low = None if division.inner.is_unit else left.pop(0)
             if low is not None:
                 total = total + sym_expr_of(low)
-            found[var] = build(total + division.base, dtype)
-        return found
+            totals[var] = build(total + division.base, dtype)
+        return totals
 
     def _counts(self, division: Division) -> bool:
         """Whether the outer part stands in the sum."""
@@ -182,17 +182,17 @@ def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.Bl
     highs: list[SSAValue | None] = list(outer.iter_vars)
     func = st.function_around(block)
     inits = [] if block.init is None else [_move_init(part, block.init, outer, highs)]
-    made = part.enter(state, highs)
+    inner_block = part.enter(state, highs)
     before(loop)(outer)
     loop.detach()
     outer.body.block.add_op(loop)
     if inits:
-        erase_with_tree(cast(Operation, made.init))
-    for inner in (made, *inits):
+        erase_with_tree(cast(Operation, inner_block.init))
+    for inner in (inner_block, *inits):
         _simplify_indices(inner, outer)
     if inits:
-        refresh_regions(made)
-    _infer(outer, [made, *inits])
+        refresh_regions(inner_block)
+    _infer(outer, [inner_block, *inits])
     remove_dead(func)
     return outer
 
@@ -201,10 +201,10 @@ def _check_chain(loop: tir.ForOp, block: tir.BlockOp) -> None:
     """Between the loop and the block there are loops only."""
     op: Operation = loop
     while op is not block:
-        found = st.children(cast(tir.ForOp, op).body.block)
-        if len(found) != 1 or not isinstance(found[0], tir.ForOp | tir.BlockOp):
-            fail("below the loop there is more than loops and one block", op, *found)
-        op = found[0]
+        below = st.children(cast(tir.ForOp, op).body.block)
+        if len(below) != 1 or not isinstance(below[0], tir.ForOp | tir.BlockOp):
+            fail("below the loop there is more than loops and one block", op, *below)
+        op = below[0]
 
 
 def _outer_block(
@@ -245,15 +245,17 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
     insert, mapping = copied_loops(needed, moved.body.block.add_op)
     rows = part.rows_of_init(mapping, insert)
     kept = _init_condition(part, needed, mapping, insert)
-    made = empty_block(f"{st.name_of_block(block)}_init", [it for _, it, _ in rows], [n for _, _, n in rows], kept)
-    own = dict(zip([var for var, _, _ in rows], made.iter_vars, strict=True))
+    init_block = empty_block(
+        f"{st.name_of_block(block)}_init", [it for _, it, _ in rows], [n for _, _, n in rows], kept
+    )
+    own = dict(zip([var for var, _, _ in rows], init_block.iter_vars, strict=True))
     inner = [own.get(v) for v, d in zip(block.iter_vars, part.divisions, strict=True) if not d.inner.is_unit]
-    inside = made.body.block
+    inside = init_block.body.block
     copy_statements(init.body.block, inside, part.values(highs, inner, inside.add_op))
-    remove_dead(made)
-    insert(made)
-    refresh_regions(made)
-    return made
+    remove_dead(init_block)
+    insert(init_block)
+    refresh_regions(init_block)
+    return init_block
 
 
 def _init_condition(
@@ -325,13 +327,13 @@ def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: boo
     at = dict(zip(rows, outer.iter_vars, strict=True))
     func = st.function_around(blocks[0])
     highs = [[at.get((binding, extent)) for _, binding, extent in part.outer_rows()] for part in parts]
-    made = [part.enter(state, high) for part, high in zip(parts, highs, strict=True)]
-    for inner in made:
+    inner_blocks = [part.enter(state, high) for part, high in zip(parts, highs, strict=True)]
+    for inner in inner_blocks:
         _simplify_indices(inner, outer)
     present = [state.replaced.get(s, s) for s in statements]
     before(present[0])(outer)
     _take_between(present, outer)
-    _infer(outer, made)
+    _infer(outer, inner_blocks)
     remove_dead(func)
     return outer
 
@@ -351,11 +353,11 @@ def _shared(blocks: Sequence[tir.BlockOp]) -> list[Operation]:
     positions = sorted(every.index(t) for t in tops)
     if positions != list(range(positions[0], positions[0] + len(tops))):
         fail("something else stands between the blocks", *blocks)
-    found = every[positions[0] : positions[-1] + 1]
-    others = [b for top in found for b in ([top] if isinstance(top, tir.BlockOp) else st.blocks_below(top))]
+    statements = every[positions[0] : positions[-1] + 1]
+    others = [b for top in statements for b in ([top] if isinstance(top, tir.BlockOp) else st.blocks_below(top))]
     if set(others) != set(blocks):
         fail("other blocks stand between the blocks", *blocks, *(b for b in others if b not in blocks))
-    return found
+    return statements
 
 
 def _path(block: tir.BlockOp) -> list[Operation]:

@@ -91,16 +91,16 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype:
 
 def _with_ranges(schedule: Schedule, arguments: dict[str, Any]) -> dict[str, Any]:
     """`gen_new_ranges` as an index map from the iterators to first index and end of each dimension, by turns."""
-    block, given = schedule.get(arguments["block"]), arguments["gen_new_ranges"]
-    if isinstance(given, IndexMapAttr):
+    block, ranges = schedule.get(arguments["block"]), arguments["gen_new_ranges"]
+    if isinstance(ranges, IndexMapAttr):
         return arguments
-    if not callable(given):
-        raise TiraxError("gen_new_ranges is a function of the block's iterators", found=type(given).__name__)
+    if not callable(ranges):
+        raise TiraxError("gen_new_ranges is a function of the block's iterators", found=type(ranges).__name__)
     dtype = index_dtype(block)
     params = tuple(Var(name_of(v) or f"v{k}", dtype) for k, v in enumerate(block.iter_vars))
 
     def results(*indices: PrimExpr) -> list[Any]:
-        return [e for r in cast("Sequence[Any]", given(*indices)) for e in _range(r)]
+        return [e for r in cast("Sequence[Any]", ranges(*indices)) for e in _range(r)]
 
     mapping = IndexMap.from_func(results, len(params), index_dtype=dtype_name(dtype)).mapping
     renamed = dict(zip(mapping.params, params, strict=True))
@@ -108,12 +108,12 @@ def _with_ranges(schedule: Schedule, arguments: dict[str, Any]) -> dict[str, Any
     return {**arguments, "gen_new_ranges": IndexMapAttr(new)}
 
 
-def _range(given: Any) -> tuple[Any, Any]:
+def _range(bounds: Any) -> tuple[Any, Any]:
     """One dimension: a first index and an end, or one index."""
-    if isinstance(given, tuple | list):
-        first, end = cast("Sequence[Any]", given)
+    if isinstance(bounds, tuple | list):
+        first, end = cast("Sequence[Any]", bounds)
         return first, end
-    return given, given + 1
+    return bounds, bounds + 1
 
 
 @primitive(adapt=_with_ranges)
@@ -138,8 +138,8 @@ def annotate_buffer_access(
     build = Materializer(before(region))
     starts = [build(e) for e in ends[::2]]
     extents = [_extent(block, first, end) for first, end in zip(ends[::2], ends[1::2], strict=True)]
-    made = tir.ReadsOp(buffer, starts, extents) if buf_type == "read" else tir.WritesOp(buffer, starts, extents)
-    before(region)(made)
+    explicit = tir.ReadsOp(buffer, starts, extents) if buf_type == "read" else tir.WritesOp(buffer, starts, extents)
+    before(region)(explicit)
     erase_with_tree(region)
     _mark_explicit(block, f"explicit_{buf_type}_region", buffer_index)
 

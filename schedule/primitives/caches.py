@@ -62,10 +62,10 @@ def cache_read(
         region = accessed_by([own])[1][buffer]
     stage = _Stage.of(scope, own, place, buffer, region)
     new = stage.allocate(buffer, storage_scope)
-    made = stage.copy(buffer, new, from_old=True)
+    copy = stage.copy(buffer, new, from_old=True)
     for reader in readers:
         replace_buffer(reader, buffer, new, stage.offsets)
-    return made
+    return copy
 
 
 @primitive(adapt=with_index("write_buffer_index", "write"))
@@ -148,11 +148,11 @@ def _meeting(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]
 
 def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Ends | None]:
     """What a scope says that it reads of a buffer."""
-    found = None if isinstance(scope, tir.FuncOp) else next((r for r in scope.reads if r.buffer is buffer), None)
-    if found is None:
+    region = None if isinstance(scope, tir.FuncOp) else next((r for r in scope.reads if r.buffer is buffer), None)
+    if region is None:
         return [None] * cast(BufferType, buffer.type).rank
-    starts = [sym_expr_of(s) for s in found.starts]
-    return [(first, first + extent - 1) for first, extent in zip(starts, found.extents, strict=True)]
+    starts = [sym_expr_of(s) for s in region.starts]
+    return [(first, first + extent - 1) for first, extent in zip(starts, region.extents, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -87,11 +87,11 @@ def reverse_compute_at(
         checks.require_affine(one)
     place = _position(loop, producers, st.consumers(block), index)
     _, writes = accessed(loop.body.block)
-    given = [(r.starts, writes[r.buffer]) for r in block.reads if r.buffer in writes]
+    provided = [(r.starts, writes[r.buffer]) for r in block.reads if r.buffer in writes]
     top = [*st.loops_above(loop), loop][0]
     _, everything = accessed_by([top])
     _check_covered(block, [(r.starts, everything[r.buffer]) for r in block.reads if r.buffer in writes])
-    _move(block, loop, place, _domains(block, given, lenient=False), preserve_unit_loops)
+    _move(block, loop, place, _domains(block, provided, lenient=False), preserve_unit_loops)
     if reduces:
         _check_steps(block)
 
@@ -139,10 +139,10 @@ def _check_unused_before(block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 def _stands_before(first: Operation, second: Operation) -> bool:
     """Whether the statement `first` stands before the one that `second` is in."""
-    found: Operation | None = first
-    while found is not None and not found.is_ancestor(second):
-        found = found.next_op
-    return found is not None and found is not first
+    statement: Operation | None = first
+    while statement is not None and not statement.is_ancestor(second):
+        statement = statement.next_op
+    return statement is not None and statement is not first
 
 
 def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
@@ -209,13 +209,13 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
     Indices that are no iterators by themselves are inverted; where that cannot be done they need all of the domains in
     them, and where that is not `lenient`, they are refused.
     """
-    found: dict[SSAValue, Domain] = {}
+    domains: dict[SSAValue, Domain] = {}
     iters = set(block.iter_vars)
     whole: set[SSAValue] = set()
     for starts, dims in regions:
         composed: list[tuple[SymExpr, Ends | None]] = []
-        for start, given in zip(starts, dims, strict=True):
-            interval = given if given is not None and checks.is_of_loops(given) else None
+        for start, ends in zip(starts, dims, strict=True):
+            interval = ends if ends is not None and checks.is_of_loops(ends) else None
             e = sym_expr_of(start)
             used = [v for v in e.free_vars() if v.value in iters]
             if interval is None or len(used) != 1 or not _is_shifted(e, used[0]):
@@ -223,19 +223,19 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
                 continue
             offset = e - used[0]
             domain = (interval[0] - offset, interval[1] - interval[0] + 1)
-            _widen(found, cast(SSAValue, used[0].value), domain)
+            _widen(domains, cast(SSAValue, used[0].value), domain)
         solved = _inverted(block, composed)
         for var, domain in solved.items():
-            _widen(found, var, domain)
+            _widen(domains, var, domain)
         rest = {cast(SSAValue, v.value) for e, _ in composed for v in e.free_vars() if v.value in iters} - set(solved)
         whole |= rest
         if rest and not lenient and any(v.value for _, i in composed if i is not None for v in _vars(i)):
             fail("an index of the block is no iterator by itself", block, found=composed[0][0])
-    return {v: d for v, d in found.items() if v not in whole}
+    return {v: d for v, d in domains.items() if v not in whole}
 
 
-def _widen(found: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> None:
-    found[var] = _joined(found[var], domain) if var in found else domain
+def _widen(domains: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> None:
+    domains[var] = _joined(domains[var], domain) if var in domains else domain
 
 
 def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]) -> dict[SSAValue, Domain]:
@@ -251,12 +251,12 @@ def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]
     used = {v for e, _ in known for v in e.free_vars()}
     ranges = {v: r for v, r in checks.iter_ranges(block).items() if v in used}
     try:
-        found = detect_iter_map([e for e, _ in known], ranges, level=IterMapLevel.BIJECTIVE)
+        iter_map = detect_iter_map([e for e, _ in known], ranges, level=IterMapLevel.BIJECTIVE)
     except NotAffineError:
         return {}
     outputs = [Var(f"index {k}", e.dtype) for k, (e, _) in enumerate(known)]
     out: dict[SSAValue, Domain] = {}
-    for var, value in found.inverse(outputs).items():
+    for var, value in iter_map.inverse(outputs).items():
         ends = [value.substitute({o: i[end] for o, (_, i) in zip(outputs, known, strict=True)}) for end in (0, 1)]
         if not _is_increasing(value):
             return {}
@@ -313,9 +313,9 @@ def _move(
         if extent.constant == 1 and not preserve_unit_loops:
             values.append(first)
             continue
-        made = new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
-        loops.append(made)
-        values.append(first + st.loop_expr(made))
+        inner = new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
+        loops.append(inner)
+        values.append(first + st.loop_expr(inner))
     insert: Insert = loop.body.block.add_op if place is None else before(place)
     block.detach()
     put = insert_nest(loops, insert)
@@ -370,10 +370,10 @@ def _covers_domains(block: tir.BlockOp) -> bool:
     """Whether the loops around a block, where its predicate holds, run over all of its domains."""
     ranges = checks.loop_ranges(st.loops_above(block))
     try:
-        found = detect_iter_map(checks.bindings_of(block), ranges, checks.predicate_of(block))
+        iter_map = detect_iter_map(checks.bindings_of(block), ranges, checks.predicate_of(block))
     except NotAffineError:
         return False
-    for total, least, extent in zip(found.indices, block.mins, block.extents, strict=True):
+    for total, least, extent in zip(iter_map.indices, block.mins, block.extents, strict=True):
         size = product([s.extent for s in total.splits], extent.dtype)
         if len(total.splits) > 1 or (size - extent).constant != 0 or (total.base - least).constant != 0:
             return False
@@ -419,8 +419,8 @@ def _conditions(
         if (first, extent) == (least, size):
             continue
         end, last, at = least + size, first + extent - 1, value.substitute(units)
-        wanted = [(OPS["le"](least, at), OPS["le"](least, first)), (OPS["lt"](at, end), OPS["lt"](last, end))]
-        for condition, stronger in wanted:
+        bounds = [(OPS["le"](least, at), OPS["le"](least, first)), (OPS["lt"](at, end), OPS["lt"](last, end))]
+        for condition, stronger in bounds:
             if not (checks.holds(stronger, around, analyzer) or checks.holds(condition, inside, analyzer)):
                 out.append(condition)
     return out

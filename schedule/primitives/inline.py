@@ -108,15 +108,15 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
 
 
 def _only_producer(block: tir.BlockOp) -> tir.BlockOp:
-    found = st.producers(block)
-    if len(found) != 1:
-        fail("the block has other than one producer", block, *found, expected=1, found=len(found))
-    return found[0]
+    producers = st.producers(block)
+    if len(producers) != 1:
+        fail("the block has other than one producer", block, *producers, expected=1, found=len(producers))
+    return producers[0]
 
 
 def _used(store: tir.StoreOp) -> list[Var]:
     """The variables of loops and blocks that a store's value is computed from."""
-    found: dict[Var, None] = {}
+    variables: dict[Var, None] = {}
     todo, seen = [store.value], set[SSAValue]()
     while todo:
         value = todo.pop()
@@ -126,8 +126,8 @@ def _used(store: tir.StoreOp) -> list[Var]:
         if isinstance(value.owner, Operation):
             todo += [o for inner in value.owner.walk() for o in inner.operands]
         elif isinstance(value.type, IntegerType):
-            found[Var(value, value.type)] = None
-    return list(found)
+            variables[Var(value, value.type)] = None
+    return list(variables)
 
 
 def _element_loads(block: tir.BlockOp, buffer: SSAValue) -> list[tir.LoadOp]:
@@ -157,10 +157,10 @@ def _inverse(
 ) -> dict[Var, SymExpr]:
     """The iterators of the block, where it reads what the producer stores at `stored`."""
     try:
-        found = detect_iter_map(indices, checks.iter_ranges(block), level=IterMapLevel.BIJECTIVE)
+        iter_map = detect_iter_map(indices, checks.iter_ranges(block), level=IterMapLevel.BIJECTIVE)
     except NotAffineError as error:
         fail(f"the block does not read each element once: {error.message}", block, producer)
-    values = found.inverse(stored)
+    values = iter_map.inverse(stored)
     for var, (least, extent) in checks.iter_ranges(block).items():
         if extent.constant == 1:
             values.setdefault(var, least)
@@ -184,13 +184,13 @@ def _check_stored(
 def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]) -> None:
     """Where the block ran over less than its producer stores, the rest must not be stored any more."""
     analyzer = checks.analyzer_with(checks.iter_ranges(producer))
-    wanted: list[SymExpr] = []
+    unproven: list[SymExpr] = []
     for var, (least, extent) in checks.iter_ranges(block).items():
         for condition in (OPS["le"](least, values[var]), OPS["lt"](values[var], least + extent)):
             if not analyzer.can_prove(condition):
-                wanted.append(condition)
-    if not wanted:
+                unproven.append(condition)
+    if not unproven:
         return
     bindings = checks.iter_values(producer)
     build = Materializer(before(producer))
-    require(producer, [build(c.substitute(bindings)) for c in wanted])
+    require(producer, [build(c.substitute(bindings)) for c in unproven])

@@ -158,9 +158,9 @@ def root_of(func: tir.FuncOp) -> BlockLike:
 
 def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
     """The root block of a function; where it is implicit it is made explicit."""
-    found = root_of(func)
-    if isinstance(found, tir.BlockOp):
-        return found
+    known = root_of(func)
+    if isinstance(known, tir.BlockOp):
+        return known
     body = Block()
     move_operations(func.body.block, body)
     root = tir.BlockOp("root", [], Region(body))

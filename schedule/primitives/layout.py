@@ -100,14 +100,14 @@ def _padding(
     if value is None:
         fail("the index map pads the buffer", block, found=f"padding where {inverse.padding}", hint="give pad_value")
     if isinstance(value, IndexMapAttr):
-        function, found = given_map(block, value), dtype_name(value.data.results[0].dtype)
+        function, dtype = given_map(block, value), dtype_name(value.data.results[0].dtype)
     elif isinstance(value, str):
         function = PadFunction(value, index_dtype(block))
-        found = dtype_name(function.type)
+        dtype = dtype_name(function.type)
     else:
-        found, function = value
-    if found != dtype_name(buffer.dtype):
-        fail("the padding is of another type than the elements", block, expected=dtype_name(buffer.dtype), found=found)
+        dtype, function = value
+    if dtype != dtype_name(buffer.dtype):
+        fail("the padding is of another type than the elements", block, expected=dtype_name(buffer.dtype), found=dtype)
     return Padding(inverse, function)
 
 
@@ -169,10 +169,10 @@ def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
 
 def _kind(block: tir.BlockOp, result: SymExpr, kinds: dict[Var, IterKind]) -> IterKind:
     """The kind of what a new iterator is made of."""
-    found = {kinds[v] for v in result.free_vars() if v in kinds}
-    if len(found) > 1:
-        fail(f"{result} is made of iterators of several kinds", block, found=", ".join(sorted(k.value for k in found)))
-    return found.pop() if found else IterKind.SPATIAL
+    used = {kinds[v] for v in result.free_vars() if v in kinds}
+    if len(used) > 1:
+        fail(f"{result} is made of iterators of several kinds", block, found=", ".join(sorted(k.value for k in used)))
+    return used.pop() if used else IterKind.SPATIAL
 
 
 def replace_block(
@@ -200,10 +200,12 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
     Refused where they are not in ascending order, or not below the rank; where the buffer is a window of another one.
     """
     target = chosen(block, buffer)
-    old, given = cast(BufferType, target.type), [int(s) for s in axis_separators]
-    if given != sorted(given) or any(not 0 <= s <= old.rank for s in given):
-        fail("axis separators ascend, and are of the buffer's axes", block, expected=f"0 to {old.rank}", found=given)
+    old, separators = cast(BufferType, target.type), [int(s) for s in axis_separators]
+    if separators != sorted(separators) or any(not 0 <= s <= old.rank for s in separators):
+        fail(
+            "axis separators ascend, and are of the buffer's axes", block, expected=f"0 to {old.rank}", found=separators
+        )
     changed = list(old.parameters)
-    changed[-1] = ArrayAttr(IntAttr(s) for s in given)
+    changed[-1] = ArrayAttr(IntAttr(s) for s in separators)
     set_type(target, BufferType(*changed))  # pyright: ignore[reportArgumentType]
     refresh_around(target)

@@ -92,17 +92,17 @@ def _simplify_below(loops: Sequence[tir.ForOp], keep_units: bool, *, everything:
 def _sizes(loop: tir.ForOp, factors: Sequence[int | None], extent: SymExpr) -> list[SymExpr]:
     """The extents of the new loops."""
     factors = [None if f == -1 else f for f in factors]
-    given = [f for f in factors if f is not None]
-    if not factors or len(factors) - len(given) > 1:
+    numbers = [f for f in factors if f is not None]
+    if not factors or len(factors) - len(numbers) > 1:
         fail("at most one factor may be None, and there is at least one", loop, found=list(factors))
-    if any(not isinstance(f, int) or f <= 0 for f in given):
+    if any(not isinstance(f, int) or f <= 0 for f in numbers):
         fail("factors are positive integers", loop, found=list(factors))
     dtype = extent.dtype
-    known = product([Const(f, dtype) for f in given], dtype)
-    if len(given) == len(factors):
+    known = product([Const(f, dtype) for f in numbers], dtype)
+    if len(numbers) == len(factors):
         if not Analyzer().can_prove(OPS["le"](extent, known)):
             fail("the product of the factors is less than the extent", loop, expected=f"at least {extent}", found=known)
-        return [Const(f, dtype) for f in given]
+        return [Const(f, dtype) for f in numbers]
     rest = floordiv(extent + (known - 1), known)
     return [rest if f is None else Const(f, dtype) for f in factors]
 
@@ -187,8 +187,8 @@ def reorder(state: State, loops: list[tir.ForOp]) -> None:
     chain = _chain(loops)
     for block in st.blocks_below(chain[-1]):
         check_iterators(block)
-    wanted = iter(loops)
-    order = [next(wanted) if loop in loops else loop for loop in chain]
+    following = iter(loops)
+    order = [next(following) if loop in loops else loop for loop in chain]
     _check_extents(order)
     for block in st.blocks_below(chain[-1]):
         _check_init_first(block, chain, order)
@@ -323,9 +323,9 @@ def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int
     if sorted(new_order) != list(range(count)):
         fail("new_order names each iterator once", block, expected=list(range(count)), found=list(new_order))
     every, names = iters_of(block), [name_of(v) for v in block.iter_vars]
-    made = empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
-    for old, new in zip([block.iter_vars[k] for k in new_order], made.iter_vars, strict=True):
+    reordered = empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
+    for old, new in zip([block.iter_vars[k] for k in new_order], reordered.iter_vars, strict=True):
         old.replace_all_uses_with(new)
-    set_predicate(made, block.predicate)
-    take_body(block, made, state)
-    replace_op(block, made)
+    set_predicate(reordered, block.predicate)
+    take_body(block, reordered, state)
+    replace_op(block, reordered)

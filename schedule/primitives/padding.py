@@ -166,9 +166,9 @@ def _accesses(block: tir.BlockOp, grown: dict[SSAValue, SymExpr]) -> tuple[Shape
     reads, writes = Shapes(), Shapes()
     for op in block.walk():
         if isinstance(op, tir.LoadOp | tir.StoreOp) and any(i in grown for i in op.indices):
-            found = writes if op.buffer in st.buffers_written(block) else reads
+            shapes = writes if op.buffer in st.buffers_written(block) else reads
             dims = [extents[i] for i in op.indices], [grown.get(i, extents[i]) for i in op.indices]
-            if found.setdefault(op.buffer, dims) != dims:
+            if shapes.setdefault(op.buffer, dims) != dims:
                 fail(f"{name_of(op.buffer)} is read at several places", block)
     order = {b: reads[b] for b in st.buffers_read(block) if b in reads}
     return order, writes
@@ -200,8 +200,8 @@ def _padded_copy(
 ) -> None:
     """`target[i] = if_then_else(i < n, source[i], 0)`"""
     dtype = cast(BufferType, target.type).dtype
-    made = block_in_loops(str(name_of(target)), axes(new, "i"), insert)
-    body, iters = made.body.block, list(made.iter_vars)
+    copy = block_in_loops(str(name_of(target)), axes(new, "i"), insert)
+    body, iters = copy.body.block, list(copy.iter_vars)
     build = Materializer(body.add_op)
     pairs = zip(iters, old, new, strict=True)
     parts = [build(OPS["lt"](sym_expr_of(v), n)) for v, n, m in pairs if n != m]
@@ -213,16 +213,16 @@ def _padded_copy(
     sides[1].block.add_ops([zero, tir.YieldOp(zero.result)])
     body.add_op(value := tir.IfThenElseOp(condition, *sides))
     body.add_op(tir.StoreOp(value.result, target, iters))
-    refresh_regions(made)
+    refresh_regions(copy)
 
 
 def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: Insert) -> None:
     """`target[i] = source[i]`"""
-    made = block_in_loops(str(name_of(source)), axes(dims, "i"), insert)
-    body, iters = made.body.block, list(made.iter_vars)
+    copy = block_in_loops(str(name_of(source)), axes(dims, "i"), insert)
+    body, iters = copy.body.block, list(copy.iter_vars)
     body.add_op(load := tir.LoadOp(source, iters))
     body.add_op(tir.StoreOp(load.result, target, iters))
-    refresh_regions(made)
+    refresh_regions(copy)
 
 
 @primitive()
@@ -240,14 +240,14 @@ def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.
     if loop not in above:
         fail("the loop is not around the block", loop, block)
     checks.require_complete(block)
-    found = _padding(block)
+    padding = _padding(block)
     inside = above[above.index(loop) :]
     outside = above[: len(above) - len(inside)]
     if not checks.is_affine(block) and any(lp.kind is not tir.ForKind.SERIAL for lp in outside):
         fail("iterations of a loop outside that is not serial would fill what others have copied", block, *outside)
     _unit_bindings(block, outside)
-    filled = _fill(block, found, inside, before(loop))
-    _shrink(block, found, inside)
+    filled = _fill(block, padding, inside, before(loop))
+    _shrink(block, padding, inside)
     remove_dead(st.function_around(block))
     return filled
 
@@ -337,22 +337,22 @@ def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
         set_operands(block, new, block.predicate)
 
 
-def _fill(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp], insert: Insert) -> tir.BlockOp:
+def _fill(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp], insert: Insert) -> tir.BlockOp:
     """The block that stores the constant everywhere, in copies of the loops."""
     place, mapping = copied_loops(inside, insert)
     copy = Cloner(place, mapping)
     rows: list[BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
     predicate = None if block.predicate is None else copy(block.predicate)
     names = [name_of(v) for v in block.iter_vars]
-    made = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
-    own = Cloner(made.body.block.add_op, dict(zip(block.iter_vars, made.iter_vars, strict=True)))
-    own.store(found.store, own(found.constant))
-    place(made)
-    refresh_regions(made)
-    return made
+    filled = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
+    own = Cloner(filled.body.block.add_op, dict(zip(block.iter_vars, filled.iter_vars, strict=True)))
+    own.store(padding.store, own(padding.constant))
+    place(filled)
+    refresh_regions(filled)
+    return filled
 
 
-def _shrink(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp]) -> None:
+def _shrink(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp]) -> None:
     """Let the block run inside of the bounds only: by shorter loops where they can be, else by a predicate."""
     moved: dict[SSAValue, SymExpr] = {}
     bindings: list[SSAValue] = []
@@ -363,7 +363,7 @@ def _shrink(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp]) ->
     analyzer = checks.analyzer_of([lp for lp in st.loops_above(block) if lp not in own.values()])
     for lp in own.values():
         analyzer.bind(st.loop_expr(lp), 0)
-    for var, binding, low, high in zip(block.iter_vars, block.bindings, found.lows, found.highs, strict=True):
+    for var, binding, low, high in zip(block.iter_vars, block.bindings, padding.lows, padding.highs, strict=True):
         moved[var] = sym_expr_of(var) + low
         if binding in own:
             _set_extent(own[binding], high - low)
@@ -373,25 +373,25 @@ def _shrink(block: tir.BlockOp, found: _Padding, inside: Sequence[tir.ForOp]) ->
         bindings.append(build(e - low, cast(IntegerType, binding.type)) if low.constant != 0 else binding)
         parts += [c for c in (_at_least(e, low), _below(e, high)) if not analyzer.can_prove(c)]
     block.properties["dom_mins"] = dims_attr([Const(0, e.dtype) for e in block.mins])
-    extents = [high - low for low, high in zip(found.lows, found.highs, strict=True)]
+    extents = [high - low for low, high in zip(padding.lows, padding.highs, strict=True)]
     block.properties["dom_extents"] = dims_attr(extents)
     old = [] if block.predicate is None else [block.predicate]
     set_operands(block, bindings, joined([*(build(c) for c in parts), *old], insert))
-    _move(found, moved)
+    _move(padding, moved)
     refresh_regions(block)
 
 
 def _own_loops(block: tir.BlockOp, inside: Sequence[tir.ForOp]) -> dict[SSAValue, tir.ForOp]:
     """The loops that only count one iterator of the block, by their variables."""
-    found: dict[SSAValue, tir.ForOp] = {}
+    own: dict[SSAValue, tir.ForOp] = {}
     bindings = list(block.bindings)
     for lp in inside:
         var = lp.loop_var
         used = [b for b in (*bindings, *([block.predicate] if block.predicate else ())) if depends_on(b, [var])]
         plain = st.min_of(lp).constant == 0 and lp.extent_attr is not None
         if plain and used == [var] and st.blocks_below(lp) == [block]:
-            found[var] = lp
-    return found
+            own[var] = lp
+    return own
 
 
 def _at_least(e: SymExpr, low: SymExpr) -> SymExpr:
@@ -408,9 +408,9 @@ def _below(e: SymExpr, high: SymExpr) -> SymExpr:
     return OPS["lt"](e, high)
 
 
-def _move(found: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
+def _move(padding: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
     """Store the value without its condition, at moved iterators; indices are written anew."""
-    store = found.store
+    store = padding.store
     insert = before(store)
     build = Materializer(insert)
     substitution: dict[Var, SymExpr] = {checks.iter_expr(v): e for v, e in moved.items()}
@@ -419,26 +419,26 @@ def _move(found: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
         return build(sym_expr_of(value).substitute(substitution), cast(IntegerType, value.type))
 
     copy = Cloner(insert, {v: index(v) for v in moved})
-    for load in _loads(found.value):
+    for load in _loads(padding.value):
         insert(new := tir.LoadOp(load.buffer, [index(i) for i in load.indices]))
         copy.replace(load.result, new.result)
-    insert(tir.StoreOp(copy(found.value), store.buffer, [index(i) for i in store.indices]))
+    insert(tir.StoreOp(copy(padding.value), store.buffer, [index(i) for i in store.indices]))
     erase_with_tree(store)
 
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:
     """The loads in an expression whose indices read nothing themselves."""
-    found: list[tir.LoadOp] = []
+    loads: list[tir.LoadOp] = []
     todo = [value]
     while todo:
         one = todo.pop()
         if not isinstance(one, OpResult):
             continue
         if isinstance(one.op, tir.LoadOp) and not any(_reads(i) for i in one.op.indices):
-            found.append(one.op)
+            loads.append(one.op)
         else:
             todo += one.op.operands
-    return found
+    return loads
 
 
 def _reads(value: SSAValue) -> bool:

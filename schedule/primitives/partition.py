@@ -43,13 +43,13 @@ def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
         _check_chain(chain, chains[0])
     _check_order(chains)
     place = max(chains, key=lambda c: _position(c[0]))[0]
-    made = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
-    for new in made:
+    merged = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
+    for new in merged:
         new.properties.pop("kind_attr", None)
-    insert_nest(made, before(place))
+    insert_nest(merged, before(place))
     for chain in chains:
-        merge_nest(chain, made)
-    return made[-1]
+        merge_nest(chain, merged)
+    return merged[-1]
 
 
 Chain = list[tir.ForOp]
@@ -153,26 +153,26 @@ def loop_partition(
             fail("the loop drives a reduction with an init", loop, block, hint="decompose the reduction first")
     name, var = st.name_of_block(below[0]), name_of(loop.loop_var) or "i"
     common = empty_block(f"{name}_{var}_common", [], [])
-    made: list[tir.ForOp] = []
+    parts: list[tir.ForOp] = []
     start = st.min_of(loop)
     for k, size in enumerate(_sizes(loop, factors)):
         part = empty_block(f"{name}_{var}{k}_partition", [], [])
-        made.append(_part(loop, f"{var}{k}", start, size))
-        part.body.block.add_op(made[-1])
+        parts.append(_part(loop, f"{var}{k}", start, size))
+        part.body.block.add_op(parts[-1])
         common.body.block.add_op(part)
         infer_regions(part)
         start = start + size
     infer_regions(common)
     before(loop)(common)
     erase_with_tree(loop)
-    return made
+    return parts
 
 
 def _sizes(loop: tir.ForOp, factors: Sequence[int | None]) -> list[SymExpr]:
     """The extents of the parts."""
-    given = [None if f == -1 else f for f in factors]
-    known = [f for f in given if f is not None]
-    if len(given) - len(known) > 1:
+    sizes = [None if f == -1 else f for f in factors]
+    known = [f for f in sizes if f is not None]
+    if len(sizes) - len(known) > 1:
         fail("at most one factor may be None", loop, found=list(factors))
     if not known or any(not isinstance(f, int) or f <= 0 for f in known):
         fail("factors are positive integers", loop, found=list(factors))
@@ -180,9 +180,9 @@ def _sizes(loop: tir.ForOp, factors: Sequence[int | None]) -> list[SymExpr]:
     rest = extent - sum(known)
     if not Analyzer().can_prove(OPS["gt"](rest, Const(0, extent.dtype))):
         fail("the sum of the factors is not less than the extent", loop, expected=f"below {extent}", found=sum(known))
-    if None not in given:
-        given.append(None)
-    return [rest if f is None else Const(f, extent.dtype) for f in given]
+    if None not in sizes:
+        sizes.append(None)
+    return [rest if f is None else Const(f, extent.dtype) for f in sizes]
 
 
 def _part(loop: tir.ForOp, name: str, start: SymExpr, size: SymExpr) -> tir.ForOp:
@@ -190,14 +190,14 @@ def _part(loop: tir.ForOp, name: str, start: SymExpr, size: SymExpr) -> tir.ForO
     dtype = cast(IntegerType, loop.loop_var.type)
     body = loop.body.clone()
     least = start if start.constant is None else Const(start.constant, dtype)
-    made = tir.ForOp(least, size, body)
-    set_name(made.loop_var, name)
-    for op in made.walk():
+    part = tir.ForOp(least, size, body)
+    set_name(part.loop_var, name)
+    for op in part.walk():
         if isinstance(op, tir.BlockOp):
             op.properties["block_name"] = StringAttr(f"{op.block_name.data}_{name}")
-    for block in st.blocks_below(made):
-        _narrow(block, made.loop_var, least, size)
-    return made
+    for block in st.blocks_below(part):
+        _narrow(block, part.loop_var, least, size)
+    return part
 
 
 def _narrow(block: tir.BlockOp, var: SSAValue, least: SymExpr, size: SymExpr) -> None:

@@ -23,17 +23,17 @@ def get_block(state: State, name: str, func_name: str | None = None) -> BlockLik
     Refused where no block, or more than one, has the name.
     """
     func = state.function(func_name)
-    found = [op for op in func.walk() if isinstance(op, tir.BlockOp) and op.block_name.data == name]
-    if not found and name == "root":
+    blocks = [op for op in func.walk() if isinstance(op, tir.BlockOp) and op.block_name.data == name]
+    if not blocks and name == "root":
         return func
-    if len(found) != 1:
+    if len(blocks) != 1:
         names = sorted({op.block_name.data for op in func.walk() if isinstance(op, tir.BlockOp)})
         fail(
-            f"{len(found) or 'no'} blocks are called {name}" if found else f"no block is called {name}",
-            *(found or [func]),
-            hint=None if found else suggestion(name, names) or f"known: {', '.join(names)}",
+            f"{len(blocks) or 'no'} blocks are called {name}" if blocks else f"no block is called {name}",
+            *(blocks or [func]),
+            hint=None if blocks else suggestion(name, names) or f"known: {', '.join(names)}",
         )
-    return found[0]
+    return blocks[0]
 
 
 @primitive()

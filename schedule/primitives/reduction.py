@@ -63,11 +63,11 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
         fail("a loop outside of the given one drives a reduction", block, *wrong)
     checks.require_reduced_in_scope(block)
     _check_once(block, above[len(outside) :])
-    made = _init_nest(block, init, above[len(outside) :], before(loop))
+    init_block = _init_nest(block, init, above[len(outside) :], before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
     erase_with_tree(init)
     refresh_regions(block)
-    return made
+    return init_block
 
 
 def _check_once(block: tir.BlockOp, loops: list[tir.ForOp]) -> None:
@@ -90,8 +90,8 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     reducing = [lp.loop_var for lp in inside if lp not in needed and lp not in units]
     moved = {st.loop_expr(lp): sym_expr_of(mapping[lp.loop_var]) for lp in (*needed, *units)}
     once = [lp.loop_var for lp in units]
-    wanted = [c for c in conditions(block) if not depends_on(c, reducing)]
-    parts = [build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in wanted]
+    spatial = [c for c in conditions(block) if not depends_on(c, reducing)]
+    parts = [build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in spatial]
     names = [name_of(var) for _, var in kept]
     out = empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, joined(parts, place))
     inner = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
@@ -154,17 +154,17 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     loops = st.loops_above(block)
     _check_loop(block, loop, loops)
     _check_predicate(block, loop, loops)
-    found = _reduction(block)
-    rank = len(found.stores[0].indices) + 1
+    reduction = _reduction(block)
+    rank = len(reduction.stores[0].indices) + 1
     axis = factor_axis + rank if factor_axis < 0 else factor_axis
     if not 0 <= axis < rank:
         fail("factor_axis is out of range", loop, expected=f"{-rank} to {rank - 1}", found=factor_axis)
-    partial = [_allocate(buffer, loop, axis) for buffer in found.buffers]
+    partial = [_allocate(buffer, loop, axis) for buffer in reduction.buffers]
     place = before(loops[0])
-    made = _partial(found, loop, loops, partial, axis, place)
-    state.replaced[block] = _combined(found, loop, loops, partial, axis, place)
+    partial_block = _partial(reduction, loop, loops, partial, axis, place)
+    state.replaced[block] = _combined(reduction, loop, loops, partial, axis, place)
     remove(block)
-    return made
+    return partial_block
 
 
 def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
@@ -205,11 +205,11 @@ def _reduction(block: tir.BlockOp) -> _Reduction:
         fail("the block is not one store, or stores of values that are named before", block)
     values = [s.value.owner.value if isinstance(s.value.owner, tir.LetOp) else s.value for s in stores]
     _check_same_place(block, stores)
-    found = _by_elements(stores, values) or _by_choice(stores, values)
-    if found is None:
+    combination = _by_elements(stores, values) or _by_choice(stores, values)
+    if combination is None:
         fail("the block does not combine what is stored by +, *, min, max or a choice", block)
     _check_init(block, stores, values)
-    return _Reduction(block, stores, *found)
+    return _Reduction(block, stores, *combination)
 
 
 def _check_same_place(block: tir.BlockOp, stores: Sequence[tir.StoreOp]) -> None:
@@ -252,11 +252,11 @@ def _by_elements(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> C
         new.append(op.operands[1 - at])
 
     def combine(insert: Insert, olds: Sequence[SSAValue], terms: Sequence[SSAValue]) -> list[SSAValue]:
-        made: list[SSAValue] = []
+        combined: list[SSAValue] = []
         for (cls, old_first), old, term in zip(steps, olds, terms, strict=True):
             insert(step := cls(*((old, term) if old_first else (term, old))))  # pyright: ignore[reportCallIssue]
-            made.append(step.results[0])
-        return made
+            combined.append(step.results[0])
+        return combined
 
     return new, combine
 
@@ -288,11 +288,11 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
             insert(new := op.clone({o: rebuilt(o) for o in op.operands}))
             return new.results[0]
 
-        made: list[SSAValue] = []
+        combined: list[SSAValue] = []
         for old, part in zip(olds, parts, strict=True):
             insert(choice := tir.SelectOp(rebuilt(condition), old, part))
-            made.append(choice.result)
-        return made
+            combined.append(choice.result)
+        return combined
 
     return terms, combine
 
@@ -324,15 +324,15 @@ def _check_init(block: tir.BlockOp, stores: Sequence[tir.StoreOp], values: Seque
     init = block.init
     assert init is not None
     body = st.children(init.body.block)
-    given = {op.buffer: op for op in body if isinstance(op, tir.StoreOp)}
-    if len(body) != len(stores) or set(given) != {s.buffer for s in stores}:
+    begun = {op.buffer: op for op in body if isinstance(op, tir.StoreOp)}
+    if len(body) != len(stores) or set(begun) != {s.buffer for s in stores}:
         fail("the init is not one store for each buffer", block)
     for store, value in zip(stores, values, strict=True):
         neutral = _COMBINERS.get(type(cast(Operation, value.owner)))
-        first = given[store.buffer].value.owner
-        found = from_attr(first.value) if isinstance(first, tir.ConstOp) else None
-        if neutral is not None and found != neutral:
-            fail("the init is not the neutral element", block, expected=neutral, found=found)
+        first = begun[store.buffer].value.owner
+        number = from_attr(first.value) if isinstance(first, tir.ConstOp) else None
+        if neutral is not None and number != neutral:
+            fail("the init is not the neutral element", block, expected=neutral, found=number)
 
 
 def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
@@ -344,7 +344,7 @@ def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
 
 
 def _partial(
-    found: _Reduction,
+    reduction: _Reduction,
     loop: tir.ForOp,
     loops: Sequence[tir.ForOp],
     partial: Sequence[SSAValue],
@@ -352,7 +352,7 @@ def _partial(
     place: Insert,
 ) -> tir.BlockOp:
     """The block of the partial results: the loop is an iterator of its own, and spatial."""
-    block = found.block
+    block = reduction.block
     insert, mapping = copied_loops(loops, place)
     rows: list[tuple[BlockIter, str | None]] = [(_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")]
     origin: list[SSAValue | tir.ForOp] = [loop]
@@ -373,10 +373,10 @@ def _partial(
     if IterKind.REDUCE in out.kinds:
         inside.add_op(copied := tir.InitOp(tir.body_region()))
         copy_statements(cast(tir.InitOp, block.init).body.block, copied.body.block, values)
-        _copy_stores(found.stores, [store.value for store in found.stores], inside, values)
+        _copy_stores(reduction.stores, [store.value for store in reduction.stores], inside, values)
     else:
-        _copy_stores(found.stores, found.terms, inside, values)
-    targets = dict(zip(found.buffers, partial, strict=True))
+        _copy_stores(reduction.stores, reduction.terms, inside, values)
+    targets = dict(zip(reduction.buffers, partial, strict=True))
     for op in list(out.walk()):
         if isinstance(op, tir.StoreOp | tir.LoadOp) and op.buffer in targets:
             _redirect(op, targets[op.buffer], axis, iters[loop])
@@ -408,13 +408,13 @@ def _iterators(
     build = Materializer(insert)
     loops = [(lp, v) for lp, v in iters.items() if isinstance(lp, tir.ForOp)]
     variables: dict[Var, SymExpr] = {st.loop_expr(lp): Var(v, cast(IntegerType, v.type)) for lp, v in loops}
-    found: dict[SSAValue, SSAValue] = {}
+    values: dict[SSAValue, SSAValue] = {}
     for var, binding in zip(block.iter_vars, block.bindings, strict=True):
         known = iters.get(var)
         if known is None:
             known = build(sym_expr_of(binding).substitute(variables), cast(IntegerType, var.type))
-        found[var] = known
-    return found
+        values[var] = known
+    return values
 
 
 def _redirect(op: tir.StoreOp | tir.LoadOp, partial: SSAValue, axis: int, index: SSAValue) -> None:
@@ -433,7 +433,7 @@ def _redirect(op: tir.StoreOp | tir.LoadOp, partial: SSAValue, axis: int, index:
 
 
 def _combined(
-    found: _Reduction,
+    reduction: _Reduction,
     loop: tir.ForOp,
     loops: Sequence[tir.ForOp],
     partial: Sequence[SSAValue],
@@ -441,7 +441,7 @@ def _combined(
     place: Insert,
 ) -> tir.BlockOp:
     """The block that combines the partial results, under the old name."""
-    block = found.block
+    block = reduction.block
     spatial = [k for k, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     kept = [lp for lp in loops if lp is loop or any(depends_on(block.bindings[k], [lp.loop_var]) for k in spatial)]
     insert, mapping = copied_loops(kept, place)
@@ -462,15 +462,15 @@ def _combined(
     inside.add_op(copied := tir.InitOp(tir.body_region()))
     copy_statements(init.body.block, copied.body.block, new)
     values = Cloner(inside.add_op, new)
-    indices = [values(i) for i in found.stores[0].indices]
+    indices = [values(i) for i in reduction.stores[0].indices]
     at = list(indices)
     at.insert(axis, out.iter_vars[0])
-    olds = [_load(inside, buffer, indices) for buffer in found.buffers]
+    olds = [_load(inside, buffer, indices) for buffer in reduction.buffers]
     terms = [_load(inside, buffer, at) for buffer in partial]
-    results = found.combine(inside.add_op, olds, terms)
+    results = reduction.combine(inside.add_op, olds, terms)
     if len(results) > 1:
-        results = [_named(inside, v, f"v_{name_of(b)}") for v, b in zip(results, found.buffers, strict=True)]
-    for value, buffer in zip(results, found.buffers, strict=True):
+        results = [_named(inside, v, f"v_{name_of(b)}") for v, b in zip(results, reduction.buffers, strict=True)]
+    for value, buffer in zip(results, reduction.buffers, strict=True):
         inside.add_op(tir.StoreOp(value, buffer, indices))
     insert(out)
     refresh_regions(out)

@@ -65,9 +65,9 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     stage = _Stage(block, target, new, indices, list(iters), [sym_expr_of(v) for v in iters])
     insert = insert_nest(loops, before(own) if side == "read" else after(own))
     rows, names = [lp.loop_var for lp in loops], [f"v{k}" for k in range(len(iters))]
-    made = stage.copy(rows, names, f"{label(written)}_reindex", side, insert)
+    copy = stage.copy(rows, names, f"{label(written)}_reindex", side, insert)
     stage.use_copy()
-    return made
+    return copy
 
 
 @primitive(adapt=both(with_index_map, with_index("read_buffer_index", "read")))
@@ -115,9 +115,9 @@ def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: In
     place = _place_of_read(own, scope, target) if side == "read" else after(own)
     insert, rows, predicate = _loops_of(block, list(iters), place)
     names = [str(name_of(v) or f"v{k}") for k, v in enumerate(iters)]
-    made = stage.copy(rows, names, label(new), side, insert, predicate)
+    copy = stage.copy(rows, names, label(new), side, insert, predicate)
     stage.use_copy()
-    return made
+    return copy
 
 
 class _Stage:
@@ -149,18 +149,18 @@ class _Stage:
         rows: list[BlockIter] = [
             (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
         ]
-        made = empty_block(name, rows, names, predicate)
-        own = dict(zip(map(checks.iter_expr, self.iters), map(sym_expr_of, made.iter_vars), strict=True))
-        body = made.body.block
+        copy = empty_block(name, rows, names, predicate)
+        own = dict(zip(map(checks.iter_expr, self.iters), map(sym_expr_of, copy.iter_vars), strict=True))
+        body = copy.body.block
         build = Materializer(body.add_op)
         far = [build(e.substitute(own)) for e in self.indices]
         near = [build(e.substitute(own)) for e in self.places]
         source, target = (self.old, self.new) if side == "read" else (self.new, self.old)
         body.add_op(load := tir.LoadOp(source, far if side == "read" else near))
         body.add_op(tir.StoreOp(load.result, target, near if side == "read" else far))
-        insert(made)
-        refresh_regions(made)
-        return made
+        insert(copy)
+        refresh_regions(copy)
+        return copy
 
     def use_copy(self) -> None:
         """Let the block use the copy."""
@@ -180,10 +180,10 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
     kinds = {isinstance(op, tir.StoreOp) for op in accesses}
     if side == "read" and True in kinds:
         fail("the block writes the buffer, too", block)
-    found = {tuple(sym_expr_of(i) for i in op.indices) for op in accesses}
-    if len(found) != 1:
-        fail("the block accesses the buffer at other than one place", block, expected=1, found=len(found))
-    indices = list(found.pop())
+    places = {tuple(sym_expr_of(i) for i in op.indices) for op in accesses}
+    if len(places) != 1:
+        fail("the block accesses the buffer at other than one place", block, expected=1, found=len(places))
+    indices = list(places.pop())
     if any(is_conditional(op, block) for op in accesses):
         _check_unconditional(block, buffer, indices, side)
     iters = {checks.iter_expr(v) for v in block.iter_vars}
@@ -231,10 +231,10 @@ def _check_all_run(block: tir.BlockOp, iters: Sequence[SSAValue]) -> None:
 def _used_iters(block: tir.BlockOp, indices: Sequence[SymExpr]) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
     """The iterators that indices use, with their domains."""
     used = {v for e in indices for v in e.free_vars()}
-    found = {v: domain for v, domain in st.domains_of(block).items() if checks.iter_expr(v) in used}
-    if any(least.constant != 0 for least, _ in found.values()):
+    domains = {v: domain for v, domain in st.domains_of(block).items() if checks.iter_expr(v) in used}
+    if any(least.constant != 0 for least, _ in domains.values()):
         fail("an iterator of the block does not begin at 0", block)
-    return found
+    return domains
 
 
 def _check_same_iters(block: tir.BlockOp, indices: Sequence[SymExpr], places: Sequence[SymExpr]) -> None:

@@ -74,14 +74,14 @@ def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int) ->
 def _common_loop(block: tir.BlockOp, buffer: SSAValue) -> tuple[tir.ForOp, Operation]:
     """The innermost loop around all users of a buffer, and the statement in it that the block is in."""
     users = accesses_of(buffer)
-    found = [lp for lp in st.loops_above(block) if all(lp.is_ancestor(op) for op in users)]
-    if not found or all(block.is_ancestor(op) for op in users):
+    shared = [lp for lp in st.loops_above(block) if all(lp.is_ancestor(op) for op in users)]
+    if not shared or all(block.is_ancestor(op) for op in users):
         fail("no loop is around the block and the readers of the buffer", block, hint="compute the block at a loop")
-    for loop in found:
+    for loop in shared:
         if loop.kind is not tir.ForKind.SERIAL or st.min_of(loop).constant != 0:
             fail("the loop is not a serial one from 0", loop)
-    (own,) = [op for op in st.children(found[-1].body.block) if op.is_ancestor(block)]
-    return found[-1], own
+    (own,) = [op for op in st.children(shared[-1].body.block) if op.is_ancestor(block)]
+    return shared[-1], own
 
 
 def _check_covered(
@@ -96,13 +96,13 @@ def _check_covered(
         fail("a block reads the buffer before it is written", block, *early)
     read = accessed_by(behind)[0].get(buffer, [])
     known = checks.analyzer_of([*st.loops_above(loop), loop])
-    for needed, given in zip(read, region, strict=True):
-        if needed is None or given is None or not _within(needed, given, known):
+    for needed, written in zip(read, region, strict=True):
+        if needed is None or written is None or not _within(needed, written, known):
             fail("an iteration reads more of the buffer than it writes", block, loop)
 
 
-def _within(needed: Ends, given: Ends, known: Analyzer) -> bool:
-    return known.can_prove(le(given[0], needed[0])) and known.can_prove(le(needed[1], given[1]))
+def _within(needed: Ends, written: Ends, known: Analyzer) -> bool:
+    return known.can_prove(le(written[0], needed[0])) and known.can_prove(le(needed[1], written[1]))
 
 
 def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends | None]) -> list[_Axis]:

@@ -147,11 +147,11 @@ def sample_compute_location(
 
 def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | Location]:
     """The candidates by their position."""
-    found: dict[int, tir.ForOp | Location] = {-2: Location.INLINE} if can_compute_inline(block) else {}
-    found[-1] = Location.ROOT
+    places: dict[int, tir.ForOp | Location] = {-2: Location.INLINE} if can_compute_inline(block) else {}
+    places[-1] = Location.ROOT
     consumers = st.consumers(block)
     if not consumers:
-        return found
+        return places
     nests = [st.loops_above(c) for c in consumers]
     shared = [lp for lp in nests[0] if all(lp in nest for nest in nests)]
     spatial = [_is_spatial(lp) for lp in shared]
@@ -163,8 +163,8 @@ def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | Location]:
         reduced = reduced or not parallel
         if (parallel and reduced) or (not parallel and k > last):
             break
-        found[k] = lp
-    return found
+        places[k] = lp
+    return places
 
 
 def _is_spatial(loop: tir.ForOp) -> bool:
@@ -175,11 +175,11 @@ def _is_spatial(loop: tir.ForOp) -> bool:
 @lru_cache(maxsize=4096)
 def prime_factors(number: int) -> tuple[int, ...]:
     """The prime factors of a positive number, each as often as it divides, the least first."""
-    found: list[int] = []
+    factors: list[int] = []
     divisor = 2
     while divisor * divisor <= number:
         while number % divisor == 0:
-            found.append(divisor)
+            factors.append(divisor)
             number //= divisor
         divisor += 1
-    return (*found, number) if number > 1 else tuple(found)
+    return (*factors, number) if number > 1 else tuple(factors)

@@ -84,11 +84,11 @@ def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh
     chosen = [e for e, places in uses.items() if len(places) >= cse_thresh]
     if not chosen:
         fail("the block reads at no index that is more than an iterator", block, found=f"{len(uses)} below cse_thresh")
-    made: list[tir.BlockOp] = []
+    stages: list[tir.BlockOp] = []
     insert = before(statement_of(block))
     for k, e in enumerate(chosen):
         buffer, stage = _index_stage(block, e, k, storage_scope, insert)
-        made.append(stage)
+        stages.append(stage)
         iters = _iters_in(block, e)
         for op, at in uses[e]:
             load = tir.LoadOp(buffer, iters)
@@ -97,13 +97,13 @@ def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh
         last = block.reads[-1] if block.reads else st.children(block.body.block)[0]
         read = tir.ReadsOp(buffer, iters, [Const(1, v.dtype) for v in map(checks.iter_expr, iters)])
         after(last)(read) if block.reads else before(last)(read)
-    return made
+    return stages
 
 
 def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]]]:
     """Where each index of reads is used: (access, number of its operand)."""
     iters = set(map(checks.iter_expr, block.iter_vars))
-    found: dict[SymExpr, list[tuple[tir.LoadOp, int]]] = {}
+    uses: dict[SymExpr, list[tuple[tir.LoadOp, int]]] = {}
     for op in [op for op in block.walk() if isinstance(op, tir.LoadOp)]:
         for at, index in enumerate(op.indices, 1):
             if not isinstance(index.type, IntegerType):
@@ -111,8 +111,8 @@ def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]
             e = sym_expr_of(index)
             inside = [v for v in e.free_vars() if v.value is not None]
             if not isinstance(e, Const | Var) and inside and iters.issuperset(inside):
-                found.setdefault(e, []).append((op, at))
-    return found
+                uses.setdefault(e, []).append((op, at))
+    return uses
 
 
 def _iters_in(block: tir.BlockOp, e: SymExpr) -> list[SSAValue]:
@@ -131,13 +131,13 @@ def _index_stage(
     shape = [domains[v][1] for v in iters]
     kind = BufferType.of(shape, e.dtype, scope=storage_scope or "global")
     new = allocate(st.scope_of(block), kind, f"index_var_{number}")
-    made = block_in_loops(f"index_{number}", axes(shape), insert)
-    own = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, made.iter_vars), strict=True))
-    body = made.body.block
+    stage = block_in_loops(f"index_{number}", axes(shape), insert)
+    own = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, stage.iter_vars), strict=True))
+    body = stage.body.block
     value = Materializer(body.add_op)(e.substitute(own))
-    body.add_op(tir.StoreOp(value, new, list(made.iter_vars)))
-    refresh_regions(made)
-    return new, made
+    body.add_op(tir.StoreOp(value, new, list(stage.iter_vars)))
+    refresh_regions(stage)
+    return new, stage
 
 
 @primitive()
@@ -226,10 +226,10 @@ def _check_all_written(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, ro
     for store in stores:
         indices = [known.simplify(sym_expr_of(i).substitute(bindings).substitute(outer)) for i in store.indices]
         try:
-            found = detect_iter_map(indices, checks.loop_ranges(inside))
+            iter_map = detect_iter_map(indices, checks.loop_ranges(inside))
         except NotAffineError as error:
             fail(f"it cannot be said which elements an iteration writes: {error.message}", block)
-        for total, (_, extent) in zip(found.indices, rows, strict=True):
+        for total, (_, extent) in zip(iter_map.indices, rows, strict=True):
             split = total.splits[0] if total.splits else None
             count = Const(1) if split is None else split.extent
             if (split is not None and split.scale.constant != 1) or not known.can_prove_equal(count, extent):
@@ -259,15 +259,15 @@ def _copy_block(
     iters: list[BlockIter] = [
         (IterKind.SPATIAL, around[v].loop_var, (st.min_of(around[v]), st.extent_of(around[v]))) for v in used
     ]
-    made = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
-    made.properties["annotations"] = DictionaryAttr({"auto_copy": encode(True, [])})
-    insert(made)
-    own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, made.iter_vars), strict=True))
+    copy = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
+    copy.properties["annotations"] = DictionaryAttr({"auto_copy": encode(True, [])})
+    insert(copy)
+    own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, copy.iter_vars), strict=True))
     loops = [new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]
-    insert_nest(loops, made.body.block.add_op)
-    body = (loops[-1] if loops else made).body.block
+    insert_nest(loops, copy.body.block.add_op)
+    body = (loops[-1] if loops else copy).body.block
     indices = [first.substitute(own) + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
-    known = ranges_inside(loops[-1]) if loops else ranges_inside(made)
+    known = ranges_inside(loops[-1]) if loops else ranges_inside(copy)
     pairs = [checks.within(e, d) for e, d in zip(indices, cast(BufferType, bounded.type).dims, strict=True)]
     inside = [below for _, below in pairs] + [above for above, _ in pairs]
     unsure = [c for c in inside if isinstance(c, Op) and not known.can_prove(c)]
@@ -279,5 +279,5 @@ def _copy_block(
     at = [build(e) for e in indices]
     body.add_op(load := tir.LoadOp(source, at))
     body.add_op(tir.StoreOp(load.result, target, at))
-    refresh_regions(made)
-    return made
+    refresh_regions(copy)
+    return copy

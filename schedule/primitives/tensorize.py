@@ -50,9 +50,9 @@ def tensorize(
         fail(error.message, block_or_loop, hint=error.hint)
     looped = isinstance(block_or_loop, tir.ForOp)
     block = blockize(state, block_or_loop, preserve_unit_iters) if looped else block_or_loop
-    found = _Matcher(intrin.desc.op, block)
-    found.run()
-    _implement(block, intrin.impl.op, intrin.desc.op, found)
+    matcher = _Matcher(intrin.desc.op, block)
+    matcher.run()
+    _implement(block, intrin.impl.op, intrin.desc.op, matcher)
 
 
 def _root(func: tir.FuncOp) -> Block:
@@ -80,28 +80,28 @@ class _Matcher:
 
     def __init__(self, desc: tir.FuncOp, block: tir.BlockOp):
         self.block = block
-        self.wanted = _root(desc)
+        self.described = _root(desc)
         self.values: dict[SSAValue, SSAValue] = {}
         """Iterators and loop variables of the description -> those of the block."""
         self.symbols: dict[Var, SymExpr] = {}
         self.buffers: dict[SSAValue, SSAValue] = {}
         self.starts = _region_starts(block.body.block)
-        self.offsets = _region_starts(self.wanted)
+        self.offsets = _region_starts(self.described)
         self.analyzer = Analyzer()
 
     def run(self) -> None:
         """Refuses with `ScheduleError` where the block computes something else."""
-        self._body(self.wanted, self.block.body.block)
+        self._body(self.described, self.block.body.block)
 
     def _differs(self, what: str, op: Operation, **details: object) -> None:
         fail(f"the block does not compute what the intrinsic describes: {what}", self.block, op, **details)
 
-    def _body(self, wanted: Block, found: Block) -> None:
-        a, b = _statements(wanted), _statements(found)
-        owner = cast(Operation, found.parent_op())
+    def _body(self, described: Block, actual: Block) -> None:
+        a, b = _statements(described), _statements(actual)
+        owner = cast(Operation, actual.parent_op())
         if len(a) != len(b):
             self._differs("another number of statements", owner, expected=len(a), found=len(b))
-        mine, theirs = ([op for op in block.ops if isinstance(op, tir.AllocBufferOp)] for block in (wanted, found))
+        mine, theirs = ([op for op in block.ops if isinstance(op, tir.AllocBufferOp)] for block in (described, actual))
         if [op.result.type for op in mine] != [op.result.type for op in theirs]:
             self._differs("other allocations", owner)
         for x, y in zip(mine, theirs, strict=True):
@@ -110,65 +110,65 @@ class _Matcher:
         for x, y in zip(a, b, strict=True):
             self._statement(x, y)
 
-    def _statement(self, wanted: Operation, found: Operation) -> None:
-        if type(wanted) is not type(found):
-            self._differs("another statement", found, expected=wanted.name, found=found.name)
-        _STATEMENTS.get(type(wanted), _Matcher.other)(self, wanted, found)
+    def _statement(self, described: Operation, actual: Operation) -> None:
+        if type(described) is not type(actual):
+            self._differs("another statement", actual, expected=described.name, found=actual.name)
+        _STATEMENTS.get(type(described), _Matcher.other)(self, described, actual)
 
-    def loop(self, wanted: tir.ForOp, found: tir.ForOp) -> None:
-        if wanted.kind is not found.kind:
-            self._differs("another kind of loop", found, expected=wanted.kind, found=found.kind)
-        self._same(st.min_of(wanted), st.min_of(found), "a loop begins elsewhere", found)
-        self._same(st.extent_of(wanted), st.extent_of(found), "a loop runs otherwise", found)
-        self._bind(wanted.loop_var, found.loop_var, st.min_of(found), st.extent_of(found))
-        self._body(wanted.body.block, found.body.block)
+    def loop(self, described: tir.ForOp, actual: tir.ForOp) -> None:
+        if described.kind is not actual.kind:
+            self._differs("another kind of loop", actual, expected=described.kind, found=actual.kind)
+        self._same(st.min_of(described), st.min_of(actual), "a loop begins elsewhere", actual)
+        self._same(st.extent_of(described), st.extent_of(actual), "a loop runs otherwise", actual)
+        self._bind(described.loop_var, actual.loop_var, st.min_of(actual), st.extent_of(actual))
+        self._body(described.body.block, actual.body.block)
 
-    def inner_block(self, wanted: tir.BlockOp, found: tir.BlockOp) -> None:
-        if wanted.kinds != found.kinds:
-            self._differs("other kinds of iterators", found, expected=wanted.kinds, found=found.kinds)
-        for a, b in zip([*wanted.mins, *wanted.extents], [*found.mins, *found.extents], strict=True):
-            self._same(a, b, "other domains of iterators", found)
-        for a, b in zip(wanted.bindings, found.bindings, strict=True):
-            self._same(sym_expr_of(a), sym_expr_of(b), "other bindings", found)
-        if (wanted.predicate is None) is not (found.predicate is None):
-            self._differs("another predicate", found)
-        if wanted.predicate is not None and found.predicate is not None:
-            self._same(sym_expr_of(wanted.predicate), sym_expr_of(found.predicate), "another predicate", found)
-        for a, b, least, extent in zip(wanted.iter_vars, found.iter_vars, found.mins, found.extents, strict=True):
+    def inner_block(self, described: tir.BlockOp, actual: tir.BlockOp) -> None:
+        if described.kinds != actual.kinds:
+            self._differs("other kinds of iterators", actual, expected=described.kinds, found=actual.kinds)
+        for a, b in zip([*described.mins, *described.extents], [*actual.mins, *actual.extents], strict=True):
+            self._same(a, b, "other domains of iterators", actual)
+        for a, b in zip(described.bindings, actual.bindings, strict=True):
+            self._same(sym_expr_of(a), sym_expr_of(b), "other bindings", actual)
+        if (described.predicate is None) is not (actual.predicate is None):
+            self._differs("another predicate", actual)
+        if described.predicate is not None and actual.predicate is not None:
+            self._same(sym_expr_of(described.predicate), sym_expr_of(actual.predicate), "another predicate", actual)
+        for a, b, least, extent in zip(described.iter_vars, actual.iter_vars, actual.mins, actual.extents, strict=True):
             self._bind(a, b, least, extent)
-        if (wanted.init is None) is not (found.init is None):
-            self._differs("only one of them has an init", found)
-        if wanted.init is not None and found.init is not None:
-            self._body(wanted.init.body.block, found.init.body.block)
-        self._body(wanted.body.block, found.body.block)
+        if (described.init is None) is not (actual.init is None):
+            self._differs("only one of them has an init", actual)
+        if described.init is not None and actual.init is not None:
+            self._body(described.init.body.block, actual.init.body.block)
+        self._body(described.body.block, actual.body.block)
 
-    def store(self, wanted: tir.StoreOp, found: tir.StoreOp) -> None:
-        self._access(wanted, found)
-        self._value(wanted.value, found.value, found)
+    def store(self, described: tir.StoreOp, actual: tir.StoreOp) -> None:
+        self._access(described, actual)
+        self._value(described.value, actual.value, actual)
 
-    def other(self, wanted: Operation, found: Operation) -> None:
-        same = wanted.properties == found.properties and len(wanted.operands) == len(found.operands)
-        if not same or wanted.results or len(wanted.regions) != len(found.regions):
-            self._differs("another statement", found)
-        for a, b in zip(wanted.operands, found.operands, strict=True):
-            self._value(a, b, found)
-        for a, b in zip(wanted.regions, found.regions, strict=True):
+    def other(self, described: Operation, actual: Operation) -> None:
+        same = described.properties == actual.properties and len(described.operands) == len(actual.operands)
+        if not same or described.results or len(described.regions) != len(actual.regions):
+            self._differs("another statement", actual)
+        for a, b in zip(described.operands, actual.operands, strict=True):
+            self._value(a, b, actual)
+        for a, b in zip(described.regions, actual.regions, strict=True):
             for x, y in zip(a.blocks, b.blocks, strict=True):
                 self._body(x, y)
 
-    def _bind(self, wanted: SSAValue, found: SSAValue, least: SymExpr, extent: SymExpr) -> None:
-        self.values[wanted] = found
-        variable = checks.iter_expr(found)
-        self.symbols[checks.iter_expr(wanted)] = variable
+    def _bind(self, described: SSAValue, actual: SSAValue, least: SymExpr, extent: SymExpr) -> None:
+        self.values[described] = actual
+        variable = checks.iter_expr(actual)
+        self.symbols[checks.iter_expr(described)] = variable
         checks.analyzer_with({variable: (least, extent)}, self.analyzer)
 
-    def _same(self, wanted: SymExpr, found: SymExpr, what: str, op: Operation) -> None:
-        if not self.analyzer.can_prove_equal(wanted.substitute(self.symbols), found):
-            self._differs(what, op, expected=wanted, found=found)
+    def _same(self, described: SymExpr, actual: SymExpr, what: str, op: Operation) -> None:
+        if not self.analyzer.can_prove_equal(described.substitute(self.symbols), actual):
+            self._differs(what, op, expected=described, found=actual)
 
-    def _access(self, wanted: tir.LoadOp | tir.StoreOp, found: tir.LoadOp | tir.StoreOp) -> None:
+    def _access(self, described: tir.LoadOp | tir.StoreOp, actual: tir.LoadOp | tir.StoreOp) -> None:
         """The same element: of a buffer that stands for the same one, as far from where its region begins."""
-        a, b = wanted.buffer, found.buffer
+        a, b = described.buffer, actual.buffer
         mine, theirs = cast(BufferType, a.type), cast(BufferType, b.type)
         if self.buffers.setdefault(a, b) is not b or list(self.buffers.values()).count(b) > 1:
             self._differs("another buffer", self.block, expected=name_of(a), found=name_of(b))
@@ -177,27 +177,27 @@ class _Matcher:
             self._differs("a buffer of another type", self.block, expected=mine, found=theirs)
             return
         offset = self.offsets.get(a, [Const(0)] * mine.rank)
-        where = found if isinstance(found, tir.StoreOp) else self.block
-        for k, index in enumerate(found.indices):
+        where = actual if isinstance(actual, tir.StoreOp) else self.block
+        for k, index in enumerate(actual.indices):
             distance = sym_expr_of(index) - start[k]
             if k < missing:
                 self._same(Const(0), distance, f"it moves in dimension {k} of {name_of(b)}", where)
             else:
-                inner = sym_expr_of(wanted.indices[k - missing]) - offset[k - missing]
+                inner = sym_expr_of(described.indices[k - missing]) - offset[k - missing]
                 self._same(inner, distance, f"another index of {name_of(b)}", where)
 
-    def _value(self, wanted: SSAValue, found: SSAValue, at: Operation) -> None:
+    def _value(self, described: SSAValue, actual: SSAValue, at: Operation) -> None:
         """The same expression, read as a tree."""
-        if isinstance(wanted, BlockArgument):
-            known = self.values.get(wanted, self.buffers.get(wanted))
-            if known is not found:
-                self._differs("another value", at, expected=name_of(wanted), found=name_of(found))
+        if isinstance(described, BlockArgument):
+            known = self.values.get(described, self.buffers.get(described))
+            if known is not actual:
+                self._differs("another value", at, expected=name_of(described), found=name_of(actual))
             return
-        if not isinstance(wanted, OpResult) or not isinstance(found, OpResult):
+        if not isinstance(described, OpResult) or not isinstance(actual, OpResult):
             self._differs("another value", at)
             return
-        a, b = wanted.op, found.op
-        if type(a) is not type(b) or wanted.type != found.type or a.properties != b.properties:
+        a, b = described.op, actual.op
+        if type(a) is not type(b) or described.type != actual.type or a.properties != b.properties:
             self._differs("another value", at, expected=_named(a), found=_named(b))
         if isinstance(a, tir.LoadOp) and isinstance(b, tir.LoadOp):
             return self._access(a, b)
@@ -226,7 +226,7 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
 }
 
 
-def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, found: _Matcher) -> None:
+def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, matcher: _Matcher) -> None:
     """Put the implementation in place of the statements of a block, over the regions that were matched."""
     body = block.body.block
     for op in _statements(body):
@@ -237,10 +237,10 @@ def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, found: _M
     symbols: dict[Var, SymExpr] = {}
     build = Materializer(body.add_op)
     for param, described in zip(impl.params, desc.params, strict=True):
-        source = found.buffers.get(described)
+        source = matcher.buffers.get(described)
         if source is None:
             fail(f"the intrinsic's description does not use {name_of(described)}", block)
-        region = _Region(block, param, source, found.starts[source])
+        region = _Region(block, param, source, matcher.starts[source])
         symbols.update(region.symbols())
         values[param] = region.match(build, symbols)
     for op in _root(impl).ops:
@@ -262,21 +262,21 @@ class _Region:
 
     def symbols(self) -> dict[Var, SymExpr]:
         """What the variables of the parameter's strides and offset are. Refused where a stride is another."""
-        found: dict[Var, SymExpr] = {}
+        values: dict[Var, SymExpr] = {}
         strides = self.whole.layout_strides()
-        for wanted, actual in zip(self.type.explicit_strides or (), strides[self.missing :], strict=False):
-            if isinstance(wanted, Var) and wanted not in found:
-                found[wanted] = actual
-            elif not Analyzer().can_prove_equal(wanted.substitute(found), actual):
+        for described, actual in zip(self.type.explicit_strides or (), strides[self.missing :], strict=False):
+            if isinstance(described, Var) and described not in values:
+                values[described] = actual
+            elif not Analyzer().can_prove_equal(described.substitute(values), actual):
                 what = f"the strides of {name_of(self.source)} are not those that the intrinsic asks for"
-                fail(what, self.block, expected=wanted.substitute(found), found=actual)
+                fail(what, self.block, expected=described.substitute(values), found=actual)
         offset = self.type.elem_offset
         if isinstance(offset, Var):
             first: SymExpr = self.whole.elem_offset or Const(0)
             for start, stride in zip(self.starts, strides, strict=True):
                 first = first + start * stride
-            found[offset] = first
-        return found
+            values[offset] = first
+        return values
 
     def match(self, build: Materializer, symbols: dict[Var, SymExpr]) -> SSAValue:
         """The region as a buffer of its own."""
