@@ -8,6 +8,7 @@ index what it writes. (Feng et al., TensorIR, 2023, section 3.2.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -54,6 +55,30 @@ def require_plain(loop: tir.ForOp, what: str, *, from_zero: bool = True) -> None
         fail(f"a loop that is bound to threads cannot be {what}", loop)
     if from_zero and st.min_of(loop).constant != 0:
         fail(f"only a loop from 0 can be {what}", loop, found=st.min_of(loop))
+
+
+def require_nested(ops: Sequence[Operation], rule: str, *places: Operation) -> None:
+    """Refuse loops, and what is in the last of them, that are around more than each other: `rule` says what is wrong.
+
+    It is shown at `places` and the loop.
+    """
+    for outer, inner in pairwise(ops):
+        if st.children(outer.regions[0].block) != [inner]:
+            fail(rule, *places, outer)
+
+
+def require_from_zero(block: tir.BlockOp, iters: Iterable[SSAValue]) -> None:
+    """Refuse iterators of a block that do not begin at 0."""
+    if any(st.domains_of(block)[var][0].constant != 0 for var in iters):
+        fail("an iterator of the block does not begin at 0", block)
+
+
+def loops_from(loop: tir.ForOp, block: tir.BlockOp) -> list[tir.ForOp]:
+    """The loops around a block from `loop` on. Refused where that is not around it."""
+    above = st.loops_above(block)
+    if loop not in above:
+        fail("the loop is not around the block", loop, block)
+    return above[above.index(loop) :]
 
 
 def kinds_driven(block: tir.BlockOp, loop: tir.ForOp) -> set[IterKind]:

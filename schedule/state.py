@@ -6,11 +6,11 @@ block named `root` around the whole body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NoReturn, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
@@ -115,6 +115,11 @@ def domains_of(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
 def annotations_of(op: tir.BlockOp | tir.ForOp) -> dict[str, Attribute]:
     """The annotations of a block or a loop."""
     return {} if op.annotations is None else dict(op.annotations.data)
+
+
+def annotate(op: tir.BlockOp | tir.ForOp, more: Mapping[str, Attribute]) -> None:
+    """Give a block or a loop `more` annotations."""
+    op.properties["annotations"] = DictionaryAttr({**annotations_of(op), **more})
 
 
 def buffers_read(block: tir.BlockOp) -> list[SSAValue]:

@@ -24,7 +24,7 @@ from ...transforms.tir.walk import erase_with_tree, is_pure
 from ..loop_builder import captured
 from ..rewrite import inline_value
 from ..state import loop_expr
-from .prefetch import ask_ahead, far_lines
+from .prefetch import ask_ahead, far_lines, is_row_of
 
 Accesses = tir.LoadOp | tir.StoreOp
 
@@ -84,10 +84,7 @@ def _row(op: Operation) -> _Row | None:
     if not isinstance(store.buffer.owner, tir.AllocBufferOp) or not all(is_pure(other) for other in others):
         return None
     row = _Row(op, store, op.extent)
-    *outer, last = (sym_expr_of(i) for i in store.indices)
-    lane = loop_expr(op)
-    fits = last == lane and all(lane not in e.free_vars() for e in outer) and row.buffer not in row.inputs
-    return row if fits else None
+    return row if is_row_of(store, op) and row.buffer not in row.inputs else None
 
 
 def _first_reads(row: _Row) -> list[tir.LoadOp] | None:

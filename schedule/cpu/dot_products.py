@@ -485,15 +485,9 @@ class _Tile:
             if dot.shifted:
                 self._add(acc, self._too_much(), strip.spread(_SHIFT), columns)
 
-        self._elements(every, strip.padded, clear)
+        self.rows.elements(strip.strip, clear, strip.padded, every)
         strip.each_step(step)
-        self._elements(self.rows.size, strip.width, lambda r, c: self._finish(acc, r, c))
-
-    def _elements(self, rows: int, width: int, body: Callable[[SSAValue, SSAValue], object]) -> None:
-        def columns(r: SSAValue) -> None:
-            self.strip.strip.vectors(lambda c: body(r, c), width)
-
-        self.rows.each(columns, rows)
+        self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""

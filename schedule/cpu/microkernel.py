@@ -184,6 +184,16 @@ class Rows:
         """`body` for each row, or for so many, one after the other in the code."""
         self.loops.unrolled(self.dtype, self.size if count is None else count, body)
 
+    def elements(
+        self,
+        strip: Strip,
+        body: Callable[[SSAValue, SSAValue], object],
+        width: int | None = None,
+        rows: int | None = None,
+    ) -> None:
+        """`body` for the elements (r, c) of a strip: rows one after the other, columns as vectors, or of so many."""
+        self.each(lambda r: strip.vectors(lambda c: body(r, c), width), rows)
+
 
 def row_tiles(
     loops: LoopBuilder, row: Iter | None, lane: Iter, size: tuple[int, int], tile: Callable[[Rows], object]

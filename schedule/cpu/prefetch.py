@@ -79,10 +79,15 @@ def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
     kind = cast(BufferType, op.buffer.type)
     if isinstance(op.buffer.owner, tir.AllocBufferOp) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
         return False
-    *outer, last = (sym_expr_of(i) for i in op.indices)
+    fits = is_row_of(op, loop) and not any(loads_below(index) for index in op.indices)
+    return fits and size_in_bits(kind) >= _LARGE_BITS
+
+
+def is_row_of(access: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
+    """Whether the last index of an access is the variable of a loop, and no other one depends on it."""
+    *outer, last = (sym_expr_of(i) for i in access.indices)
     lane = loop_expr(loop)
-    fits = last == lane and all(lane not in e.free_vars() for e in outer)
-    return size_in_bits(kind) >= _LARGE_BITS and fits and not any(loads_below(index) for index in op.indices)
+    return last == lane and all(lane not in e.free_vars() for e in outer)
 
 
 def ask_ahead(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:

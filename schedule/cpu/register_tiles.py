@@ -296,7 +296,7 @@ class _Tile:
             where = {**self.outer, self.plan.lane: self.strip.at(c)}
             body({**where, **self.rows.at(r)}, [r, c])
 
-        self.rows.each(lambda r: self.strip.vectors(lambda c: element(r, c)))
+        self.rows.elements(self.strip, element)
 
     def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, interior: Interior | None) -> None:
         cloner = self.loops.cloner(where)

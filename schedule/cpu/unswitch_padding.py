@@ -67,7 +67,7 @@ def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
     bounds: dict[SymExpr, None] = {}
     for choice in choices:
         for part in conjuncts(choice.cond):
-            bound = slack_of(sym_expr_of(part))
+            bound = slack_of(sym_expr_of(part)) if isinstance(part.owner, tir.LeOp | tir.LtOp) else None
             if bound is None:
                 return None
             bounds[bound] = None

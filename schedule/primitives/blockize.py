@@ -172,8 +172,7 @@ def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.Bl
     if len(below) != 1:
         fail("the loop is around other than one block", loop, *below, expected=1, found=len(below))
     (block,) = below
-    above = st.loops_above(block)
-    inside = above[above.index(loop) :]
+    inside = checks.loops_from(loop, block)
     _check_chain(loop, block)
     part = _Part(block, inside, preserve_unit_iters)
     rows = part.outer_rows()

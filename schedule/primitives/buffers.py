@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
-
-from xdsl.dialects.builtin import DictionaryAttr
 
 from ...diagnostics import TiraxError
 from ...dialects import tir
@@ -49,12 +48,15 @@ def storage_align(state: State, block: tir.BlockOp, buffer_index: int, axis: int
         fail(f"the buffer {name_of(buffer)} has no such axis", block, expected=f"{-rank} to {rank - 1}", found=axis)
     require_allocated(block, buffer)
     place = [buffer_index, axis % rank]
-    known = st.annotations_of(block)
-    rows = decode(known[ALIGN], []) if ALIGN in known else []
     new = [*place, factor, offset]
-    rows = [new if r[:2] == place else r for r in rows]
-    known[ALIGN] = encode(rows if new in rows else [*rows, new], [])
-    block.properties["annotations"] = DictionaryAttr(known)
+    rows = [new if r[:2] == place else r for r in _noted(block, ALIGN)]
+    st.annotate(block, {ALIGN: encode(rows if new in rows else [*rows, new], [])})
+
+
+def _noted(block: tir.BlockOp, key: str) -> list[Any]:
+    """The list that an annotation holds, empty where there is none."""
+    known = st.annotations_of(block)
+    return decode(known[key], []) if key in known else []
 
 
 @primitive()
@@ -68,13 +70,11 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype:
     """
     buffer = nth(block, buffers_of(block, "write"), buffer_index, "writes")
     require_allocated(block, buffer)
-    old, new = cast(BufferType, buffer.type).dtype, dtype_of(dtype)
-    accesses = accesses_of(buffer)
+    kind, new = cast(BufferType, buffer.type), dtype_of(dtype)
+    old, accesses = kind.dtype, accesses_of(buffer)
     if old == new:
         return
-    changed = list(cast(BufferType, buffer.type).parameters)
-    changed[1] = new
-    set_type(buffer, BufferType(*changed))  # pyright: ignore[reportArgumentType]
+    set_type(buffer, replace(kind, dtype=new))
     for op in accesses:
         if isinstance(op, tir.StoreOp):
             cast_op = tir.CastOp(op.value, new)
@@ -152,10 +152,7 @@ def _extent(block: tir.BlockOp, first: SymExpr, end: SymExpr) -> SymExpr:
 
 
 def _mark_explicit(block: tir.BlockOp, key: str, index: int) -> None:
-    known = st.annotations_of(block)
-    marked = decode(known[key], []) if key in known else []
-    known[key] = encode(sorted({*marked, index}), [])
-    block.properties["annotations"] = DictionaryAttr(known)
+    st.annotate(block, {key: encode(sorted({*_noted(block, key), index}), [])})
 
 
 @primitive()

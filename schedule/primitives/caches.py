@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
@@ -324,7 +324,5 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope
         return
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         fail("the buffer is a parameter of the function", block)
-    changed = list(old.parameters)
-    changed[old.parameters.index(old.scope)] = StringAttr(storage_scope)
-    set_type(buffer, BufferType(*changed))  # pyright: ignore[reportArgumentType]
+    set_type(buffer, replace(old, scope=StringAttr(storage_scope)))
     set_name(buffer, f"{name_of(buffer)}_{storage_scope.replace('.', '_')}")

@@ -106,14 +106,13 @@ def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> 
     """
     if isinstance(block_or_loop, tir.FuncOp):
         block_or_loop = explicit_root(block_or_loop)
-    known = st.annotations_of(block_or_loop)
-    if ann_key in known:
+    if ann_key in st.annotations_of(block_or_loop):
         return
     try:
         value = encode(ann_val, [])
     except TypeError:
         fail("a remark is a string, a number, a list or a dictionary", block_or_loop, found=type(ann_val).__name__)
-    block_or_loop.properties["annotations"] = DictionaryAttr({**known, ann_key: value})
+    st.annotate(block_or_loop, {ann_key: value})
 
 
 @primitive()

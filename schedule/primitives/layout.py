@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.sym.index_map import Inverse
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import sym_expr_of
+from .. import checks
 from .. import state as st
 from ..accesses import (
     accesses_of,
@@ -155,15 +157,13 @@ def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
         fail("the bindings of the block are not the variables of the loops around it", block)
     if len(set(block.bindings)) != len(block.bindings):
         fail("two iterators of the block are bound to one loop", block)
-    for loop, inner in zip(loops, [*loops[1:], block], strict=True):
-        if st.children(loop.body.block) != [inner]:
-            fail("the loop is around more than the block", loop)
+    checks.require_nested([*loops, block], "the loop is around more than the block")
+    for loop in loops:
         if len(list(loop.loop_var.uses)) != 1:
             fail("the variable of the loop is used by more than the block's binding", loop)
         if loop.annotations is not None or loop.kind is not tir.ForKind.SERIAL or st.min_of(loop).constant != 0:
             fail("the loop is not a plain one from 0", loop)
-    if any(least.constant != 0 for least in block.mins):
-        fail("an iterator of the block does not begin at 0", block)
+    checks.require_from_zero(block, block.iter_vars)
     return loops
 
 
@@ -205,7 +205,5 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
         fail(
             "axis separators ascend, and are of the buffer's axes", block, expected=f"0 to {old.rank}", found=separators
         )
-    changed = list(old.parameters)
-    changed[-1] = ArrayAttr(IntAttr(s) for s in separators)
-    set_type(target, BufferType(*changed))  # pyright: ignore[reportArgumentType]
+    set_type(target, replace(old, axis_separators=ArrayAttr(IntAttr(s) for s in separators)))
     refresh_around(target)

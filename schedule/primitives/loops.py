@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, i64
@@ -159,7 +160,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
 
 def _check_nested(loops: Sequence[tir.ForOp]) -> None:
     st.require_same_scope(loops)
-    for outer, inner in zip(loops, loops[1:], strict=False):
+    for outer, inner in pairwise(loops):
         if st.children(outer.body.block) != [inner]:
             fail("the loops are not directly inside of each other", outer, inner)
     variables = {st.loop_expr(loop) for loop in loops}
@@ -204,9 +205,7 @@ def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
         fail("the loops are not on one chain", *loops)
     first = min(above.index(loop) for loop in loops)
     chain = above[first:]
-    for outer, inner in zip(chain, chain[1:], strict=False):
-        if st.children(outer.body.block) != [inner]:
-            fail("a loop between has more than one statement", outer)
+    checks.require_nested(chain, "a loop between has more than one statement")
     return chain
 
 
@@ -262,7 +261,7 @@ def _rebuild(chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
     assert place is not None
     place.insert_op_before(marker := tir.ConstOp(0, i64), chain[0])
     between: list[Operation] = []
-    for outer, inner in zip(chain, chain[1:], strict=False):
+    for outer, inner in pairwise(chain):
         between += [op for op in outer.body.block.ops if op is not inner]
     body = [*between, *chain[-1].body.block.ops]
     for op in (*chain, *body):

@@ -137,12 +137,9 @@ def _is_zero(value: SSAValue, variable: SSAValue) -> bool:
 
 def _own_nest(block: tir.BlockOp) -> Operation:
     """The outermost loop of the block, which is around nothing else."""
-    loops = st.loops_above(block)
-    top: Operation = loops[0] if loops else block
-    for loop in loops:
-        if len(st.children(loop.body.block)) != 1:
-            fail("the block shares its loops", block, loop)
-    return top
+    nest: list[Operation] = [*st.loops_above(block), block]
+    checks.require_nested(nest, "the block shares its loops", block)
+    return nest[0]
 
 
 def _check_covered(block: tir.BlockOp) -> None:
@@ -236,13 +233,10 @@ def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.
     not complete, where it is not one store of a value under bounds of its iterators and of a constant elsewhere, and
     where iterations of a loop outside that overlap may run at the same time.
     """
-    above = st.loops_above(block)
-    if loop not in above:
-        fail("the loop is not around the block", loop, block)
+    inside = checks.loops_from(loop, block)
     checks.require_complete(block)
     padding = _padding(block)
-    inside = above[above.index(loop) :]
-    outside = above[: len(above) - len(inside)]
+    outside = [lp for lp in st.loops_above(block) if lp not in inside]
     if not checks.is_affine(block) and any(lp.kind is not tir.ForKind.SERIAL for lp in outside):
         fail("iterations of a loop outside that is not serial would fill what others have copied", block, *outside)
     _unit_bindings(block, outside)

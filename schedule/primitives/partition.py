@@ -73,9 +73,7 @@ def _check_chain(chain: Chain, first: Chain) -> None:
         checks.require_plain(lp, "merged")
         if not Analyzer().can_prove_equal(st.extent_of(lp), st.extent_of(other)):
             fail("the loops have different extents", lp, other, expected=st.extent_of(other), found=st.extent_of(lp))
-    for outer, inner in zip(chain, chain[1:], strict=False):
-        if st.children(outer.body.block) != [inner]:
-            fail("a loop has more than one statement", outer)
+    checks.require_nested(chain, "a loop has more than one statement")
 
 
 def _position(op: Operation) -> int:

@@ -54,16 +54,13 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
     init = block.init
     if init is None:
         fail("the block has no init", block)
-    above = st.loops_above(block)
-    if loop not in above:
-        fail("the loop is not around the block", loop, block)
-    outside = above[: above.index(loop)]
-    wrong = [lp for lp in outside if checks.kinds_driven(block, lp) - {IterKind.SPATIAL}]
+    inside, above = checks.loops_from(loop, block), st.loops_above(block)
+    wrong = [lp for lp in above if lp not in inside and checks.kinds_driven(block, lp) - {IterKind.SPATIAL}]
     if wrong:
         fail("a loop outside of the given one drives a reduction", block, *wrong)
     checks.require_reduced_in_scope(block)
-    _check_once(block, above[len(outside) :])
-    init_block = _init_nest(block, init, above[len(outside) :], before(loop))
+    _check_once(block, inside)
+    init_block = _init_nest(block, init, inside, before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
     erase_with_tree(init)
     refresh_regions(block)
@@ -170,9 +167,7 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
 def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
     if checks.kinds_driven(block, loop) != {IterKind.REDUCE}:
         fail("the loop does not drive reductions only", loop, block)
-    for outer, inner in zip(loops, loops[1:], strict=False):
-        if st.children(outer.body.block) != [inner]:
-            fail("a loop around the block has more than one statement", outer)
+    checks.require_nested(loops, "a loop around the block has more than one statement")
     for lp in loops:
         if len(checks.kinds_driven(block, lp)) > 1:
             fail("a loop drives both a reduction and a spatial iterator", lp, block)

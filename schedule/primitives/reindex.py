@@ -232,8 +232,7 @@ def _used_iters(block: tir.BlockOp, indices: Sequence[SymExpr]) -> dict[SSAValue
     """The iterators that indices use, with their domains."""
     used = {v for e in indices for v in e.free_vars()}
     domains = {v: domain for v, domain in st.domains_of(block).items() if checks.iter_expr(v) in used}
-    if any(least.constant != 0 for least, _ in domains.values()):
-        fail("an iterator of the block does not begin at 0", block)
+    checks.require_from_zero(block, domains)
     return domains
 
 

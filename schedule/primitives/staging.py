@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
@@ -124,10 +124,8 @@ def _index_stage(
     block: tir.BlockOp, e: SymExpr, number: int, storage_scope: str, insert: Insert
 ) -> tuple[SSAValue, tir.BlockOp]:
     """A block that computes an index for all values of its iterators, and the buffer that it writes."""
-    domains = st.domains_of(block)
-    iters = _iters_in(block, e)
-    if any(domains[v][0].constant != 0 for v in iters):
-        fail("an iterator of the block does not begin at 0", block)
+    domains, iters = st.domains_of(block), _iters_in(block, e)
+    checks.require_from_zero(block, iters)
     shape = [domains[v][1] for v in iters]
     kind = BufferType.of(shape, e.dtype, scope=storage_scope or "global")
     new = allocate(st.scope_of(block), kind, f"index_var_{number}")
@@ -260,7 +258,7 @@ def _copy_block(
         (IterKind.SPATIAL, around[v].loop_var, (st.min_of(around[v]), st.extent_of(around[v]))) for v in used
     ]
     copy = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
-    copy.properties["annotations"] = DictionaryAttr({"auto_copy": encode(True, [])})
+    st.annotate(copy, {"auto_copy": encode(True, [])})
     insert(copy)
     own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, copy.iter_vars), strict=True))
     loops = [new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]

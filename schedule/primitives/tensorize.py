@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError
@@ -306,7 +306,7 @@ class _Region:
 def _annotate(block: tir.BlockOp, root: Operation | None) -> None:
     """Give the block the annotations of the implementation's root block, too."""
     if isinstance(root, tir.BlockOp) and root.annotations is not None:
-        block.properties["annotations"] = DictionaryAttr({**st.annotations_of(block), **root.annotations.data})
+        st.annotate(block, root.annotations.data)
 
 
 def _write_symbols(block: tir.BlockOp, symbols: dict[Var, SymExpr]) -> None:
