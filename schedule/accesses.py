@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import takewhile
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects import tir
 from ..dialects.names import name_of
@@ -106,6 +107,13 @@ def set_type(buffer: SSAValue, new: BufferType) -> None:
     if isinstance(owner, tir.MatchBufferOp | tir.DeclBufferOp | tir.AllocConstOp):
         fail("the buffer is neither a parameter nor allocated in a block", owner)
     buffer._type = new  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+
+
+def change_type(buffer: SSAValue, **changed: Attribute) -> None:
+    """Give a buffer a type of which some parameters are others. Refused as by `set_type`."""
+    old = cast(BufferType, buffer.type)
+    parameters: list[Any] = [changed.get(f.name, getattr(old, f.name)) for f in fields(cast(Any, old))]
+    set_type(buffer, BufferType(*parameters))
 
 
 def require_allocated(block: tir.BlockOp, buffer: SSAValue) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ...diagnostics import TiraxError
@@ -19,7 +18,7 @@ from ...handles.tir.prim_expr import PrimExpr
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import state as st
-from ..accesses import accesses_of, require_allocated, set_type
+from ..accesses import accesses_of, change_type, require_allocated
 from ..arguments import buffers_of, given_map, index_dtype, nth
 from ..registry import primitive
 from ..rewrite import before
@@ -70,11 +69,11 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype:
     """
     buffer = nth(block, buffers_of(block, "write"), buffer_index, "writes")
     require_allocated(block, buffer)
-    kind, new = cast(BufferType, buffer.type), dtype_of(dtype)
-    old, accesses = kind.dtype, accesses_of(buffer)
+    old, new = cast(BufferType, buffer.type).dtype, dtype_of(dtype)
+    accesses = accesses_of(buffer)
     if old == new:
         return
-    set_type(buffer, replace(kind, dtype=new))
+    change_type(buffer, dtype=new)
     for op in accesses:
         if isinstance(op, tir.StoreOp):
             cast_op = tir.CastOp(op.value, new)

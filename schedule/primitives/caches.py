@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
@@ -18,7 +18,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
 from .. import state as st
-from ..accesses import set_type
+from ..accesses import change_type
 from ..arguments import nth, with_index
 from ..registry import primitive
 from ..rewrite import Insert, allocate, before, empty_block, insert_nest, joined, new_loop, refresh_regions
@@ -319,10 +319,9 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope
     A -> A_local: it is called after its scope. Refused where it is a parameter.
     """
     buffer = nth(block, st.buffers_written(block), buffer_index, "writes")
-    old = cast(BufferType, buffer.type)
-    if old.scope.data == storage_scope:
+    if cast(BufferType, buffer.type).scope.data == storage_scope:
         return
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         fail("the buffer is a parameter of the function", block)
-    set_type(buffer, replace(old, scope=StringAttr(storage_scope)))
+    change_type(buffer, scope=StringAttr(storage_scope))
     set_name(buffer, f"{name_of(buffer)}_{storage_scope.replace('.', '_')}")

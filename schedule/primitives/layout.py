@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from .. import checks
 from .. import state as st
 from ..accesses import (
     accesses_of,
+    change_type,
     move_accesses,
     no_inverse,
     refresh_around,
@@ -205,5 +205,5 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
         fail(
             "axis separators ascend, and are of the buffer's axes", block, expected=f"0 to {old.rank}", found=separators
         )
-    set_type(target, replace(old, axis_separators=ArrayAttr(IntAttr(s) for s in separators)))
+    change_type(target, separators=ArrayAttr(IntAttr(s) for s in separators))
     refresh_around(target)
