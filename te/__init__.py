@@ -59,11 +59,11 @@ from ..handles.tir.prim_expr import (
 from . import broadcast as broadcast
 from .axis import IterVar, reduce_axis, size_var, var
 from .create import create_prim_func
+from .extern_body import Statements
 from .foreign import call_packed, extern, extern_primfunc
 from .functions import atan2, fmod, indexdiv, indexmod, logaddexp, popcount
 from .reduction import Reduce, comm_reducer, max, min, prod, sum
 from .reduction import Reducer as CommReducer
-from .statements import Statements
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor, TensorSlice, compute, placeholder, tag_scope
 
 abs, round, all, any = abs_, round_, logical_and, logical_or

@@ -19,8 +19,8 @@ from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.walk import operations
 from .axis import IterVar
+from .extern_body import Statements
 from .reduction import Reduce
-from .statements import Statements
 from .tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 
 Mappings = dict[SSAValue, SSAValue]

@@ -19,7 +19,7 @@ from ..handles.tir.prim_expr import PrimExpr, convert
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.rewriting.substitute import substitute_symbols
 from .axis import shape_dims
-from .statements import Statements, filled
+from .extern_body import Statements, filled
 from .tensor import Tensor
 
 Calls = PrimExpr | Sequence[PrimExpr]

@@ -82,7 +82,7 @@ class ComputeOp:
 
 @dataclass(eq=False)
 class ExternOp:
-    """Tensors that `body`, given a `te.statements.Statements`, fills in the block `name`.
+    """Tensors that `body`, given a `te.extern_body.Statements`, fills in the block `name`.
 
     It may read its own tensors, and `input_tensors`.
     """

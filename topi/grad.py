@@ -14,7 +14,7 @@ from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
-from ..te.statements import Statements, filled
+from ..te.extern_body import Statements, filled
 from ..te.tensor import Tensor
 from . import reduction as rd
 from .windows import Padding, Places, pad_constant, pool

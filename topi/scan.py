@@ -15,7 +15,7 @@ from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
-from ..te.statements import Array, Statements, filled
+from ..te.extern_body import Array, Statements, filled
 from ..te.tensor import Tensor
 from .manipulation import reshape
 from .util import normalize_axis, unit_like

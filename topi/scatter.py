@@ -9,7 +9,7 @@ from ..dialects.sym.expr import SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.broadcast import Indices, broadcast_indices, broadcast_shapes
-from ..te.statements import Statements, filled
+from ..te.extern_body import Statements, filled
 from ..te.tensor import Tensor
 from .util import normalize_axis
 

@@ -6,4 +6,4 @@ is a class variable of it, which that file fills in; importing this folder impor
 
 from . import buffer_access as buffer_access
 from . import expr_kinds as expr_kinds
-from . import statements as statements
+from . import stmt as stmt

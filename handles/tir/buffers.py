@@ -133,7 +133,7 @@ class Stmt:
     __slots__ = ("op",)
 
     operations: ClassVar[Callable[[Any], list[Operation]]]
-    """The operations that it consists of; `statements` fills it in."""
+    """The operations that it consists of; `stmt` fills it in."""
 
     def __init__(self, op: Operation):
         self.op = op

@@ -20,7 +20,7 @@ from .buffers import Buffer, Stmt
 from .expr_kinds import class_name, expr_node, parts_of
 from .prim_expr import PrimExpr, SizeVar, as_sym
 from .prim_func import PrimFunc
-from .statements import (
+from .stmt import (
     BLOCK_HEAD,
     BlockRealize,
     BufferRegion,

@@ -24,7 +24,7 @@ from .buffers import Buffer, Stmt, decl_buffer
 from .expr_kinds import CLASSES
 from .intrinsics import likely
 from .prim_expr import ExprLike, PrimExpr
-from .statements import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While, stmt_seq
+from .stmt import Allocate, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, While, stmt_seq
 
 _KINDS = {
     "serial": ForKind.SERIAL,
@@ -148,7 +148,7 @@ class IRBuilder:
         self, dtype: str, shape: Any, name: str = "buf", axis_separators: object = None, scope: str = "global"
     ) -> BufferVar:
         """Memory for all that follows in the scope."""
-        from .statements import DeclBuffer
+        from .stmt import DeclBuffer
 
         sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
         buffer = decl_buffer(sizes, dtype, name, scope=scope)

@@ -21,7 +21,7 @@ from ..struct_info import FuncStructInfo, StructInfo
 from . import prim_expr as tx
 from .buffers import Buffer, Param, Stmt
 from .prim_expr import PrimExpr, SizeVar, as_sym, attr_of
-from .statements import add_to, body_of, operations_of, stmt_of
+from .stmt import add_to, body_of, operations_of, stmt_of
 
 
 class PrimFunc(BaseFunc):

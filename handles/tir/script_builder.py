@@ -28,7 +28,7 @@ from .domains import BufferRegion, IterVar, Range
 from .ir_builder import IRBuilder as _Statements
 from .prim_expr import ExprLike, PrimExpr
 from .prim_func import PrimFunc
-from .statements import (
+from .stmt import (
     Allocate,
     AssertStmt,
     AttrStmt,
@@ -42,7 +42,7 @@ from .statements import (
     IfThenElse,
     LetStmt,
 )
-from .statements import While as _While
+from .stmt import While as _While
 
 
 @dataclass

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.names import name_of
 from .document import Document, Expr, PrinterConfig, atom
-from .expressions import EXPRESSIONS
 from .tir import TIRPrinter
+from .tir_expressions import EXPRESSIONS
 
 
 class _Values(dict[SSAValue, Expr]):

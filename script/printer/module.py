@@ -13,10 +13,10 @@ from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax, tir
 from ..metadata import encode_metadata
 from .document import Document, PrinterConfig
-from .expressions import EXPRESSIONS
 from .literals import dictionary, has_form
 from .relax import INLINE, RelaxPrinter
 from .tir import TIRPrinter
+from .tir_expressions import EXPRESSIONS
 
 _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.FuncOp)
 _OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."

@@ -16,10 +16,10 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...ir.rewriting.walk import has_root_block
 from .document import Document, Expr, Level, atom, infix
-from .expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
 from .literals import attribute, dictionary, parenthesized, shown_attrs, string, tir_int
 from .names import NameScope
 from .symbolic import symbolic
+from .tir_expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
 
 _KIND_LETTERS = {tir.IterKind.SPATIAL: "S", tir.IterKind.REDUCE: "R"}
 _LOOP_CALLS = {

@@ -32,7 +32,7 @@ _NAMES = NamesOnly(
             subtract Var
         """,
         "handles.tir.prim_func": "PrimFunc",
-        "handles.tir.statements": """
+        "handles.tir.stmt": """
             Allocate AllocateConst AssertStmt AttrStmt Block BlockRealize BufferRegion BufferStore
             DeclBuffer Evaluate For ForKind IfThenElse IterVar LetStmt MatchBufferRegion SeqStmt stmt_list
             stmt_seq While

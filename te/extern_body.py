@@ -22,7 +22,7 @@ from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
-from ..handles.tir.statements import add_to
+from ..handles.tir.stmt import add_to
 from .tensor import ExternOp, Tensor
 
 Indices = tuple[PrimExpr, ...]

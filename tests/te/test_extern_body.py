@@ -11,7 +11,7 @@ from tirax.dialects.sym.expr import Const, Var
 from tirax.handles.tir import prim_expr as tx
 from tirax.interpreter import interpret
 from tirax.ir.verification.verify import verify_module
-from tirax.te.statements import Statements, filled
+from tirax.te.extern_body import Statements, filled
 from tirax.te.tensor import Tensor
 
 
