@@ -33,6 +33,7 @@ from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
+from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import SymExpr, product
 from ...dialects.tir import ForKind
 from ...ir.locations import location_of
@@ -113,10 +114,10 @@ class KernelLowerer:
         """A bound of a loop as an index."""
         return self.values.symbolic(bound) if isinstance(bound, SymExpr) else self.values.index(bound)
 
-    def bind_counter(self, variable: SSAValue, counter: SSAValue, first: SSAValue) -> None:
+    def bind_counter(self, variable: SSAValue, counter: SSAValue, first: SymExpr | SSAValue) -> None:
         """A loop's variable is `counter`, which counts from `first`."""
-        known = self.emit.known.get(first)
-        self.values.bind_index(variable, counter, nonnegative=known is not None and known >= 0)
+        nonnegative = is_nonnegative(first) if isinstance(first, SymExpr) else self.values.nonnegative(first)
+        self.values.bind_index(variable, counter, nonnegative=nonnegative)
 
 
 Rule = Callable[[Any, KernelLowerer], object]
@@ -135,7 +136,7 @@ def _for(op: tir.ForOp, at: KernelLowerer) -> None:
 
 def _serial(op: tir.ForOp, at: KernelLowerer, first: SSAValue, extent: SSAValue, block: Block) -> None:
     end, vectors = at.emit.add(first, extent), at.memory.vector_accesses
-    _loop_body(op, at, first, block)
+    _loop_body(op, at, block)
     block.add_op(scf.YieldOp())
     loop = at.emit.append(scf.ForOp(first, end, at.emit.index(1), [], Region(block)))
     if at.memory.vector_accesses > vectors:
@@ -144,16 +145,16 @@ def _serial(op: tir.ForOp, at: KernelLowerer, first: SSAValue, extent: SSAValue,
 
 def _parallel(op: tir.ForOp, at: KernelLowerer, first: SSAValue, extent: SSAValue, block: Block) -> None:
     outer, at.emit.parallel_body = at.emit.parallel_body, block
-    _loop_body(op, at, first, block)
+    _loop_body(op, at, block)
     at.emit.parallel_body = outer
     block.add_op(scf.ReduceOp())
     end = at.emit.add(first, extent)
     at.emit.append(scf.ParallelOp([first], [end], [at.emit.index(1)], Region(block)))
 
 
-def _loop_body(op: tir.ForOp, at: KernelLowerer, first: SSAValue, block: Block) -> None:
+def _loop_body(op: tir.ForOp, at: KernelLowerer, block: Block) -> None:
     with at.emit.inside(block), at.values.scope():
-        at.bind_counter(op.loop_var, block.args[0], first)
+        at.bind_counter(op.loop_var, block.args[0], op.min)
         at.block(op.body.block)
 
 
@@ -202,7 +203,7 @@ def _reduced(op: tir.ReduceOp, at: KernelLowerer, axis: int, results: Sequence[S
     block = Block(arg_types=[first.type, *(r.type for r in results)])
     with emit.inside(block), at.values.scope():
         for value in op.axis_values(axis):
-            at.bind_counter(value, block.args[0], first)
+            at.bind_counter(value, block.args[0], op.mins[axis])
         block.add_op(scf.YieldOp(*_reduced(op, at, axis + 1, block.args[1:])))
     end = emit.add(first, extent)
     return emit.append(scf.ForOp(first, end, emit.index(1), results, Region(block))).results

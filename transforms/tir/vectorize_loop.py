@@ -111,7 +111,7 @@ def _vectors(loop: tir.ForOp, bits: int) -> bool:
         return False
     strips = _Strips(loop, plan, bits // plan.widest)
     strips.whole(strips.extent // strips.width)
-    strips.rest(strips.extent % strips.width)
+    strips.rest()
     erase_with_tree(loop)
     return True
 
@@ -141,11 +141,12 @@ class _Strips:
             kind = ForKind.UNROLLED if short else ForKind.SERIAL
             self.insert(tir.ForOp(Const(0, self.dtype), self._bound(count), Region(body), kind))
 
-    def rest(self, count: SymExpr) -> None:
+    def rest(self) -> None:
         """The lanes that are left over: a shorter vector, masked where their number is no power of two."""
+        count = self.extent % self.width
         if count.constant == 0:
             return
-        start = self.first + self.extent - count
+        start = self.first + self.extent // self.width * self.width
         if count.constant == 1:
             values = {self.plan.lane: self.build(start, self.dtype)}
             for op in self.loop.body.block.ops:
