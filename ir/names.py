@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects import relax
 from ..dialects.names import name_of, set_name
+from .functions.lookup import binding_blocks
 
 
 class NameSupply:
@@ -117,3 +118,16 @@ def _outputs_of(value: SSAValue) -> list[SSAValue]:
             if name_of(result) == name_of(value):
                 found.append(result)
     return found
+
+
+def name_bindings(func: relax.FuncOp) -> None:
+    """Give a fresh name to every binding without one."""
+    names = NameSupply(variable_names(func))
+    for block in binding_blocks(func):
+        inside = isinstance(block.parent_op(), relax.DataflowOp)
+        for op in block.ops:
+            if isinstance(op, relax.INLINE_OPS):
+                continue
+            for result in op.results:
+                if name_of(result) is None:
+                    set_name(result, names.fresh("lv" if inside else "gv"))

@@ -70,6 +70,20 @@ def take_over(old: SSAValue, new: SSAValue) -> None:
     old.replace_all_uses_with(new)
 
 
+def replace_op(op: Operation, new: Operation | SSAValue, renamed: bool = True) -> SSAValue:
+    """Let `new` stand where the one result of `op` does, which goes with the leaves that only it used; its value.
+
+    An operation that stands nowhere is put there. The name of the result goes over to it, unless it is not `renamed`.
+    """
+    if isinstance(new, Operation):
+        new = (insert_before(op, new) if new.parent is None else new).results[0]
+    if renamed:
+        set_name(new, name_of(op.results[0]))
+    op.results[0].replace_all_uses_with(new)
+    erase_with_leaves(op)
+    return new
+
+
 def is_removable(op: Operation) -> bool:
     """Whether a relax binding may go where nothing uses its results: it is pure."""
     if isinstance(op, relax.CallValueOp):

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import erase, insert_before, replace_op
 from ..fusion.graph import BindingGraph
 from ..fusion.outline import is_primitive
 from .fuse_ops_by_pattern import CODEGEN, COMPOSITE, codegen_of
@@ -175,9 +175,5 @@ def _call_local(call: relax.CallOp, callee: relax.FuncOp) -> None:
     local = relax.ClosureOp(copy.detach_region(0), copy.ret_type, attrs=DictionaryAttr(attrs))
     set_name(local.result, "local_func")
     made = relax.CallValueOp(local.result, list(call.call_args), call.result.type)
-    made.location = call.location
-    set_name(made.result, name_of(call.result))
-    block = cast(Block, call.parent)
-    block.insert_ops_before([local, made], call)
-    call.result.replace_all_uses_with(made.result)
-    erase(call)
+    insert_before(call, local)
+    replace_op(call, made)

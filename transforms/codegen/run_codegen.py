@@ -20,7 +20,6 @@ from xdsl.ir import Attribute
 
 from ...diagnostics import NameLookupError, TiraxError, UnsupportedError, unknown_name
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
 from ...dialects.relax.external import EXTERNAL_MODS, ExternalFunctions, ExternalModsAttr, external_functions
 from ...dialects.relax.types import TensorType
 from ...handles.relax.expr import Constant, expr_of
@@ -28,7 +27,7 @@ from ...handles.relax.function import Function
 from ...ir.functions.lookup import callee_names, relax_functions
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before
+from ...ir.rewriting.edit import replace_op
 from ...runtime.executable import Executable
 from ...runtime.registry import PackedFunction, get_global_func, list_global_func_names
 from ..bindings.dead_code_elimination import DeadCodeElimination
@@ -187,11 +186,7 @@ def _in_destinations(executable: Executable, name: str) -> Callable[..., None]:
 
 def _call_compiled(call: relax.CallOp) -> None:
     new = relax.CallDPSPackedOp(call.callee_name, list(call.args), call.result.type)
-    new.location = call.location
-    set_name(new.result, name_of(call.result))
-    insert_before(call, new)
-    call.result.replace_all_uses_with(new.result)
-    erase(call)
+    replace_op(call, new)
 
 
 def _attach(module: ModuleOp, compiled: dict[str, PackedFunction], constants: dict[str, Attribute]) -> None:

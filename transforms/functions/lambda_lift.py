@@ -16,7 +16,7 @@ from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before, take_over
+from ...ir.rewriting.edit import erase, insert_before, replace_op, take_over
 from .private import caller_of
 
 
@@ -135,7 +135,4 @@ def _replace_call(call: relax.CallValueOp, name: str, captured: list[SSAValue], 
         insert_before(call, shape)
         extra.append(shape.result)
     new = relax.CallOp(name, [*call.args, *extra], call.result.type)
-    new.location = call.location
-    insert_before(call, new)
-    take_over(call.result, new.result)
-    erase(call)
+    replace_op(call, new)

@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TupleTyp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...dialects.relax import PrimType, ShapeType, TensorType
 from ...dialects.sym.expr import SymExpr
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase, erase_unused, insert_before
+from ...ir.rewriting.edit import erase, insert_before, replace_op
 from ..bindings.canonicalize_bindings import CanonicalizeBindings
 from ..bindings.dead_code_elimination import DeadCodeElimination
 from .inline import FusedFunction, NotFusable, fuse_function
@@ -110,15 +110,7 @@ def _replace_call(call: relax.CallOp, fused: FusedFunction) -> None:
         new = relax.CallTIRInplaceOp(name, args, fused.inplace, result, scalars or None)
     else:
         new = relax.CallTIROp(name, args, result, scalars or None)
-    new.location = call.location
-    block = call.parent
-    assert block is not None
-    block.insert_op_before(new, call)
-    set_name(new.results[0], name_of(call.result))
-    call.result.replace_all_uses_with(new.results[0])
-    shapes = [a.owner for a in call.call_args if isinstance(a.owner, relax.ShapeOp | relax.PrimValueOp)]
-    erase(call)
-    erase_unused(dict.fromkeys(shapes))
+    replace_op(call, new)
 
 
 def _flatten(call: relax.CallOp, arg: SSAValue, args: list[SSAValue], scalars: list[SymExpr]) -> None:

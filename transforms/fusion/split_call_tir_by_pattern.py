@@ -19,11 +19,10 @@ from ...handles.tir.buffers import Buffer
 from ...ir.equality import structural_equal
 from ...ir.functions.lookup import callee_names, functions, relax_functions
 from ...ir.functions.symbolic_vars import mentioned_by
-from ...ir.names import NameSupply, function_names
+from ...ir.names import NameSupply, function_names, name_bindings
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before
+from ...ir.rewriting.edit import erase, insert_before, replace_op
 from ...ir.rewriting.substitute import SymbolSubstitution
-from ..bindings.normalize import name_bindings
 
 
 @dataclass(frozen=True)
@@ -232,18 +231,13 @@ class _Split:
         params = list(zip(self.func.params, call.args, strict=False))
         if epilogue is None:
             new: Operation = relax.CallDPSPackedOp(name, call.args, call.result.type)
-            call.parent.insert_op_before(new, call)
         else:
             mine, later = set(_buffers(self.first)), set(_buffers(self.rest))
             result = self._result(call)
-            first = relax.CallDPSPackedOp(name, [a for p, a in params if p in mine], result)
+            first = insert_before(call, relax.CallDPSPackedOp(name, [a for p, a in params if p in mine], result))
             rest = [a for p, a in params if p in later]
             new = relax.CallTIROp(epilogue.sym_name.data, [*rest, first.result], call.result.type)
-            call.parent.insert_ops_before([first, new], call)
-        new.location = call.location
-        set_name(new.results[0], name_of(call.result))
-        call.result.replace_all_uses_with(new.results[0])
-        erase(call)
+        replace_op(call, new)
 
     def _result(self, call: relax.CallTIROp) -> relax.TensorType:
         """The type of what the library gives, in the caller's symbolic variables."""

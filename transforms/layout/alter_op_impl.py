@@ -12,7 +12,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects import relax, tir
-from ...dialects.names import name_of, set_name
 from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.relax.types import TensorType, tuple_type
 from ...dialects.sym import IndexMapAttr, IndexMapping
@@ -20,12 +19,11 @@ from ...dialects.sym.expr import Var
 from ...handles.tir.index_map import IndexMap, index_mapping
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.functions.lookup import FunctionOp, functions, ops_of_type, relax_functions
-from ...ir.names import NameSupply, function_names
+from ...ir.names import NameSupply, function_names, name_bindings
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before
+from ...ir.rewriting.edit import insert_before, replace_op
 from ...te.create import build_func
 from ...te.tensor import compute, placeholder
-from ..bindings.normalize import name_bindings
 from .attributes import OPERATOR_NAME, operator_name, with_attrs
 
 REMOVE_PAD = "remove_pad"
@@ -122,9 +120,7 @@ class _Alteration:
             value = insert_before(call, relax.TupleOp([self._restored(call, *row) for row in rows])).results[0]
         else:
             value = self._restored(call, value, outputs[0], results[0])
-        set_name(value, name_of(call.result))
-        call.result.replace_all_uses_with(value)
-        erase(call)
+        replace_op(call, value)
 
     def _changes(self, name: str, count: int) -> list[_Change]:
         found = self.changes.get(name)

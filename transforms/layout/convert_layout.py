@@ -19,10 +19,10 @@ from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.data_layout import DataLayout
 from ...handles.relax.expr import bound_expr
 from ...ir.functions.lookup import binding_blocks, relax_functions
+from ...ir.names import name_bindings
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from ..bindings.normalize import name_bindings
 from .layout_rules import CARRY_BLOCKS, RULES, Desired, Operand, Plan, Rule, convolution
 
 Layouts = DataLayout | tuple["Layouts", ...] | None

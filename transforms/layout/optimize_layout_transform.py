@@ -17,7 +17,8 @@ from ...dialects.sym import IndexMapping
 from ...dialects.sym.analyzer import Analyzer
 from ...ir.functions.lookup import FunctionOp, functions
 from ...ir.passes.transform import Pass
-from ..operators.rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from ..operators.rules import producer
 from .alter_op_impl import REMOVE_PAD
 from .attributes import operator_name
 

@@ -14,10 +14,9 @@ from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
 from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
-from ...ir.names import NameSupply, function_names
+from ...ir.names import NameSupply, function_names, name_bindings
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before
-from ..bindings.normalize import name_bindings
+from ...ir.rewriting.edit import erase, insert_before, replace_op
 from .attributes import LAYOUT_FREE, layout_free, with_attrs
 
 MARK = "meta_schedule.layout_rewrite_preproc"
@@ -188,7 +187,4 @@ def _replace(call: relax.CallTIROp, split: _Split) -> None:
     args = list(call.args)
     for place, field in zip(split.weights, fields, strict=True):
         args[place] = field
-    new = relax.CallTIROp(split.compute.sym_name.data, args, call.result_type)
-    set_name(insert_before(call, new).results[0], name_of(call.result))
-    call.result.replace_all_uses_with(new.result)
-    erase(call)
+    replace_op(call, relax.CallTIROp(split.compute.sym_name.data, args, call.result_type))

@@ -27,7 +27,7 @@ from ...ir.equality import fingerprint
 from ...ir.locations import location_of
 from ...ir.names import NameSupply, fresh_suffix, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase_with_leaves, insert_before
+from ...ir.rewriting.edit import insert_before, replace_op
 from ...ir.rewriting.infer import infer_users
 from ...ir.rewriting.walk import operations
 from ...te.emit import TECall, call_te
@@ -230,9 +230,7 @@ class _Legalizer:
         value = built.results[0] if isinstance(built, Operation) else cast(SSAValue, built)
         if isinstance(value.owner, Operation) and value.owner.parent is None:
             value = builder.emit(value.owner)
-        if value.owner in builder.emitted:
-            set_name(value, name_of(op.results[0]))
-        self._replace(op, value)
+        replace_op(op, value, renamed=value.owner in builder.emitted)
         infer_users((use.operation for use in value.uses), is_base_of)
         # An operator of the same kind would meet the same rule again, for ever.
         return [e for e in builder.emitted if e.name != op.name]
@@ -255,15 +253,7 @@ class _Legalizer:
             call, callee = known.call, known.callee
             args = [op.operands[i] for i in known.kept]
         new = relax.CallTIROp(callee, args, op.result_type, call.tir_vars or None)
-        insert_before(op, new)
-        set_name(new.result, name_of(op.results[0]))
-        self._replace(op, new.result)
-
-    @staticmethod
-    def _replace(op: Operator, value: SSAValue) -> None:
-        """Put `value` in place of the operator, and drop the constants and shapes that nothing else uses."""
-        op.results[0].replace_all_uses_with(value)
-        erase_with_leaves(op)
+        replace_op(op, new)
 
 
 def _pure(op: Operation) -> Operation:

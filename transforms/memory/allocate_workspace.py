@@ -18,8 +18,8 @@ from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.locations import location_of
 from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit
 from ...ir.rewriting.edit import set_type
-from .emit import Emitter
 
 CODEGEN, WORKSPACE_SIZE = "Codegen", "WorkspaceSize"
 _BYTE = dtype_of("uint8")
@@ -119,6 +119,6 @@ def _pass_workspaces(func: relax.FuncOp, renamed: dict[str, str], t: relax.Tenso
 def _allocate(block: Block, t: relax.TensorType, names: NameSupply) -> SSAValue:
     first = block.first_op
     assert first is not None and t.dims is not None
-    emit = Emitter(first, names)
+    emit = Emit(first, names)
     args = [emit.shape(t.dims), emit.dtype(_BYTE), emit.integer(0), emit.string("global")]
-    return emit.named(AllocTensor, "workspace_main", *args)
+    return emit.named("workspace_main", AllocTensor.make(*args))

@@ -11,13 +11,12 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.driver import Emit, apply_to
+from ...ir.rewriting.walk import operations
 from ..bindings.to_non_dataflow import flatten_dataflow
-from .emit import Emitter
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,12 @@ class CallTIRRewrite(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         names = NameSupply(variable_names(op))
         for func in relax_functions(op):
-            calls = [inner for inner in func.walk() if isinstance(inner, _DESTINATION_PASSING)]
-            if calls:
+            if any(inner.name in _RULES for inner in operations(func)):
                 flatten_dataflow(func)
-            for call in calls:
-                _rewrite(call, Emitter(call, names))
+                apply_to(func, _RULES, names)
 
 
-_DESTINATION_PASSING = (relax.CallTIROp, relax.CallTIRInplaceOp, relax.CallDPSPackedOp)
-
-
-def _rewrite(call: Any, emit: Emitter) -> None:
+def _rewrite(call: Any, emit: Emit) -> SSAValue:
     given: list[SSAValue | None] = [None] * len(call.output_types)
     if isinstance(call, relax.CallTIRInplaceOp):
         given = [call.args[i] if i >= 0 else None for i in call.indices]
@@ -55,14 +49,16 @@ def _rewrite(call: Any, emit: Emitter) -> None:
     outputs: list[SSAValue] = []
     for t, value in zip(call.output_types, given, strict=True):
         if value is None:
-            value = emit.named(relax.memory.AllocTensor, "alloc", *_allocation(emit, t))
+            value = emit.named("alloc", relax.memory.AllocTensor.make(*_allocation(emit, t)))
             made.append(value)
         outputs.append(value)
-    emit.effect(_call(call, [*call.args, *made]))
-    _bind(call, outputs, emit)
+    emit.named("_", _call(call, [*call.args, *made]))
+    if isinstance(call.result.type, TupleType):
+        return emit.put(relax.TupleOp(outputs))
+    return emit.put(relax.BindOp(outputs[0], call.result.type))
 
 
-def _allocation(emit: Emitter, t: Attribute) -> Sequence[SSAValue]:
+def _allocation(emit: Emit, t: Attribute) -> Sequence[SSAValue]:
     assert isinstance(t, relax.TensorType) and t.dims is not None and t.element is not None
     return [emit.shape(t.dims), emit.dtype(t.element), emit.integer(0), emit.string("global")]
 
@@ -73,13 +69,4 @@ def _call(call: Any, args: Sequence[SSAValue]) -> Operation:
     return relax.CallOp(call.callee_name, args, TupleType(()), call.tir_vars)
 
 
-def _bind(call: Any, outputs: Sequence[SSAValue], emit: Emitter) -> None:
-    """The outputs, under the name of the call."""
-    if isinstance(call.result.type, TupleType):
-        bound: Any = relax.TupleOp(outputs)
-    else:
-        bound = relax.BindOp(outputs[0], call.result.type)
-    emit.put(bound)
-    set_name(bound.result, name_of(call.result))
-    call.result.replace_all_uses_with(bound.result)
-    erase(call)
+_RULES = dict.fromkeys((relax.CallTIROp.name, relax.CallTIRInplaceOp.name, relax.CallDPSPackedOp.name), _rewrite)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Region
+from xdsl.ir import Region, SSAValue
 
 from ...dialects import relax, tir
-from ...dialects.names import name_of, set_name
+from ...dialects.names import set_name
 from ...dialects.sym import SymAttr, ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
-from ...ir.functions.lookup import relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.driver import Emit, apply_to
 
 _NAME = "compute_symbolic_expr"
 
@@ -34,15 +33,15 @@ class ComputePrimValue(Pass):
     name = "compute-prim-value"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        made = _Functions(op)
-        for func in relax_functions(op):
-            for value in [inner for inner in func.walk() if isinstance(inner, relax.PrimValueOp)]:
-                if _is_computed(value):
-                    _replace(value, made)
+        apply_to(op, {relax.PrimValueOp.name: partial(_computed, _Functions(op))})
 
 
-def _is_computed(op: relax.PrimValueOp) -> bool:
-    return isinstance(op.value, SymAttr) and not isinstance(op.value.data, Const | Var)
+def _computed(made: _Functions, op: relax.PrimValueOp, emit: Emit) -> SSAValue | None:
+    expr = op.value.data if isinstance(op.value, SymAttr) else None
+    if expr is None or isinstance(expr, Const | Var):
+        return None
+    variables = list(dict.fromkeys(expr.free_vars()))
+    return emit.put(relax.CallOp(made.of(expr, variables), list(map(emit.integer, variables)), op.result.type))
 
 
 class _Functions:
@@ -70,18 +69,3 @@ def _function(name: str, expr: SymExpr, variables: list[Var]) -> tir.FuncOp:
     value = ValueOp(expr)
     body.block.add_ops([value, tir.ReturnOp(value.result)])
     return tir.FuncOp(name, body, private=True, attrs={"tir.is_host_func": True}, ret_type=value.result.type)
-
-
-def _replace(op: relax.PrimValueOp, made: _Functions) -> None:
-    assert isinstance(op.value, SymAttr) and op.parent is not None
-    expr = op.value.data
-    variables = list(dict.fromkeys(expr.free_vars()))
-    args = [relax.PrimValueOp(v) for v in variables]
-    call = relax.CallOp(made.of(expr, variables), [a.result for a in args], op.result.type)
-    new: list[Any] = [*args, call]
-    for each in new:
-        each.location = op.location
-    op.parent.insert_ops_before(new, op)
-    set_name(call.result, name_of(op.result))
-    op.result.replace_all_uses_with(call.result)
-    erase(op)

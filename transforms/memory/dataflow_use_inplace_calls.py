@@ -17,7 +17,7 @@ from ...ir.equality import fingerprint
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, function_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before
+from ...ir.rewriting.edit import replace_op
 from ..legalize import LegalizeOps
 from .aliases import Aliases
 
@@ -96,11 +96,7 @@ class _Functions:
             return
         operands = [op.operands[i] for i in found.order]
         new = relax.CallTIRInplaceOp(found.callee, operands, [found.place], op.result_type, found.tir_vars)
-        new.location = op.location
-        insert_before(op, new)
-        set_name(new.result, name_of(op.results[0]))
-        op.results[0].replace_all_uses_with(new.result)
-        erase(op)
+        replace_op(op, new)
 
     def _make(self, op: relax.Operator, index: int) -> _InPlace | None:
         found = _legalized(op)

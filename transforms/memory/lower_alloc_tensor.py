@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from ...dialects.dtypes import dtype_of
-from ...dialects.names import name_of, set_name
 from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTensor, tensor_bytes
-from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase_with_leaves
-from .emit import Emitter
+from ...ir.rewriting.driver import Emit, apply_to
 
 _BYTE = dtype_of("uint8")
 
@@ -31,20 +29,14 @@ class LowerAllocTensor(Pass):
     name = "lower-alloc-tensor"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names = NameSupply(variable_names(op))
-        for func in relax_functions(op):
-            for alloc in list(ops_of_type(func, AllocTensor)):
-                _lower(alloc, Emitter(alloc, names))
+        apply_to(op, {AllocTensor.name: _lower}, NameSupply(variable_names(op)))
 
 
-def _lower(op: AllocTensor, emit: Emitter) -> None:
+def _lower(op: AllocTensor, emit: Emit) -> SSAValue | None:
     t = op.new_tensor()
     if t.dims is None or t.element is None:
-        return
+        return None
     shape, dtype, device, scope = op.operands
     size = emit.shape([tensor_bytes(t)])
-    storage = emit.named(AllocStorage, "storage", size, device, scope, emit.dtype(_BYTE))
-    new = emit.put(MemoryAllocTensor.make(storage, emit.integer(0), shape, dtype))
-    set_name(new.results[0], name_of(op.results[0]))
-    op.results[0].replace_all_uses_with(new.results[0])
-    erase_with_leaves(op)
+    storage = emit.named("storage", AllocStorage.make(size, device, scope, emit.dtype(_BYTE)))
+    return emit.put(MemoryAllocTensor.make(storage, emit.integer(0), shape, dtype))

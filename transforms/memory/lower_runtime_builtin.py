@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_of
-from ...dialects.names import name_of, set_name
 from ...dialects.relax import memory
-from ...ir.functions.lookup import relax_functions
 from ...ir.locations import location_of
-from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase_with_leaves
-from .emit import Emitter
+from ...ir.rewriting.driver import Emit, Rule, apply_to
 
 _BYTE = dtype_of("uint8")
 _PACKED = {
@@ -47,53 +42,43 @@ class LowerRuntimeBuiltin(Pass):
     name = "lower-runtime-builtin"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names = NameSupply(variable_names(op))
-        for func in relax_functions(op):
-            for operator in [inner for inner in func.walk() if isinstance(inner, relax.Operator)]:
-                rule = _RULES.get(type(operator)) or (_packed if operator.name in _PACKED else None)
-                if rule is not None:
-                    _check_place(operator)
-                    _replace(operator, rule(operator, Emitter(operator, names)))
+        apply_to(op, {name: partial(_lower, rule) for name, rule in _RULES.items()})
 
 
-def _check_place(op: Operation) -> None:
+def _lower(rule: Rule, op: relax.Operator, emit: Emit) -> SSAValue | None:
     if isinstance(op.parent_op(), relax.DataflowOp):
         message = f"{op.name} would have effects in a dataflow block"
         raise TiraxError(message, location=location_of(op), hint="run to-non-dataflow before")
+    return rule(op, emit)
 
 
-def _replace(op: Operation, new: Operation) -> None:
-    set_name(new.results[0], name_of(op.results[0]))
-    op.results[0].replace_all_uses_with(new.results[0])
-    erase_with_leaves(op)
-
-
-def _storage(op: relax.Operator, emit: Emitter) -> Operation:
+def _storage(op: relax.Operator, emit: Emit) -> SSAValue:
     size, device, scope, _ = op.operands
     return emit.put(memory.VMAllocStorage.make(size, device, emit.dtype(_BYTE), scope))
 
 
-def _tensor(op: relax.Operator, emit: Emitter) -> Operation:
+def _tensor(op: relax.Operator, emit: Emit) -> SSAValue:
     args: list[SSAValue] = list(op.operands)
     return emit.put(memory.VMAllocTensor.make(*args))
 
 
-def _kill(op: relax.Operator, emit: Emitter) -> Operation:
+def _kill(op: relax.Operator, emit: Emit) -> SSAValue:
     return emit.put(memory.KillObject.make(op.operands[0]))
 
 
-def _packed(op: relax.Operator, emit: Emitter) -> Operation:
+def _packed(op: relax.Operator, emit: Emit) -> SSAValue:
     return emit.put(relax.CallPackedOp(_PACKED[op.name], op.operands, op.result_type))
 
 
-def _left(op: relax.Operator, emit: Emitter) -> Operation:
+def _left(op: relax.Operator, emit: Emit) -> SSAValue:
     raise TiraxError("a tensor is not in storage yet", location=location_of(op), hint="run lower-alloc-tensor before")
 
 
-_RULES: dict[type[Operation], Callable[[Any, Emitter], Operation]] = {
-    memory.AllocTensor: _left,
-    memory.AllocStorage: _storage,
-    memory.MemoryAllocTensor: _tensor,
-    memory.KillStorage: _kill,
-    memory.KillTensor: _kill,
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(_PACKED, _packed),
+    memory.AllocTensor.name: _left,
+    memory.AllocStorage.name: _storage,
+    memory.MemoryAllocTensor.name: _tensor,
+    memory.KillStorage.name: _kill,
+    memory.KillTensor.name: _kill,
 }

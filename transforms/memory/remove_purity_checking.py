@@ -7,15 +7,13 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i1
-from xdsl.ir import Operation
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
 from ...ir.functions.lookup import relax_functions
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.edit import replace_op
 
 FORCE_PURE = "relax.force_pure"
 """The attribute of a function that is pure, whatever stands in it."""
@@ -62,9 +60,4 @@ def _unwrap(call: Any) -> None:
     known = {} if call.call_attrs is None else dict(call.call_attrs.data)
     known.pop("inplace_indices", None)
     attrs = DictionaryAttr(known) if known else None
-    new: Operation = relax.CallPackedOp(call.func.data, call.args, call.result.type, attrs)
-    new.location = call.location
-    call.parent.insert_op_before(new, call)
-    set_name(new.results[0], name_of(call.result))
-    call.result.replace_all_uses_with(new.results[0])
-    erase(call)
+    replace_op(call, relax.CallPackedOp(call.func.data, call.args, call.result.type, attrs))

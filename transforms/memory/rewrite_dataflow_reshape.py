@@ -8,12 +8,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import relax, tir
-from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import product
 from ...ir.buffers.reshape_pattern import is_reshape
 from ...ir.functions.lookup import functions, ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase
+from ...ir.rewriting.driver import Emit
+from ...ir.rewriting.edit import replace_op
 
 _IN_PLACE = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp)
 
@@ -44,15 +44,8 @@ def _rewrite(call: relax.CallTIROp) -> None:
     tensors = [a for a in call.args if isinstance(a.type, relax.TensorType)]
     if len(tensors) != 1 or not isinstance(result, relax.TensorType) or not _same_elements(tensors[0].type, result):
         return
-    assert call.parent is not None and result.dims is not None
-    shape = relax.ShapeOp(result.dims)
-    reshape = relax.OPERATORS["relax.reshape"].make(tensors[0], shape.result)
-    for new in (shape, reshape):
-        new.location = call.location
-        call.parent.insert_op_before(new, call)
-    set_name(reshape.results[0], name_of(call.result))
-    call.result.replace_all_uses_with(reshape.results[0])
-    erase(call)
+    assert result.dims is not None
+    replace_op(call, Emit(call)("reshape", tensors[0], relax.ShapeOp(result.dims).result))
 
 
 def _same_elements(given: object, wanted: relax.TensorType) -> bool:

@@ -9,13 +9,12 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import relax, tir
-from ...dialects.names import name_of, set_name
 from ...dialects.relax.memory import AllocStorage, AllocTensor, MemoryAllocTensor
 from ...ir.functions.lookup import functions, relax_functions
 from ...ir.names import NameSupply, variable_names
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase_with_leaves
-from .emit import Emitter
+from ...ir.rewriting.driver import Emit
+from ...ir.rewriting.edit import replace_op
 from .storage_pool import StoragePlan, StoragePool
 from .tokens import Token, TokenTable, attributes_of
 
@@ -77,24 +76,21 @@ def _rewrite(table: TokenTable, names: NameSupply) -> None:
     made: dict[StoragePlan, SSAValue] = {}
     for token in table.all:
         if token.storage is not None:
-            emit = Emitter(token.op, names)
+            emit = Emit(token.op, names)
             if token.storage not in made:
                 made[token.storage] = _make_storage(token, emit)
             _place(token, made[token.storage], emit)
 
 
-def _make_storage(token: Token, emit: Emitter) -> SSAValue:
+def _make_storage(token: Token, emit: Emit) -> SSAValue:
     assert token.storage is not None
     _, dtype, device, scope = token.op.operands
     size = emit.shape([token.storage.size])
-    return emit.named(AllocStorage, "storage", size, device, scope, dtype)
+    return emit.named("storage", AllocStorage.make(size, device, scope, dtype))
 
 
-def _place(token: Token, storage: SSAValue, emit: Emitter) -> None:
+def _place(token: Token, storage: SSAValue, emit: Emit) -> None:
     shape, dtype, device, _ = token.op.operands
     elsewhere = isinstance(device.owner, relax.PrimValueOp) and device.type != relax.PrimValueOp(0).result.type
     new = MemoryAllocTensor.make(storage, emit.integer(0), shape, dtype, device if elsewhere else None)
-    result = emit.put(new).results[0]
-    set_name(result, name_of(token.op.results[0]))
-    token.op.results[0].replace_all_uses_with(result)
-    erase_with_leaves(token.op)
+    replace_op(token.op, new)

@@ -13,7 +13,8 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.passes.transform import Pass
-from .rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...handles.relax.expr import expr_of
 from ...handles.relax.function import DataflowBlock
-from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.functions.lookup import ops_of_type
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.rewriting.driver import Emit, rewrite_functions
 from ...ir.rewriting.edit import insert_before
-from ..bindings.normalize import name_bindings
-from .rules import emitter
 
 Check = Callable[[Any, list[Any], list[Any], dict[Any, Any]], bool]
 """`check(x, weights, biases, bindings)`: whether products of x are combined; `biases` are none or one for each."""
@@ -46,11 +44,11 @@ class CombineParallelMatmul(Pass):
     check: Check | None = field(default=None, compare=False)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in relax_functions(op):
-            changed = [self._block(dataflow) for dataflow in list(ops_of_type(func, relax.DataflowOp))]
-            if any(changed):
-                remove_dead_bindings(func)
-                name_bindings(func)
+        rewrite_functions(op, self._function)
+
+    def _function(self, func: relax.FuncOp) -> bool:
+        changed = [self._block(dataflow) for dataflow in list(ops_of_type(func, relax.DataflowOp))]
+        return any(changed)
 
     def _block(self, dataflow: relax.DataflowOp) -> bool:
         block = dataflow.body.block
@@ -163,7 +161,7 @@ class _Group:
         anchor = min((b.ops[-1] for b in self.branches), key=self.order.__getitem__)
         weights = [b.matmul.operands[1] for b in self.branches]
         self._hoist([*weights, *self.biases], anchor)
-        emit = emitter(anchor)
+        emit = Emit(anchor)
         out = self.branches[0].matmul.results[0].type
         assert isinstance(out, TensorType) and out.rank is not None
         whole = emit("matmul", self.x, emit("concat", weights, axis=_last(weights[0])), out_dtype=out.element)

@@ -16,9 +16,9 @@ from ...dialects.relax.types import ShapeType, free_symbolic_vars
 from ...ir.functions.lookup import relax_functions
 from ...ir.names import fresh_suffix
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.driver import Emit, Rule, apply_rules
 from ...ir.rewriting.edit import set_type
 from ...ir.rewriting.infer import refine_struct_info
-from .rules import Emit, Rule, apply_rules, place
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _batch_norm_inference(op: Operator, emit: Emit) -> SSAValue | None:
     if op.tensor("data").rank is None or op.tensor("data").element is None:
         return None
     _, _, _, mean, var = op.operands
-    return place(op, relax.TupleOp([_by_channel(op, emit, mean, var), mean, var]))
+    return emit.put(relax.TupleOp([_by_channel(op, emit, mean, var), mean, var]))
 
 
 def _batch_norm_training(op: Operator, emit: Emit) -> SSAValue | None:
@@ -84,10 +84,10 @@ def _batch_norm_training(op: Operator, emit: Emit) -> SSAValue | None:
     out = _by_channel(op, emit, *batch)
 
     def average(before: SSAValue, now: SSAValue) -> SSAValue:
-        old, new = (_constant(op, v) for v in (1 - op.attr("momentum"), op.attr("momentum")))
+        old, new = (_constant(op, emit, v) for v in (1 - op.attr("momentum"), op.attr("momentum")))
         return emit("add", emit("multiply", old, before), emit("multiply", new, now))
 
-    return place(op, relax.TupleOp([out, *(average(m, b) for m, b in zip(moving, batch, strict=True))]))
+    return emit.put(relax.TupleOp([out, *(average(m, b) for m, b in zip(moving, batch, strict=True))]))
 
 
 def _other_axes(op: Operator, rank: int) -> list[int]:
@@ -131,15 +131,15 @@ def _last(axes: Sequence[int], rank: int) -> bool:
 
 
 def _deviation(op: Operator, emit: Emit, variance: SSAValue) -> SSAValue:
-    epsilon = _constant(op, op.attr("epsilon"))
+    epsilon = _constant(op, emit, op.attr("epsilon"))
     return emit("sqrt", emit("add", variance, epsilon))
 
 
-def _constant(op: Operator, value: float) -> SSAValue:
+def _constant(op: Operator, emit: Emit, value: float) -> SSAValue:
     """A scalar of the dtype of data."""
     dtype = op.tensor("data").element
     assert dtype is not None
-    return place(op, relax.ConstantOp.of(value, dtype))
+    return emit.put(relax.ConstantOp.of(value, dtype))
 
 
 class _Shapes:
@@ -156,12 +156,12 @@ class _Shapes:
         if rank is None:
             return None
         packed = relax.CallPurePackedOp("vm.builtin.tensor_to_shape", list(op.operands), ShapeType.of(ndim=rank))
-        value = place(op, packed)
+        value = emit.put(packed)
         dims = [self._fresh(name_of(op.operands[0]) or "s") for _ in range(rank)]
         cast = relax.MatchCastOp(value, ShapeType.of(dims))
         set_type(result, cast.result.type)
         self.changed = True
-        return place(op, cast)
+        return emit.put(cast)
 
     def _fresh(self, base: str) -> str:
         if self._taken is None:

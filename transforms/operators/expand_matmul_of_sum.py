@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.passes.transform import Pass
-from .rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 
 @dataclass(frozen=True)

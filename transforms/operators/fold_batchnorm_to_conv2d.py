@@ -8,18 +8,14 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
-from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase
-from ..bindings.normalize import name_bindings
-from .rules import emitter, place, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 
 @dataclass(frozen=True)
@@ -36,28 +32,18 @@ class FoldBatchnormToConv2D(Pass):
     name = "fold-batchnorm-to-conv2d"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in relax_functions(op):
-            changed = [_fold(item) for item in list(ops_of_type(func, relax.TupleGetItemOp))]
-            if any(changed):
-                remove_dead_bindings(func)
-                name_bindings(func)
+        apply_rules(op, {"relax.tuple_get_item": _fold})
 
 
-def _fold(item: relax.TupleGetItemOp) -> bool:
+def _fold(item: relax.TupleGetItemOp, emit: Emit) -> SSAValue | None:
     norm = producer(item.tuple_, "nn.batch_norm")
     if norm is None or item.index.data != 0 or not norm.results[0].has_one_use():
-        return False
-    value = scaled_convolution(norm, item, ("nn.conv2d",))
-    if value is None:
-        return False
-    set_name(value, name_of(item.result))
-    item.result.replace_all_uses_with(value)
-    erase(item)
-    return True
+        return None
+    return scaled_convolution(norm, emit, ("nn.conv2d",))
 
 
-def scaled_convolution(norm: Operator, anchor: Operation, kinds: Sequence[str]) -> SSAValue | None:
-    """What a norm gives as a convolution of scaled weights, put before `anchor`.
+def scaled_convolution(norm: Operator, emit: Emit, kinds: Sequence[str]) -> SSAValue | None:
+    """What a norm gives as a convolution of scaled weights.
 
     None where what is normalized is no convolution of one of `kinds` with constant weights that nothing else uses.
     """
@@ -67,13 +53,12 @@ def scaled_convolution(norm: Operator, anchor: Operation, kinds: Sequence[str]) 
     channels, outputs = _axes(conv, norm)
     if channels is None or outputs is None or not isinstance(conv.operands[1].owner, relax.ConstantOp):
         return None
-    emit = emitter(anchor)
     x, weights = conv.operands
     rank = len(cast(str, conv.attr("data_layout")))
-    factor = factor_of(norm, anchor)
-    scaled = emit("multiply", weights, by_channel(anchor, factor, rank, outputs))
+    factor = factor_of(norm, emit)
+    scaled = emit("multiply", weights, by_channel(emit, factor, rank, outputs))
     product = emit(conv.name.removeprefix("relax."), x, scaled, **{n: conv.attr(n) for n in conv.ATTR_SPECS})
-    return emit("add", product, by_channel(anchor, shift_of(norm, factor, anchor), rank, channels))
+    return emit("add", product, by_channel(emit, shift_of(norm, factor, emit), rank, channels))
 
 
 def has_constants(norm: Operator) -> bool:
@@ -90,28 +75,26 @@ def _axes(conv: Operator, norm: Operator) -> tuple[int | None, int | None]:
     return out.find("C"), kernel.find("O") if kernel.isupper() else None
 
 
-def factor_of(norm: Operator, anchor: Operation) -> SSAValue:
-    """The vector by which a norm as it is at inference multiplies, computed before `anchor`."""
-    emit = emitter(anchor)
+def factor_of(norm: Operator, emit: Emit) -> SSAValue:
+    """The vector by which a norm as it is at inference multiplies."""
     gamma, _, _, var = norm.operands[1:]
     element = norm.tensor("gamma").element
     assert element is not None
-    deviation = emit("sqrt", emit("add", var, place(anchor, relax.ConstantOp.of(norm.attr("epsilon"), element))))
-    numerator = gamma if norm.attr("scale") else place(anchor, relax.ConstantOp.of(1.0, element))
+    deviation = emit("sqrt", emit("add", var, emit.put(relax.ConstantOp.of(norm.attr("epsilon"), element))))
+    numerator = gamma if norm.attr("scale") else emit.put(relax.ConstantOp.of(1.0, element))
     return emit("divide", numerator, deviation)
 
 
-def shift_of(norm: Operator, factor: SSAValue, anchor: Operation) -> SSAValue:
+def shift_of(norm: Operator, factor: SSAValue, emit: Emit) -> SSAValue:
     """The vector that a norm as it is at inference adds after it has multiplied by `factor`."""
-    emit = emitter(anchor)
     _, beta, mean, _ = norm.operands[1:]
     shift = emit("multiply", mean, factor)
     return emit("subtract", beta, shift) if norm.attr("center") else emit("negative", shift)
 
 
-def by_channel(anchor: Operation, vector: SSAValue, rank: int, axis: int) -> SSAValue:
+def by_channel(emit: Emit, vector: SSAValue, rank: int, axis: int) -> SSAValue:
     """A vector along `axis` of tensors of `rank` dimensions, its other extents 1."""
     t = vector.type
     assert isinstance(t, TensorType) and t.dims is not None
-    shape = place(anchor, relax.ShapeOp([t.dims[0] if i == axis else 1 for i in range(rank)]))
-    return emitter(anchor)("reshape", vector, shape)
+    shape = emit.put(relax.ShapeOp([t.dims[0] if i == axis else 1 for i in range(rank)]))
+    return emit("reshape", vector, shape)

@@ -18,7 +18,8 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
 from ...ir.passes.transform import Pass
-from .rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 _NOTHING = -1e9
 """The power of what is no more than this is 0 beside that of any score."""

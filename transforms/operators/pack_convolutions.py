@@ -20,11 +20,12 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import insert_before
 from ...target import Target
 from ...te.tensor import Tensor
 from ...topi import windows
 from .pack_dots import packed_convolution as packed_dots
-from .rules import constant_array, place
+from .rules import constant_array
 from .te_calls import call_tensor_functions
 
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
@@ -69,7 +70,7 @@ def _packed_convolution(target: Target, op: Operator) -> tuple[Callable[..., Any
     width = _width(target, panels)
     if width is None:
         return None
-    packed = place(op, relax.ConstantOp(_packed(panels, width, element)))
+    packed = insert_before(op, relax.ConstantOp(_packed(panels, width, element))).result
     pads = op.attr("padding")
     attrs = {
         "out_shape": cast(TensorType, op.results[0].type).dims,

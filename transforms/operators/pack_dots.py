@@ -16,13 +16,14 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.tir.prim_expr import PrimExpr
+from ...ir.rewriting.edit import insert_before
 from ...target import Target
 from ...te import reduction
 from ...te.axis import IterVar
 from ...te.tensor import Tensor, compute
 from ...topi import windows
 from .dot_products import Dot, dot_of
-from .rules import constant_array, place
+from .rules import constant_array
 
 Packed = tuple[Callable[..., Any], list[SSAValue], str]
 
@@ -38,11 +39,9 @@ def packed_product(target: Target, op: Operator) -> Packed | None:
     if matrix is None or dot is None or matrix.ndim != 2:
         return None
     _, columns = matrix.shape
-    panels = place(
-        op, relax.ConstantOp.of(in_panels(matrix, _width(target, columns, dot), dot.group), _element(weights))
-    )
+    panels = relax.ConstantOp.of(in_panels(matrix, _width(target, columns, dot), dot.group), _element(weights))
     function = partial(dot_product, columns=columns, group=dot.group, dtype=_element(op.results[0]))
-    return function, [x, panels], "dot_matmul"
+    return function, [x, insert_before(op, panels).result], "dot_matmul"
 
 
 def packed_convolution(target: Target, op: Operator) -> Packed | None:
@@ -85,7 +84,7 @@ def _convolution(
     def function(data: Tensor, packed: Tensor) -> Tensor:
         return windows.convolution(data, read(packed), out.dims or (), every, *attrs)
 
-    return function, [x, place(conv, relax.ConstantOp.of(weights, _element(given)))], "dot_conv2d"
+    return function, [x, insert_before(conv, relax.ConstantOp.of(weights, _element(given))).result], "dot_conv2d"
 
 
 def in_panels(matrix: np.ndarray[Any, Any], width: int, group: int) -> np.ndarray[Any, Any]:

@@ -20,12 +20,13 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import Const
 from ...handles.tir.prim_expr import PrimExpr
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.edit import insert_before
 from ...target import Target
 from ...te import reduction
 from ...te.axis import IterVar
 from ...te.tensor import Tensor, compute
 from .pack_dots import packed_product
-from .rules import constant_array, place
+from .rules import constant_array
 from .te_calls import call_tensor_functions
 
 _VECTORS, _FEW_VECTORS = 4, 2
@@ -75,7 +76,7 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
     width = _width(target, t.element)
     if rows * columns * byte_size(t.element) < min_bytes or (columns % width and columns < _FEWEST_PANELS * width):
         return None
-    packed = place(op, relax.ConstantOp(_packed(matrix, width, t.element)))
+    packed = insert_before(op, relax.ConstantOp(_packed(matrix, width, t.element))).result
     if columns % width:
         return partial(padded_matmul, columns=columns), [x, packed], "padded_matmul"
     return packed_matmul, [x, packed], "packed_matmul"

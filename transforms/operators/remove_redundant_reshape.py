@@ -13,7 +13,8 @@ from ...dialects.relax.operator import Operator
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from .rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 from ...dialects import relax
 from ...dialects.relax.operator import Operator
 from ...ir.passes.transform import Pass
-from .rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def _concat(op: Operator, emit: Emit) -> SSAValue | None:
     parts = _parts(op)
     transposes = [producer(p, "permute_dims") for p in parts]
     found = [t for t in transposes if t is not None]
-    axis, rank = op.attr("axis"), op.tensors("xs")[0].rank
+    axis, rank = cast("int | None", op.attr("axis")), op.tensors("xs")[0].rank
     if len(found) < 2 or len(found) < len(parts) or axis is None or rank is None:
         return None
     orders = {_order(t, rank) for t in found}

@@ -10,15 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ...dialects import relax
-from ...dialects.names import name_of, set_name
+from ...dialects.names import name_of
 from ...dialects.relax.operator import Operator
-from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.functions.lookup import ops_of_type
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ...ir.rewriting.edit import erase
-from ..bindings.normalize import name_bindings
+from ...ir.rewriting.driver import Emit, rewrite_functions
+from ...ir.rewriting.edit import replace_op
 from .fold_batchnorm_to_conv2d import by_channel, factor_of, has_constants, scaled_convolution, shift_of
-from .rules import emitter
 
 CONVOLUTIONS = ("nn.conv2d", "nn.conv1d", "nn.conv3d")
 
@@ -37,13 +35,14 @@ class SimplifyInference(Pass):
     name = "simplify-inference"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in relax_functions(op):
-            norms = [o for o in ops_of_type(func, relax.OPERATORS["relax.nn.batch_norm"]) if _is_known(o)]
-            for norm in norms:
-                _simplify(norm)
-            if norms:
-                remove_dead_bindings(func)
-                name_bindings(func)
+        rewrite_functions(op, _simplify_function)
+
+
+def _simplify_function(func: relax.FuncOp) -> bool:
+    norms = [o for o in ops_of_type(func, relax.OPERATORS["relax.nn.batch_norm"]) if _is_known(o)]
+    for norm in norms:
+        _simplify(norm)
+    return bool(norms)
 
 
 def _is_known(norm: Operator) -> bool:
@@ -60,17 +59,15 @@ def _simplify(norm: Operator) -> None:
         item = use.operation
         assert isinstance(item, relax.TupleGetItemOp)
         value = values[item.index.data]
-        if name_of(value) is None:
-            set_name(value, name_of(item.result))
-        item.result.replace_all_uses_with(value)
-        erase(item)
+        replace_op(item, value, renamed=name_of(value) is None)
 
 
 def _normalized(norm: Operator) -> SSAValue:
-    found = scaled_convolution(norm, norm, CONVOLUTIONS)
-    if found is not None:
-        return found
-    emit, rank = emitter(norm), norm.tensor("data").rank or 0
-    axis, factor = norm.attr("axis") % rank, factor_of(norm, norm)
-    scaled = emit("multiply", norm.operands[0], by_channel(norm, factor, rank, axis))
-    return emit("add", scaled, by_channel(norm, shift_of(norm, factor, norm), rank, axis))
+    emit = Emit(norm)
+    convolution = scaled_convolution(norm, emit, CONVOLUTIONS)
+    if convolution is not None:
+        return convolution
+    rank = norm.tensor("data").rank or 0
+    axis, factor = norm.attr("axis") % rank, factor_of(norm, emit)
+    scaled = emit("multiply", norm.operands[0], by_channel(emit, factor, rank, axis))
+    return emit("add", scaled, by_channel(emit, shift_of(norm, factor, emit), rank, axis))

@@ -14,7 +14,8 @@ from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr
 from ...ir.passes.transform import Pass
-from .rules import Emit, apply_rules, producer
+from ...ir.rewriting.driver import Emit, apply_rules
+from .rules import producer
 
 ELEMENTWISE = [f"relax.{name}" for name in (*UNARY, *BINARY)]
 

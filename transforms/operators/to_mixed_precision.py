@@ -23,11 +23,10 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType, tuple_type
 from ...ir.functions.lookup import binding_blocks, ops_of_type, relax_functions
-from ...ir.names import NameSupply, make_unique
+from ...ir.names import NameSupply, make_unique, name_bindings
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, set_type
 from ...ir.rewriting.infer import infer_again
-from ..bindings.normalize import name_bindings
 from .mixed_precision_policy import Policy, policy_of
 
 _LOW = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
