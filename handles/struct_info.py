@@ -335,11 +335,11 @@ def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[Var]:
 
 def collect_non_negative_expressions(sinfo: StructInfo) -> list[SymExpr]:
     """The symbolic expressions that are not negative because they are extents, in order, each once."""
-    found: dict[SymExpr, None] = {}
+    extents: dict[SymExpr, None] = {}
     for leaf in leaf_types(type_of(sinfo)):
         if isinstance(leaf, TensorType | ShapeType):
-            found |= {e: None for e in leaf.dims or () if e.constant is None}
-    return list(found)
+            extents |= {e: None for e in leaf.dims or () if e.constant is None}
+    return list(extents)
 
 
 def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object = None) -> StructInfo:

@@ -46,22 +46,22 @@ def extract_tasks(
     `params` are bound to `main` first. Where there are Relax operators, they are legalized and fused as a build does.
     `module_equality` is accepted for TVM's sake.
     """
-    given = Target(target) if isinstance(target, str) else target
+    machine = Target(target) if isinstance(target, str) else target
     whole = lowered(mod, params)
     calls = _calls(whole)
-    found: dict[str, list[ExtractedTask]] = {}
+    by_hash: dict[str, list[ExtractedTask]] = {}
     for func in tunable_functions(whole):
         name = func.sym_name.data
         if not calls.get(name):
             continue
         alone = workload_of(func)
-        same = found.setdefault(stable_hash(alone), [])
+        same = by_hash.setdefault(stable_hash(alone), [])
         task = next((t for t in same if structural_equal(t.mod.op, alone.op)), None)
         if task is None:
-            same.append(ExtractedTask(name, alone, given, [alone], calls[name]))
+            same.append(ExtractedTask(name, alone, machine, [alone], calls[name]))
         else:
             task.weight += calls[name]
-    return [task for same in found.values() for task in same]
+    return [task for same in by_hash.values() for task in same]
 
 
 def lowered(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
@@ -136,7 +136,7 @@ def compile_relax(
 
     `enable_warning` names them in the log. Errors are those of `lowering.build.build`.
     """
-    given = Target(target) if isinstance(target, str) else target
+    machine = Target(target) if isinstance(target, str) else target
     whole = lowered(mod, params)
-    apply_database(whole, database, given, enable_warning)
-    return build(whole, given, pipeline="lower-cpu")
+    apply_database(whole, database, machine, enable_warning)
+    return build(whole, machine, pipeline="lower-cpu")

@@ -81,7 +81,7 @@ def tune_tir(
     `special_space` gives design spaces for functions by name. `num_tuning_cores` and `module_equality` are accepted
     for TVM's sake. `options` are those of `tune_tasks`. Raises `TiraxError`.
     """
-    given = Target(target) if isinstance(target, str) else target
+    machine = Target(target) if isinstance(target, str) else target
     seeds = Random(seed)
     funcs = tunable_functions(mod)
     if not funcs:
@@ -89,7 +89,7 @@ def tune_tir(
     tasks = [
         TuneContext(
             workload_of(func),
-            given,
+            machine,
             space_of((special_space or {}).get(func.sym_name.data, space)),
             strategy_of(strategy),
             task_name if len(funcs) == 1 else func.sym_name.data,

@@ -235,8 +235,8 @@ class CallInplacePackedOp(_PackedCall):
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        given = None if self.call_attrs is None else self.call_attrs.data.get("inplace_indices")
-        indices = None if given is None else from_attr(given)
+        positions = None if self.call_attrs is None else self.call_attrs.data.get("inplace_indices")
+        indices = None if positions is None else from_attr(positions)
         if not isinstance(indices, list) or not indices:
             raise VerifyException("relax.call_inplace_packed needs inplace_indices, a list of positions of arguments")
         for i in indices:

@@ -43,11 +43,11 @@ class Convolution(Windowed):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
         """Numbers become lists with an element for each dimension; the output's layout is the data's where None."""
-        given: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
-        given.update({n: spread(given[n], cls.RANK) for n in _LISTS if n in given})
-        given["padding"] = spread_padding(given["padding"], cls.RANK)
-        given["out_layout"] = attrs.get("out_layout") or given["data_layout"]
-        return super().make(*args, **given)
+        values: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
+        values.update({n: spread(values[n], cls.RANK) for n in _LISTS if n in values})
+        values["padding"] = spread_padding(values["padding"], cls.RANK)
+        values["out_layout"] = attrs.get("out_layout") or values["data_layout"]
+        return super().make(*args, **values)
 
     def data_places(self) -> list[int]:
         """Where batch, channels and the spatial dimensions stand in the data."""
@@ -76,9 +76,9 @@ class Convolution(Windowed):
         if dims is None or kernel is None:
             return TensorType.of(None, dtype, rank)
         batch, channels, *extents = dims
-        made = self.out_channels(channels, kernel[0], kernel[1])
+        out_channels = self.out_channels(channels, kernel[0], kernel[1])
         spatial = [self.out_extent(i, e, k) for i, (e, k) in enumerate(zip(extents, kernel[2:], strict=True))]
-        return TensorType.of(laid_out(self, out_layout, "NC" + self.letters, [batch, made, *spatial]), dtype)
+        return TensorType.of(laid_out(self, out_layout, "NC" + self.letters, [batch, out_channels, *spatial]), dtype)
 
     def out_channels(self, channels: SymExpr, outer: SymExpr, inner: SymExpr) -> SymExpr:
         groups = self.attr("groups")

@@ -127,9 +127,9 @@ class Arange(_WithDefaultDType):
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"end"})
 
     @classmethod
-    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """`arange(end)` begins at 0."""
-        out = super().completed(given)
+        out = super().completed(arguments)
         return out if out.get("end") is not None else out | {"start": 0, "end": out["start"]}
 
     def infer(self) -> Attribute:
@@ -174,9 +174,9 @@ class Eye(_Diagonal):
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"m"})
 
     @classmethod
-    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """`eye(n)` is square."""
-        out = super().completed(given)
+        out = super().completed(arguments)
         return out if out.get("m") is not None else out | {"m": out["n"]}
 
     def infer(self) -> Attribute:

@@ -35,14 +35,14 @@ class EndCheckpoint(_Mark):
     """The input, an output of a part of the program that is computed again for the gradient."""
 
 
-def check_gradient(op: Operator, wanted: tuple[SymExpr, ...] | None) -> None:
+def check_gradient(op: Operator, dims: tuple[SymExpr, ...] | None) -> None:
     """Raise `ShapeError` where the operand `output_grad` is certainly not of the shape `wanted`."""
     have = op.tensor("output_grad")
-    if wanted is None:
+    if dims is None:
         return
-    if have.rank not in (None, len(wanted)):
-        op.fail_shape("argument output_grad has the wrong rank", len(wanted), have.rank)
-    for i, (a, b) in enumerate(zip(wanted, have.dims or (), strict=False)):
+    if have.rank not in (None, len(dims)):
+        op.fail_shape("argument output_grad has the wrong rank", len(dims), have.rank)
+    for i, (a, b) in enumerate(zip(dims, have.dims or (), strict=False)):
         op.require_equal(a, b, f"argument output_grad has the wrong extent in dimension {i}", a, b)
 
 

@@ -17,9 +17,9 @@ from .types import TensorType
 
 class _Sized(Operator):
     @classmethod
-    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """One extent stands for height and width."""
-        out = super().completed(given)
+        out = super().completed(arguments)
         size = out["size"]
         return out | {"size": (size, size)} if isinstance(size, int | SymExpr) else out
 

@@ -238,8 +238,8 @@ class SliceScatter(Operator):
         part = self.slice()
         if part is not None and x.dims is not None and src.dims is not None:
             place = normalize_axis(self, self.attr("axis"), len(x.dims))
-            wanted = [part.extent if i == place else d for i, d in enumerate(x.dims)]
-            for i, (have, want) in enumerate(zip(src.dims, wanted, strict=True)):
+            extents = [part.extent if i == place else d for i, d in enumerate(x.dims)]
+            for i, (have, want) in enumerate(zip(src.dims, extents, strict=True)):
                 self.require_equal(have, want, f"argument src has another extent in dimension {i}", want, have)
         return x
 

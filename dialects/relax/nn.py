@@ -115,10 +115,10 @@ class AttentionVarLen(Operator):
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"seqstart_k", "max_seqlen_k"})
 
     @classmethod
-    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Keys begin where queries do if nothing else is said. TVM prints the operands in the order of their
         declaration, and its function takes them in another; which one it is the ranks say."""
-        out = super().completed(given)
+        out = super().completed(arguments)
         if _is_vector(out["max_seqlen_q"]) and not _is_vector(out.get("seqstart_k")):
             out["max_seqlen_q"], out["seqstart_k"] = out.get("seqstart_k"), out["max_seqlen_q"]
         for name, default in (("seqstart_k", "seqstart_q"), ("max_seqlen_k", "max_seqlen_q")):

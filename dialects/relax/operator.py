@@ -245,12 +245,12 @@ class Operator(IRDLOperation):
         return PARAMETERS.get(cls.name) or {n: n for n in fields}
 
     @classmethod
-    def completed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What Python gives by the operands' and attributes' names, with what stands for the rest of the operands.
 
         Raises `TiraxError` where an argument is missing that has to be given.
         """
-        out = {**given, **{n: v for n, v in cls.ARG_DEFAULTS.items() if given.get(n) is None}}
+        out = {**arguments, **{n: v for n, v in cls.ARG_DEFAULTS.items() if arguments.get(n) is None}}
         needed = {n for n in cls.ARG_NAMES if n[-1] not in "*?"}
         for name, field in cls.parameters().items():
             if field not in out and (field in needed - set(cls.OPTIONAL) or name in REQUIRED.get(cls.name, ())):
@@ -348,13 +348,13 @@ class Operator(IRDLOperation):
 
     def assumptions(self) -> list[tuple[SymExpr, SymExpr]]:
         """Pairs of extents that have to be equal when the operator runs, and are not so for certain."""
-        found: list[tuple[SymExpr, SymExpr]] = []
-        before = _ASSUMED.set(found)
+        assumed: list[tuple[SymExpr, SymExpr]] = []
+        before = _ASSUMED.set(assumed)
         try:
             self.infer()
         finally:
             _ASSUMED.reset(before)
-        return found
+        return assumed
 
     def fail_dtype(self, what: str, expected: object = None, found: object = None) -> NoReturn:
         raise DTypeError(f"{self.name}: {self.worded(what)}", expected=expected, found=found)

@@ -47,11 +47,11 @@ class Pool(Windowed):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
         """Numbers become lists with an element for each dimension; the output's layout is the data's where None."""
-        given: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
-        given.update({n: spread(given[n], cls.RANK) for n in _LISTS})
-        given["padding"] = spread_padding(given["padding"], cls.RANK)
-        given["out_layout"] = attrs.get("out_layout") or given["layout"]
-        return super().make(*args, **given)
+        values: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
+        values.update({n: spread(values[n], cls.RANK) for n in _LISTS})
+        values["padding"] = spread_padding(values["padding"], cls.RANK)
+        values["out_layout"] = attrs.get("out_layout") or values["layout"]
+        return super().make(*args, **values)
 
     def places(self) -> list[int]:
         """Where batch, channels and the spatial dimensions stand in data and result, which are not in blocks."""
@@ -59,9 +59,9 @@ class Pool(Windowed):
 
     def widths(self) -> list[tuple[int, int]]:
         """The padding of each spatial dimension, with what `ceil_mode` adds after it."""
-        given, strides = integers(self, "padding", 2 * self.RANK, 0), integers(self, "strides", self.RANK, 1)
+        padding, strides = integers(self, "padding", 2 * self.RANK, 0), integers(self, "strides", self.RANK, 1)
         more = [s - 1 if self.attr("ceil_mode") else 0 for s in strides]
-        return [(given[i], given[i + self.RANK] + more[i]) for i in range(self.RANK)]
+        return [(padding[i], padding[i + self.RANK] + more[i]) for i in range(self.RANK)]
 
     def infer(self) -> Attribute:
         data, dims = pooled(self)
@@ -90,11 +90,11 @@ class AdaptivePool(Windowed):
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        given: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
-        if given["output_size"] is not None:
-            given["output_size"] = spread(given["output_size"], cls.RANK)
-        given["out_layout"] = attrs.get("out_layout") or given["layout"]
-        return super().make(*args, **given)
+        values: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
+        if values["output_size"] is not None:
+            values["output_size"] = spread(values["output_size"], cls.RANK)
+        values["out_layout"] = attrs.get("out_layout") or values["layout"]
+        return super().make(*args, **values)
 
     def places(self) -> list[int]:
         """Where batch, channels and the spatial dimensions stand in data and result."""

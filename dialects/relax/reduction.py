@@ -26,10 +26,10 @@ def normalize_axes(op: Operator, axes: int | list[int] | None, rank: int, name: 
     """Axes counted from the front, all of them for None; raises `ShapeError` where one is out of range or repeated."""
     if axes is None:
         return list(range(rank))
-    found = [normalize_axis(op, a, rank, name) for a in ([axes] if isinstance(axes, int) else axes)]
-    if len(set(found)) != len(found):
+    positions = [normalize_axis(op, a, rank, name) for a in ([axes] if isinstance(axes, int) else axes)]
+    if len(set(positions)) != len(positions):
         op.fail_shape(f"attribute {name} repeats an axis", found=axes)
-    return found
+    return positions
 
 
 def reduced_dims(dims: tuple[SymExpr, ...], axes: list[int], keepdims: bool) -> list[SymExpr]:

@@ -25,11 +25,11 @@ class _Scatter(Operator):
             self.fail_shape("attribute reduction is unknown", ", ".join(self.REDUCTIONS), self.attr("reduction"))
         return data, indices, self.tensor("updates")
 
-    def check_updates(self, wanted: list[SymExpr], updates: TensorType) -> None:
+    def check_updates(self, extents: list[SymExpr], updates: TensorType) -> None:
         """Raise `ShapeError` where the updates certainly have another shape."""
-        if updates.rank not in (None, len(wanted)):
-            self.fail_shape("argument updates has the wrong rank", len(wanted), updates.rank)
-        for i, (want, have) in enumerate(zip(wanted, updates.dims or (), strict=False)):
+        if updates.rank not in (None, len(extents)):
+            self.fail_shape("argument updates has the wrong rank", len(extents), updates.rank)
+        for i, (want, have) in enumerate(zip(extents, updates.dims or (), strict=False)):
             self.require_equal(want, have, f"argument updates has the wrong extent in dimension {i}", want, have)
 
 

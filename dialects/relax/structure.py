@@ -350,14 +350,14 @@ class MatchCastOp(IRDLOperation):
         super().__init__(operands=[value], result_types=[result_type])
 
     def verify_(self) -> None:
-        given, wanted = self.value.type, self.result.type
-        impossible = type(given) is not type(wanted) and OBJECT not in (given, wanted)
-        if isinstance(given, TensorType) and isinstance(wanted, TensorType):
-            ranks = {given.rank, wanted.rank} - {None}
-            elements = {given.element, wanted.element} - {None}
+        actual, declared = self.value.type, self.result.type
+        impossible = type(actual) is not type(declared) and OBJECT not in (actual, declared)
+        if isinstance(actual, TensorType) and isinstance(declared, TensorType):
+            ranks = {actual.rank, declared.rank} - {None}
+            elements = {actual.element, declared.element} - {None}
             impossible = len(ranks) > 1 or len(elements) > 1
         if impossible:
-            raise VerifyException(f"a value of {given} can never be of {wanted}")
+            raise VerifyException(f"a value of {actual} can never be of {declared}")
 
 
 @irdl_op_definition

@@ -144,9 +144,9 @@ class BinaryExpr(IRDLOperation):
     def verify_(self) -> None:
         if self.lhs.type != self.rhs.type:
             raise VerifyException(f"{self.name}: operands of two types, {self.lhs.type} and {self.rhs.type}")
-        wanted = self.lhs.type if self.RESULT is None else with_lanes(self.RESULT, self.lhs.type)
-        if self.result.type != wanted:
-            raise VerifyException(f"{self.name}: result type {self.result.type}, expected {wanted}")
+        result = self.lhs.type if self.RESULT is None else with_lanes(self.RESULT, self.lhs.type)
+        if self.result.type != result:
+            raise VerifyException(f"{self.name}: result type {self.result.type}, expected {result}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -49,9 +49,9 @@ class StoreOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_indices(self, self.buffer, self.indices)
-        wanted = element_type(self.buffer, self.indices)
-        if self.value.type != wanted:
-            raise VerifyException(f"tir.store of {self.value.type} into elements of {wanted}")
+        element = element_type(self.buffer, self.indices)
+        if self.value.type != element:
+            raise VerifyException(f"tir.store of {self.value.type} into elements of {element}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

@@ -531,14 +531,14 @@ def _callee(op: Operation) -> Any:
 
 
 def _operator_args(op: Operation) -> list[Expr]:
-    found: list[Expr] = []
+    args: list[Expr] = []
     for arg in cast(relax.Operator, op).args:
         if isinstance(arg, SSAValue):
-            found.append(expr_of(arg))
+            args.append(expr_of(arg))
         elif arg is not None:
             single = len(arg) == 1 and isinstance(arg[0].type, TupleType)
-            found.append(expr_of(arg[0]) if single else Tuple(map(expr_of, arg)))
-    return found
+            args.append(expr_of(arg[0]) if single else Tuple(map(expr_of, arg)))
+    return args
 
 
 def _tir_args(op: Operation) -> list[Expr]:

@@ -121,19 +121,19 @@ class SeqExpr(Expr):
 
     @property
     def blocks(self) -> list[BindingBlock]:
-        found: list[BindingBlock] = []
+        blocks: list[BindingBlock] = []
         run: list[Operation] = []
         for op in self.block.ops:
             is_dataflow = isinstance(op, relax.DataflowOp)
             if is_dataflow or op is self.block.last_op:
                 if any(not relax.is_inline(o) for o in run):
-                    found.append(BindingBlock(run))
+                    blocks.append(BindingBlock(run))
                 run = []
             if is_dataflow:
-                found.append(DataflowBlock(op))
+                blocks.append(DataflowBlock(op))
             else:
                 run.append(op)
-        return found
+        return blocks
 
 
 class BindingBlock:

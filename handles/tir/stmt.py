@@ -51,14 +51,14 @@ def _annotations(attrs: DictionaryAttr | None) -> dict[str, Any]:
 
 
 def _attributes(values: Mapping[str, Any] | None) -> DictionaryAttr | None:
-    found = {k: attr_of(v) for k, v in (values or {}).items()}
-    return DictionaryAttr({k: v for k, v in found.items() if v is not None}) if found else None
+    attrs = {k: attr_of(v) for k, v in (values or {}).items()}
+    return DictionaryAttr({k: v for k, v in attrs.items() if v is not None}) if attrs else None
 
 
 def _view(cls: type[Stmt], op: Operation) -> Any:
-    made = cls.__new__(cls)
-    made.op = op
-    return made
+    view = cls.__new__(cls)
+    view.op = op
+    return view
 
 
 def stmt_of(op: Operation) -> Stmt:
@@ -128,9 +128,9 @@ class SeqStmt(Stmt):
     @classmethod
     def of(cls, ops: Sequence[Operation]) -> SeqStmt:
         """The handle on operations that follow each other in a block."""
-        made = cls.__new__(cls)
-        made._ops, made.op = list(ops), ops[0]
-        return made
+        seq = cls.__new__(cls)
+        seq._ops, seq.op = list(ops), ops[0]
+        return seq
 
     @property
     def seq(self) -> list[Stmt]:
@@ -530,8 +530,8 @@ class Block(BlockBase):
         return [IterVar(range_of(least, extent), Param(v), ITER_TYPES[kind]) for v, kind, least, extent in rows]
 
     def _regions(self, cls: type[Operation]) -> list[BufferRegion]:
-        found = [op for op in self.op.regions[0].block.ops if isinstance(op, cls)]
-        return [region_of(cast(tir.RegionOp, op).buffer, cast(tir.RegionOp, op)) for op in found]
+        ops = [op for op in self.op.regions[0].block.ops if isinstance(op, cls)]
+        return [region_of(cast(tir.RegionOp, op).buffer, cast(tir.RegionOp, op)) for op in ops]
 
     @property
     def reads(self) -> list[BufferRegion]:
@@ -547,13 +547,13 @@ class Block(BlockBase):
 
     @property
     def match_buffers(self) -> list[MatchBufferRegion]:
-        found = [op for op in self.op.regions[0].block.ops if isinstance(op, tir.MatchBufferOp)]
-        return [MatchBufferRegion(Buffer(op.result), region_of(op.source, op)) for op in found]
+        ops = [op for op in self.op.regions[0].block.ops if isinstance(op, tir.MatchBufferOp)]
+        return [MatchBufferRegion(Buffer(op.result), region_of(op.source, op)) for op in ops]
 
     @property
     def init(self) -> Stmt | None:
-        found = self.op.init if isinstance(self.op, tir.BlockOp) else None
-        return None if found is None else body_of(found.body.block)
+        init_op = self.op.init if isinstance(self.op, tir.BlockOp) else None
+        return None if init_op is None else body_of(init_op.body.block)
 
     @property
     def annotations(self) -> dict[str, Any]:
@@ -575,15 +575,15 @@ class BlockRealize(BlockBase):
     PARTS = ("iter_values", "predicate", "block")
 
     def __init__(self, iter_values: Sequence[ExprLike], predicate: ExprLike, block: Block, span: object = None):
-        given = cast(tir.BlockOp, block.op)
+        block_op = cast(tir.BlockOp, block.op)
 
         def make(at: IRBlock) -> Operation:
             values = [
-                _planted(tx.convert(v, expr_node(b)), at) for v, b in zip(iter_values, given.iter_vars, strict=True)
+                _planted(tx.convert(v, expr_node(b)), at) for v, b in zip(iter_values, block_op.iter_vars, strict=True)
             ]
             holds = tx.convert(predicate)
             inside = IRBlock()
-            copied([given], inside, dict(zip(given.bindings, values, strict=True)))
+            copied([block_op], inside, dict(zip(block_op.bindings, values, strict=True)))
             new = cast(tir.BlockOp, inside.last_op)
             new.detach()
             iters = list(zip(new.kinds, values, zip(new.mins, new.extents, strict=True), strict=True))
@@ -604,8 +604,8 @@ class BlockRealize(BlockBase):
 
     @property
     def predicate(self) -> PrimExpr:
-        found = self.op.predicate if isinstance(self.op, tir.BlockOp) else None
-        return tx.const(True) if found is None else expr_node(found)
+        condition = self.op.predicate if isinstance(self.op, tir.BlockOp) else None
+        return tx.const(True) if condition is None else expr_node(condition)
 
     @property
     def block(self) -> Block:

@@ -30,9 +30,9 @@ class Copier:
 
         What is no expression, such as a variable, a buffer, a let, is taken from `mapping`, or stays.
         """
-        found = mapping.get(value)
-        if found is not None:
-            return found
+        known = mapping.get(value)
+        if known is not None:
+            return known
         op = value.owner
         if not isinstance(op, Operation) or not is_expression(op):
             return value

@@ -23,10 +23,10 @@ class SymbolSubstitution:
 
     def attribute(self, attr: Attribute) -> Attribute:
         """The attribute with variables replaced."""
-        found = self._memo.get(attr)
-        if found is None:
-            found = self._memo[attr] = self._replace(attr)
-        return found
+        replaced = self._memo.get(attr)
+        if replaced is None:
+            replaced = self._memo[attr] = self._replace(attr)
+        return replaced
 
     def _replace(self, attr: Attribute) -> Attribute:
         if isinstance(attr, SymAttr):

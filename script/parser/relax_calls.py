@@ -93,10 +93,10 @@ class RelaxEvaluator(StructInfoEvaluator):
         return self.prim_value(value, node)
 
     def prim_value(self, value: Any, node: ast.AST) -> SSAValue:
-        found = prim_attr(value)
-        if found is None:
+        contents = prim_attr(value)
+        if contents is None:
             raise self.error(node, "this is no Relax value", found=describe(value))
-        attr = SymAttr(found) if isinstance(found, SymExpr) else found
+        attr = SymAttr(contents) if isinstance(contents, SymExpr) else contents
         return self.emit(relax.PrimValueOp(attr), node)
 
     def _function_ref(self, value: GlobalRef, node: ast.AST) -> SSAValue:
@@ -243,12 +243,12 @@ def _tir_vars(p: RelaxEvaluator, site: CallSite, value: Any) -> list[SymExpr] | 
 
 def _check_count(p: RelaxEvaluator, site: CallSite, name: str, args: int, result: Attribute, variables: int) -> None:
     """Inputs, outputs and scalars together are the parameters of the callee."""
-    wanted = p.module.parameter_count(name)
+    parameters = p.module.parameter_count(name)
     outputs = len(result.types) if isinstance(result, TupleType) else 1
-    if wanted is not None and wanted != args + outputs + variables:
+    if parameters is not None and parameters != args + outputs + variables:
         raise site.error(
             f"'{name}' has another number of parameters",
-            expected=f"{wanted} parameters",
+            expected=f"{parameters} parameters",
             found=f"{args} arguments, {outputs} outputs, {variables} tir_vars",
         )
 
@@ -261,8 +261,8 @@ def _call_tir_with_grad(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     *call, grad, kwargs, tir_vars = site.bind("gvar args out_sinfo te_grad_name te_grad_kwargs= tir_vars=")
     if not isinstance(grad, str):
         raise site.error("te_grad_name must be a string", found=describe(grad))
-    given = None if kwargs is None else attribute_dict(p.source, site.node, kwargs)
-    return _tensor_call(p, site, *call, tir_vars, grad, given)
+    attributes = None if kwargs is None else attribute_dict(p.source, site.node, kwargs)
+    return _tensor_call(p, site, *call, tir_vars, grad, attributes)
 
 
 def _tensor_call(
@@ -295,19 +295,19 @@ def call_prim_func(p: RelaxEvaluator, site: CallSite, name: str, args: Sequence[
         variables = _tir_vars(p, site, values.pop())
     if p.module.parameter_count(name) not in (None, len(values) + len(variables or ())):
         return None
-    given = None if variables is None else dims_attr(variables)
+    dims = None if variables is None else dims_attr(variables)
     scalar = p.module.scalar_result(name)
     result = tuple_type([]) if scalar is None else relax.PrimType.of(scalar)
-    return p.emit(relax.CallOp(name, values, result, given), site.node)
+    return p.emit(relax.CallOp(name, values, result, dims), site.node)
 
 
 def _call_tir_dyn(p: RelaxEvaluator, site: CallSite) -> SSAValue:
     """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`: a tensor function whose last parameters are scalars."""
     gvar, args = site.bind("func args")
-    found = call_prim_func(p, site, _callee(p, site, gvar), _call_args(p, site, args))
-    if found is None:
+    result = call_prim_func(p, site, _callee(p, site, gvar), _call_args(p, site, args))
+    if result is None:
         raise site.error("the function has another number of parameters")
-    return found
+    return result
 
 
 def _invoke_closure(p: RelaxEvaluator, site: CallSite) -> SSAValue:

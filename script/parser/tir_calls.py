@@ -131,9 +131,9 @@ def _select(p: TirCalls, site: CallSite) -> SSAValue:
 
 def _cast(order: str) -> Builder:
     def build(p: TirCalls, site: CallSite) -> SSAValue:
-        given = dict(zip(order.split(), site.bind(order), strict=True))
-        dtype = p.dtype(given["dtype"], site.node)
-        value = given["value"]
+        arguments = dict(zip(order.split(), site.bind(order), strict=True))
+        dtype = p.dtype(arguments["dtype"], site.node)
+        value = arguments["value"]
         source = p.type_of(value, site.node)
         if p.imm(value) is None and dtype in (source, element(source)):
             return p.expr(value, site.node)
@@ -155,10 +155,10 @@ def _reinterpret(p: TirCalls, site: CallSite) -> SSAValue:
 
 
 def _count(p: TirCalls, value: Any, site: CallSite) -> int:
-    found = as_sym(value)
-    if found is None or found.constant is None or found.constant < 1:
+    count = as_sym(value)
+    if count is None or count.constant is None or count.constant < 1:
         raise site.error("the number of lanes must be a positive constant", found=describe(value))
-    return found.constant
+    return count.constant
 
 
 def _ramp(p: TirCalls, site: CallSite) -> SSAValue:
@@ -178,8 +178,8 @@ def _shuffle(p: TirCalls, site: CallSite) -> SSAValue:
     vectors, lanes = site.bind("vectors indices")
     if not (isinstance(vectors, tuple | list) and isinstance(lanes, tuple | list) and vectors and lanes):
         raise site.error("lists of vectors and of lanes are expected", expected="T.Shuffle([a, b], [0, 5])")
-    given = [p.expr(v, site.node) for v in cast("list[Any]", vectors)]
-    return _shuffled(p, given, [_constant_lane(lane, site) for lane in cast("list[Any]", lanes)], site)
+    sources = [p.expr(v, site.node) for v in cast("list[Any]", vectors)]
+    return _shuffled(p, sources, [_constant_lane(lane, site) for lane in cast("list[Any]", lanes)], site)
 
 
 def _shuffled(p: TirCalls, vectors: list[SSAValue], lanes: list[int], site: CallSite) -> SSAValue:
@@ -193,10 +193,10 @@ def _shuffled(p: TirCalls, vectors: list[SSAValue], lanes: list[int], site: Call
 
 
 def _constant_lane(value: Any, site: CallSite) -> int:
-    found = as_sym(value)
-    if found is None or found.constant is None:
+    lane = as_sym(value)
+    if lane is None or lane.constant is None:
         raise site.error("the number of a lane must be a constant", found=describe(value))
-    return found.constant
+    return lane.constant
 
 
 def _vector_half(low: bool) -> Builder:

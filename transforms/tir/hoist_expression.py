@@ -98,11 +98,11 @@ class _Hoister:
 
     def _loop(self, loop: tir.ForOp) -> None:
         self._hoist_lets(loop)
-        found = next((c for c in self._candidates(loop.body.block) if self._may_go(c, loop)), None)
-        if found is None:
+        condition = next((c for c in self._candidates(loop.body.block) if self._may_go(c, loop)), None)
+        if condition is None:
             self.block(loop.body.block)
             return
-        branch = _branch_around(loop, found)
+        branch = _branch_around(loop, condition)
         for region in branch.regions:
             if region.first_block is not None:
                 self.block(region.block)

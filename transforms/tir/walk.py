@@ -88,8 +88,8 @@ def remove_dead(root: Operation) -> None:
 
 def blocks_inside_out(root: Operation) -> Iterator[tir.BlockOp]:
     """The tir blocks below `root`, inner ones first."""
-    found = [op for op in operations(root) if isinstance(op, tir.BlockOp)]
-    yield from reversed(found)
+    blocks = [op for op in operations(root) if isinstance(op, tir.BlockOp)]
+    yield from reversed(blocks)
 
 
 def values_of(op: Operation) -> list[SSAValue]:
