@@ -105,9 +105,13 @@ def erase_if_unread(buffer: SSAValue) -> None:
 
 
 def same_tree(a: SSAValue, b: SSAValue, places: Mapping[Var, SymExpr] | None = None) -> bool:
-    """Whether two expressions are computed alike; the variables of `places` in the first one are what is said there."""
+    """Whether two expressions are computed alike.
+
+    With `places` the variables of the first one are what is said there, and integers in both are compared as index
+    arithmetic, which does not overflow.
+    """
     integers = isinstance(a.type, IntegerType) and isinstance(b.type, IntegerType)
-    if integers and sym_expr_of(a).substitute(places or {}) == sym_expr_of(b):
+    if places is not None and integers and sym_expr_of(a).substitute(places) == sym_expr_of(b):
         return True
     x, y = a.owner, b.owner
     if a is b or not isinstance(x, Operation) or not isinstance(y, Operation):

@@ -240,7 +240,7 @@ class _Parts:
     def attention(self, read: tir.LoadOp, result: Stage) -> Attention | None:
         """Attention, with the parts of the stage that stores its result."""
         score, masked = _unmasked(self.shifted, any_other=True)
-        if self.allowed is None or masked is None or not same_tree(masked, self.allowed):
+        if self.allowed is None or masked is None or not same_tree(masked, self.allowed, {}):
             score = self.shifted
         by_var = {it.expr: it for it in self.mix.spatial}
         dims = dimension_iters(self.mix)
@@ -324,7 +324,7 @@ def _divisor(value: SSAValue) -> tir.LoadOp | None:
     op = value.owner
     if isinstance(op, tir.SelectOp) and isinstance(op.cond.owner, tir.EqOp):
         zero = [o for o in op.cond.owner.operands if _is_constant(o, 0)]
-        same = [o for o in op.cond.owner.operands if same_tree(o, op.false_value)]
+        same = [o for o in op.cond.owner.operands if same_tree(o, op.false_value, {})]
         op = op.false_value.owner if zero and same and _is_constant(op.true_value, 1) else op
     return op if isinstance(op, tir.LoadOp) else None
 
