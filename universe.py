@@ -136,6 +136,7 @@ _PASSES: dict[str, str] = {
     "parallelize-loops": "transforms.tir.parallelize_loops:ParallelizeLoops",
     "mark-unrolled-loops": "transforms.tir.mark_unrolled_loops:MarkUnrolledLoops",
     "guard-indices": "transforms.tir.guard_indices:GuardIndices",
+    "report-indices": "transforms.tir.guard_indices:ReportIndices",
     "flatten-buffer": "transforms.tir.flatten_buffer:FlattenBuffer",
     "tir-simplify": "transforms.tir.simplify:TirSimplify",
     "convert-tir-to-scf": "lowering.tir_to_scf:ConvertTirToScf",

@@ -19,6 +19,14 @@ Value = Any
 """A numpy scalar or array."""
 
 
+def inside(indices: Any, extent: int) -> Any:
+    """The indices. Raises `IndexError` where one is not from 0 to the extent: none counts from the end."""
+    outside = np.asarray(indices)[(np.asarray(indices) < 0) | (np.asarray(indices) >= extent)]
+    if outside.size:
+        raise IndexError(f"index {outside.flat[0]} is outside of 0 to {extent}")
+    return indices
+
+
 class InterpreterError(TiraxError, RuntimeError):
     """A program that has no meaning on the given inputs: an index out of bounds, a division by zero."""
 

@@ -42,7 +42,7 @@ when the program runs is multiplied as it stands. Reshapes are no functions in t
 """
 SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
 """tir -> tir: every function gets a schedule for the target, and loops that run on several threads."""
-HOST = ("lift-closures", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-func")
+HOST = ("lift-closures", "report-indices", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-func")
 """relax functions -> entry points."""
 KERNELS = (
     "lower-narrow-types",

@@ -15,6 +15,10 @@ class ArgumentError(TiraxError, TypeError):
     """Arguments of a wrong number or kind."""
 
 
+class OutsideError(TiraxError, IndexError):
+    """An index that was computed or given as data is outside of its tensor."""
+
+
 class AssertionFailedError(TiraxError, AssertionError):
     """A condition that a program asserts does not hold."""
 

@@ -9,8 +9,9 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
     ("value", json)           a str, int, float, bool, None or a tuple of such
     ("cast", {"name", "info", "vars": [n, …]})
                               callable(value, *values of vars) -> normalised value, or raises: for match_cast
-    ("fail", {"error": "shape" | "dtype" | "argument" | "internal", "message", "expected"?, "found"?})
-                              callable(*integers): raises; {0}, {1}, … in the texts stand for the integers
+    ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "internal", "message", …})
+                              callable(*integers): raises; {0}, {1}, … stand for the integers in the texts, which
+                              may be "expected", "found" and "hint", too
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .arguments import normalize_arguments, normalize_value
-from .errors import ArgumentError, DTypeError, LoadError, NameLookupError, ShapeError, TiraxError
+from .errors import ArgumentError, DTypeError, LoadError, NameLookupError, OutsideError, ShapeError, TiraxError
 from .metadata import FunctionInfo, MetadataError, info_from_json
 from .ndarray import NDArray
 from .registry import PackedFunction, get_global_func
@@ -35,6 +36,7 @@ _FAILURES: dict[str, type[TiraxError]] = {
     "shape": ShapeError,
     "dtype": DTypeError,
     "argument": ArgumentError,
+    "index": OutsideError,
     "internal": LoadError,
 }
 
@@ -102,11 +104,11 @@ def _cast(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., Any
 
 def _fail(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., NoReturn]:
     kind = _FAILURES[payload["error"]]
-    texts = {key: payload.get(key) for key in ("message", "expected", "found")}
+    texts = {key: payload.get(key) for key in ("message", "expected", "found", "hint")}
 
     def fail(*values: int) -> NoReturn:
         filled = {key: None if text is None else _fill(text, values) for key, text in texts.items()}
-        raise kind(filled["message"] or "", expected=filled["expected"], found=filled["found"])
+        raise kind(filled.pop("message") or "", **filled)
 
     return fail
 

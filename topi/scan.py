@@ -213,6 +213,15 @@ def topk(x: Tensor, k: SymExpr, axis: int, ret_type: str, largest: bool, dtype: 
     return out
 
 
+def _is_above(value: PrimExpr, edge: PrimExpr, right: bool) -> PrimExpr:
+    """Whether a value is sorted behind an edge (behind equal ones where `right`): NaN behind all numbers."""
+    above = tx.less_equal(edge, value) if right else tx.less(edge, value)
+    if not is_float(value.type):
+        return above
+    is_nan = tx.not_equal(value, value)
+    return tx.logical_or(above, is_nan if right else tx.logical_and(is_nan, tx.equal(edge, edge)))
+
+
 def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -> Tensor:
     """How many of the sorted `boundaries` are less than each element of `x` (less or equal where `right`).
 
@@ -225,9 +234,7 @@ def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -
             with b.repeat_while(tx.less(low.value, high.value)):
                 middle = b.cell("middle", i64, tx.floordiv(low.value + high.value, 2))
                 edge, value = boundaries(*i[: boundaries.ndim - 1], middle.value), x(*i)
-                above = b.cell(
-                    "above", i64, (tx.less_equal(edge, value) if right else tx.less(edge, value)).astype(i64)
-                )
+                above = b.cell("above", i64, _is_above(value, edge, right).astype(i64))
                 low.set(tx.select(tx.equal(above.value, 1), middle.value + 1, low.value))
                 high.set(tx.select(tx.equal(above.value, 1), high.value, middle.value))
             b.store(out, i, low.value)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 
 from ..dtypes import is_float
-from ..sym.expr import Const
+from ..sym.expr import Const, SymExpr
 from .domains import FLOATS, Domain
 from .normalization import check_vector, float_data
 from .operator import AXES, Attr, Kind, Operator, operator
@@ -180,7 +180,15 @@ class Pad(Operator):
             self.fail_shape("attribute pad_width must have two elements for each dimension", 2 * data.rank, widths)
         if data.dims is None:
             return TensorType.of(None, data.element, len(widths))
+        for extent, pair in zip(data.dims, widths, strict=True):
+            self._require_elements(extent, max(pair))
         return TensorType.of([d + (b + a) for d, (b, a) in zip(data.dims, widths, strict=True)], data.element)
+
+    def _require_elements(self, extent: SymExpr, width: int) -> None:
+        """As torch: the elements that are put around a dimension are in it, each once."""
+        least = {"constant": 0, "reflect": width + 1, "replicate": 1, "circular": width}[self.attr("pad_mode")]
+        if width and least:
+            self.require_at_least(extent, least, "a dimension of data is too short for pad_width")
 
 
 @operator("relax.nn.pixel_shuffle", "data", upscale_factor=1)

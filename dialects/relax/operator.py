@@ -59,7 +59,7 @@ from ..assembly import (
 from ..attributes import PyValue, from_attr, to_attr
 from ..dtypes import dtype_of, is_narrow
 from ..names import name_of
-from ..sym.expr import SymExpr
+from ..sym.expr import Const, SymExpr, minimum
 from .devices import device_text
 from .domains import MOVES, Domain
 from .parameters import PARAMETERS, REQUIRED
@@ -345,6 +345,10 @@ class Operator(IRDLOperation):
                 assumed.append((a, b))
         elif difference:
             self.fail_shape(what, expected, found)
+
+    def require_at_least(self, extent: SymExpr, least: int, what: str) -> None:
+        """An extent that must not be less: `ShapeError` where it certainly is; an assumption where unknown."""
+        self.require_equal(minimum(extent, least), Const(least, extent.dtype), what, f"at least {least}", extent)
 
     def assumptions(self) -> list[tuple[SymExpr, SymExpr]]:
         """Pairs of extents that have to be equal when the operator runs, and are not so for certain."""

@@ -91,6 +91,14 @@ class ArgReduceOp(ReduceOp):
 
     RESULT_DTYPE: ClassVar[Attribute | None] = i64
 
+    def infer(self) -> Attribute:
+        x, result = self.tensor("x"), super().infer()
+        axis = self.attr("axis")
+        if x.rank is not None and x.dims is not None:
+            for extent in x.dims if axis is None else [x.dims[normalize_axis(self, axis, x.rank)]]:
+                self.require_at_least(extent, 1, "no element has a position where there is none")
+        return result
+
 
 @operator("relax.argmax", "x", axis=AXIS, keepdims=False)
 class Argmax(ArgReduceOp):

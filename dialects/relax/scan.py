@@ -94,14 +94,17 @@ class TopK(Operator):
         x: Any = self.tensor("data")
         extent = x.dims[normalize_axis(self, self.attr("axis"), x.rank)]
         k = self.attr("k")
-        if extent.constant is not None and k > extent.constant:
-            self.fail_shape("attribute k is greater than the dimension", f"at most {extent}", k)
+        if k >= 1:
+            self.require_at_least(extent, k, "attribute k is greater than the dimension")
         return Const(k) if k >= 1 else extent
 
 
 @operator("relax.bucketize", "input_tensor boundaries", out_int32=False, right=False)
 class Bucketize(Operator):
-    """How many of the sorted boundaries are less than each element (less or equal where `right`)."""
+    """How many of the sorted boundaries are less than each element (less or equal where `right`).
+
+    They are halved again and again: of boundaries that are not sorted that gives some number of them.
+    """
 
     def infer(self) -> Attribute:
         x, boundaries = self.tensor("input_tensor"), self.tensor("boundaries")

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..scalars import inside
+
 Array = Any
 
 
@@ -20,6 +22,7 @@ def _nll_loss_backward(op: Any, grad: Array, predictions: Array, targets: Array,
     p, g = _wide(predictions), _wide(grad)
     axis = min(1, p.ndim - 1)
     kept = targets != op.attr("ignore_index")
+    inside(targets[kept], p.shape[axis])
     at = np.where(kept, targets, 0)
     w = np.where(kept, 1.0 if weights is None else _wide(weights)[at], 0.0)
     part = -g * w / (w.sum() if op.attr("reduction") == "mean" else 1.0)
@@ -33,7 +36,7 @@ def _take_backward(op: Any, grad: Array, x: Array, indices: Array) -> Array:
     out = np.zeros(x.shape, np.result_type(_wide(grad)))
     rank = np.ndim(indices)
     slices = np.moveaxis(_wide(grad), range(axis, axis + rank), range(rank))
-    np.add.at(np.moveaxis(out, axis, 0), np.asarray(indices), slices)
+    np.add.at(np.moveaxis(out, axis, 0), inside(np.asarray(indices), x.shape[axis]), slices)
     return out
 
 

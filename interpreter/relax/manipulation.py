@@ -5,7 +5,7 @@ Rows are as in `relax_operators`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.sym.expr import Const, Var
 from ..index_maps import move_elements
+from ..scalars import inside
 
 Array = Any
 
@@ -34,7 +35,11 @@ def _strided_slice(op: Any, x: Array, axes: Any, begin: Any, end: Any, strides: 
 def _gather_nd(op: Any, data: Array, indices: Array) -> Array:
     batch = op.attr("batch_dims")
     outer = np.indices(indices.shape[:-1])[:batch]
-    return data[(*outer, *np.moveaxis(indices, -1, 0))]
+    return data[(*outer, *_inside(np.moveaxis(indices, -1, 0), data.shape[batch:]))]
+
+
+def _inside(indices: Sequence[Array], extents: Sequence[int]) -> list[Array]:
+    return [inside(i, n) for i, n in zip(indices, extents, strict=False)]
 
 
 def _one_hot(op: Any, indices: Array, on: float, off: float) -> Array:
@@ -89,9 +94,11 @@ MOVING: dict[str, Callable[..., Any]] = {
     "collapse_sum_like": lambda _op, data, target: _collapse_sum(np.shape(target), data),
     "collapse_sum_to": lambda _op, data, shape: _collapse_sum(shape, data),
     "strided_slice": _strided_slice,
-    "gather_elements": lambda op, data, indices: np.take_along_axis(data, indices, op.attr("axis")),
+    "gather_elements": lambda op, data, indices: np.take_along_axis(
+        data, inside(indices, data.shape[op.attr("axis")]), op.attr("axis")
+    ),
     "gather_nd": _gather_nd,
-    "index_tensor": lambda _op, data, indices: data[indices],
+    "index_tensor": lambda _op, data, indices: data[tuple(_inside(indices, data.shape))],
     "one_hot": _one_hot,
     "slice_scatter": _slice_scatter,
 }

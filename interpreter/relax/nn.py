@@ -14,6 +14,7 @@ import numpy as np
 
 from ...dialects.sym.data_layout import DataLayout
 from ..index_maps import move_elements
+from ..scalars import inside
 
 Array = Any
 
@@ -141,6 +142,9 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge",
 def _pad(op: Any, data: Array) -> Array:
     mode: Any = _PAD_MODES[op.attr("pad_mode")]
     options: dict[str, Any] = {"constant_values": op.attr("pad_value")} if mode == "constant" else {}
+    needed = {"constant": lambda _: 0, "reflect": lambda w: w + 1, "edge": lambda _: 1, "wrap": lambda w: w}[mode]
+    if any(w and n < needed(w) for n, w in zip(data.shape, map(max, op.widths()), strict=True)):
+        raise ValueError("a dimension is too short for what is put around it")
     return np.pad(data, op.widths(), mode=mode, **options)
 
 
@@ -217,6 +221,7 @@ def _nll_loss(op: Any, predictions: Array, targets: Array, weights: Array | None
     p = _wide(predictions)
     axis = min(1, p.ndim - 1)
     kept = targets != op.attr("ignore_index")
+    inside(targets[kept], p.shape[axis])
     at = np.where(kept, targets, 0)
     w = np.where(kept, 1.0 if weights is None else _wide(weights)[at], 0.0)
     losses = -np.squeeze(np.take_along_axis(p, np.expand_dims(at, axis), axis), axis) * w

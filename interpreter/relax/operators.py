@@ -276,9 +276,7 @@ def _take(op: Any, x: Array, indices: Array) -> Array:
         raise unknown_name("mode of take", mode, _BOUNDED)
     i = _BOUNDED[mode](np.asarray(indices, dtype=np.int64), x.shape[axis])
     x = _with_nan(x, axis) if mode == "nan" else x
-    if np.any(i < 0) or np.any(i >= x.shape[axis]):
-        raise IndexError(f"an index of take is outside of 0 to {x.shape[axis]}")
-    return np.take(x, i, axis=axis)
+    return np.take(x, scalars.inside(i, x.shape[axis]), axis=axis)
 
 
 OPERATORS: dict[str, Function] = {

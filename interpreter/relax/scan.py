@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects.dtypes import numpy_dtype
+from ..scalars import inside
 
 Array = Any
 
@@ -52,7 +53,15 @@ def _topk(op: Any, data: Array) -> Any:
 
 
 def _bucketize(op: Any, x: Array, boundaries: Array) -> Array:
-    return np.searchsorted(boundaries, x, side="right" if op.attr("right") else "left")
+    """Halved as the operator says, so that boundaries in no order give the same; NaN is behind all numbers."""
+    low, high = np.zeros(x.shape, np.int64), np.full(x.shape, boundaries.size)
+    while np.any(open_ := low < high):
+        middle = (low + high) // 2
+        edge = boundaries[np.where(open_, middle, 0)]
+        above = (edge <= x) | (x != x) if op.attr("right") else (edge < x) | (x != x) & (edge == edge)
+        low = np.where(open_ & above, middle + 1, low)
+        high = np.where(open_ & ~above, middle, high)
+    return low
 
 
 def _multinomial(_op: Any, prob: Array, uniform: Array, rows: Array) -> Array:
@@ -82,16 +91,21 @@ def _written(data: Array, reduction: str, at: Callable[[Any], Any], updates: Arr
 
 def _scatter_elements(op: Any, data: Array, indices: Array, updates: Array) -> Array:
     axis = op.attr("axis") % data.ndim
+    inside(indices, data.shape[axis])
     return _written(data, op.attr("reduction"), lambda i: (*i[:axis], indices[i], *i[axis + 1 :]), updates)
 
 
 def _scatter_nd(op: Any, data: Array, indices: Array, updates: Array) -> Array:
     outer = indices.ndim - 1
+    for column, extent in zip(np.moveaxis(indices, -1, 0), data.shape, strict=False):
+        inside(column, extent)
     return _written(data, op.attr("reduction"), lambda i: (*indices[i[:outer]], *i[outer:]), updates)
 
 
 def _index_put(op: Any, data: Array, indices: Any, values: Array) -> Array:
     out = np.array(data)
+    for column, extent in zip(indices, data.shape, strict=False):
+        inside(np.where(column < 0, column + extent, column), extent)  # it alone counts from the end, too
     if op.attr("accumulate"):
         np.add.at(out, tuple(indices), values)
     else:

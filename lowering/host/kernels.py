@@ -21,6 +21,7 @@ from ...dialects.tir import BufferType
 from ...ir.rewriting.walk import operations
 from ...runtime import result_pool
 from ...runtime.abi import Slot
+from ...transforms.tir.guard_indices import OUTSIDE
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
 from .function import HostFunction, Kernel, Shape
 from .info import buffer_accesses
@@ -295,7 +296,10 @@ def call_kernel(f: HostFunction, call: KernelCall) -> SSAValue | None:
 def _check_status(f: HostFunction, signature: KernelSignature, status: SSAValue) -> None:
     for i, message in enumerate(signature.assertions):
         holds = f.compare("ne", status, f.integer(i + 1, cast(IntegerType, status.type)))
-        f.require(holds, "argument", f"assertion of '{signature.name}' failed: {message}")
+        if message.startswith(OUTSIDE):
+            f.require(holds, "index", f"{signature.name}: {message}", hint="clip or wrap indices that may be outside")
+        else:
+            f.require(holds, "argument", f"assertion of '{signature.name}' failed: {message}")
 
 
 def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:

@@ -99,6 +99,38 @@ CASES: dict[str, list[Case]] = {
         Case("1,1,1,1,n float32", "R.nn.avg_pool3d(x, [1, 1, 1], [1, 1, 3], ceil_mode=True)",
              (f32(1, 2, 3, 4, 5).reshape(1, 1, 1, 1, 5),), f32(1, 4).reshape(1, 1, 1, 1, 2)),
     ],
+    "an index outside": [
+        Case("n,m float32; k int64", "R.take(x, y, axis=0)", (IMAGE[0, 0], i64(0, 6)), "take"),
+        Case("n,m float32; k int64", "R.take(x, y, axis=1)", (IMAGE[0, 0], i64(0, -1)), "take"),
+        Case("n,m float32; k,m int64", "R.gather_elements(x, y, axis=0)", (IMAGE[0, 0], np.full((1, 5), 6)), "gather"),
+        Case("n,m float32; k,2 int64", "R.gather_nd(x, y)", (IMAGE[0, 0], np.array([[0, 4], [5, 5]])), "gather_nd"),
+        Case("n float32; k int64; k float32", "R.scatter_elements(x, y, z)", (f32(1, 2), i64(2), f32(3)), "scatter"),
+        Case("n float32; k int64; k float32", "R.index_put(x, (y,), z)", (f32(1, 2), i64(-3), f32(3)), "index_put"),
+        Case("n float32; k int64; k float32", "R.index_put(x, (y,), z)", (f32(1, 2), i64(-1), f32(3)), f32(1, 3)),
+        Case("n,c float32; n int64", "R.nn.nll_loss(x, y)", (np.ones((2, 3), "f4"), i64(3, 0)), "nll_loss"),
+    ],
+    "`mode` of `take`": [
+        Case("n float32; k int64", "R.take(x, y, mode='clip')", (f32(1, 2, 3), i64(-1, 3)), f32(1, 3)),
+        Case("n float32; k int64", "R.take(x, y, mode='wrap')", (f32(1, 2, 3), i64(-1, 3)), f32(3, 1)),
+        Case("n float32; k int64", "R.take(x, y, mode='nan')", (f32(1, 2, 3), i64(-1, 2)), f32(NAN, 3)),
+        Case("n float32; k int64", "R.take(x, y, mode='clip')", (f32(), i64(0)), "take"),
+    ],
+    "`ignore_index`": [
+        Case("n,c float32; n int64", "R.nn.nll_loss(x, y, ignore_index=-100)", (np.ones((2, 3), "f4"), i64(1, -100)),
+             np.float32(-1)),
+    ],
+    "`pad`": [
+        *(Case(X, f"R.nn.pad(x, [2, 2], pad_mode='{mode}')", (f32(*range(n)),), "pad")
+          for mode, n in (("reflect", 2), ("replicate", 0), ("circular", 1), ("circular", 0))),
+        Case(X, "R.nn.pad(x, [2, 2], pad_mode='reflect')", (f32(0, 1, 2),), f32(2, 1, 0, 1, 2, 1, 0)),
+        Case(X, "R.nn.pad(x, [2, 2], pad_mode='replicate')", (f32(7),), f32(7, 7, 7, 7, 7)),
+        Case(X, "R.nn.pad(x, [2, 2], pad_mode='circular')", (f32(0, 1),), f32(0, 1, 0, 1, 0, 1)),
+    ],
+    "`topk`": [Case(X, "R.topk(x, 2, ret_type='values')", (f32(1),), "topk")],
+    "`bucketize`": [
+        Case(XY.replace("; n", "; m"), "R.bucketize(x, y)", (f32(0, 2, 3, NAN), f32(3, 1, 2)), i64(0, 2, 3, 3)),
+        Case(XY.replace("; n", "; m"), "R.bucketize(x, y)", (f32(0, NAN), f32()), i64(0, 0)),
+    ],
 }  # fmt: skip
 
 

@@ -1,9 +1,10 @@
-"""Indices that are data cannot reach outside of a buffer in native code."""
+"""Indices that are data cannot reach outside of a buffer in native code, and are reported."""
 
 import numpy as np
 import pytest
 
 from tirax.lowering.build import build
+from tirax.runtime.errors import OutsideError
 
 GATHER = """
 tir.func @gather(%A: !tir.buffer<[n], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.buffer<[m], f32>) {
@@ -38,18 +39,25 @@ def executable():
 
 
 def test_a_gather_stays_inside(executable):
+    """What is outside is read at the edge, and the run fails at its end."""
     a, b = np.arange(3, dtype="float32"), np.zeros(len(FAR), "float32")
-    executable["gather"](a, np.array(FAR), b)
+    with pytest.raises(OutsideError, match="gather: an index is outside of A: 0 <= index < n"):
+        executable["gather"](a, np.array(FAR), b)
     np.testing.assert_array_equal(b, [0, 2, 2, 0, 2, 0, 2])
 
 
-def test_take_does_not_crash(executable):
-    found = executable["take"](np.arange(3, dtype="float32"), np.array(FAR))
-    np.testing.assert_array_equal(found[:2], [0, 2])
-    assert found.shape == (len(FAR),)
+@pytest.mark.parametrize("outside", FAR[2:])
+@pytest.mark.parametrize("count", [1, 40])
+def test_take_fails(executable, outside, count):
+    indices = np.zeros(count, np.int64)
+    np.testing.assert_array_equal(executable["take"](np.arange(3, dtype="float32"), indices), np.zeros(count, "f4"))
+    indices[-1] = outside
+    with pytest.raises(IndexError):
+        executable["take"](np.arange(3, dtype="float32"), indices)
 
 
 def test_a_scatter_leaves_out_what_is_outside(executable):
     a, b = np.zeros(3, "float32"), np.arange(1, len(FAR) + 1, dtype="float32")
-    executable["scatter"](a, np.array(FAR), b)
+    with pytest.raises(OutsideError, match="scatter: an index is outside of A"):
+        executable["scatter"](a, np.array(FAR), b)
     np.testing.assert_array_equal(a, [1, 0, 2])

@@ -94,14 +94,40 @@ def test_comparisons_and_extrema(dtype):
         np.testing.assert_array_equal(y, wanted(a, b), err_msg=op)
 
 
-def test_of_two_operands_with_a_nan_the_second_is_the_result():
-    kernel = Kernel(pointwise("A:n:f32 B:n:f32 Y:n:f32", """%a = tir.load %A[%vi] : f32
+@pytest.mark.parametrize("op, operands", [("max", "%a, %b"), ("max", "%b, %a"), ("min", "%a, %b"), ("min", "%b, %a")])
+def test_nan_is_kept_and_the_first_of_two_zeros(op, operands):
+    kernel = Kernel(
+        pointwise(
+            "A:n:f32 B:n:f32 Y:n:f32",
+            f"""%a = tir.load %A[%vi] : f32
 %b = tir.load %B[%vi] : f32
-%r = tir.max %a, %b : f32"""))  # fmt: skip
+%r = tir.{op} {operands} : f32""",
+        )
+    )
     a, b = np.array([np.nan, 1, 2, -0.0], "float32"), np.array([1, np.nan, 1, 0.0], "float32")
     y = np.zeros(4, "float32")
     kernel(a, b, y, n=4)
-    np.testing.assert_array_equal(y, [1, np.nan, 2, 0])
+    np.testing.assert_array_equal(y, [np.nan, np.nan, 2 if op == "max" else 1, 0])
+    assert np.signbit(y[3]) == (operands == "%a, %b")
+
+
+@pytest.mark.parametrize("constant", ["0.0", "-0.0", "2.0"])
+@pytest.mark.parametrize("operands", ["%a, %c", "%c, %a"])
+def test_a_constant_beside_nan(constant, operands):
+    kernel = Kernel(
+        pointwise(
+            "A:n:f32 Y:n:f32",
+            f"""%a = tir.load %A[%vi] : f32
+%c = tir.const {constant} : f32
+%r = tir.max {operands} : f32""",
+        )
+    )
+    a, y = np.array([np.nan, 1, 3, -0.0, 0.0], "float32"), np.zeros(5, "float32")
+    kernel(a, y, n=5)
+    np.testing.assert_array_equal(y, np.maximum(a, np.float32(float(constant))))
+    if float(constant) == 0:
+        first = a if operands == "%a, %c" else np.full(5, float(constant))
+        np.testing.assert_array_equal(np.signbit(y[3:]), np.signbit(first[3:]))
 
 
 def test_logic():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp, i1, i32, i64
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -22,6 +22,7 @@ from ...dialects.tir import BufferType, ForKind
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
 from ...ir.rewriting.walk import operations
+from .guard_indices import REPORTS
 from .walk import erase_with_tree, functions, remove_dead
 
 RAISED = "tirax_raised"
@@ -235,6 +236,9 @@ def failures(
             inner = [] if callee is None else failures(callee, (*callers, name), through_calls=through_calls)
             found += inner if through_calls else []
             found.append((op, tuple(message for _, messages in inner for message in messages)))
+    report = None if func.func_attrs is None else func.func_attrs.data.get(REPORTS)
+    if isinstance(report, StringAttr):  # `guard-indices` makes it the last assertion
+        found.append((func, (report.data,)))
     return [row for row in found if row[1]]
 
 
