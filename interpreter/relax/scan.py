@@ -89,27 +89,31 @@ def _written(data: Array, reduction: str, at: Callable[[Any], Any], updates: Arr
     return out
 
 
+def _wrapped(indices: Array, extent: int) -> Array:
+    """Indices, counted from the end where they are negative. Raises `IndexError` where one is outside."""
+    return inside(np.where(indices < 0, indices + extent, indices), extent)
+
+
 def _scatter_elements(op: Any, data: Array, indices: Array, updates: Array) -> Array:
     axis = op.attr("axis") % data.ndim
-    inside(indices, data.shape[axis])
-    return _written(data, op.attr("reduction"), lambda i: (*i[:axis], indices[i], *i[axis + 1 :]), updates)
+    at = _wrapped(indices, data.shape[axis])
+    return _written(data, op.attr("reduction"), lambda i: (*i[:axis], at[i], *i[axis + 1 :]), updates)
 
 
 def _scatter_nd(op: Any, data: Array, indices: Array, updates: Array) -> Array:
     outer = indices.ndim - 1
-    for column, extent in zip(np.moveaxis(indices, -1, 0), data.shape, strict=False):
-        inside(column, extent)
-    return _written(data, op.attr("reduction"), lambda i: (*indices[i[:outer]], *i[outer:]), updates)
+    columns = zip(np.moveaxis(indices, -1, 0), data.shape, strict=False)
+    at = [_wrapped(column, extent) for column, extent in columns]
+    return _written(data, op.attr("reduction"), lambda i: (*(c[i[:outer]] for c in at), *i[outer:]), updates)
 
 
 def _index_put(op: Any, data: Array, indices: Any, values: Array) -> Array:
     out = np.array(data)
-    for column, extent in zip(indices, data.shape, strict=False):
-        inside(np.where(column < 0, column + extent, column), extent)  # it alone counts from the end, too
+    at = tuple(_wrapped(column, extent) for column, extent in zip(indices, data.shape, strict=False))
     if op.attr("accumulate"):
-        np.add.at(out, tuple(indices), values)
+        np.add.at(out, at, values)
     else:
-        out[tuple(indices)] = values
+        out[at] = values
     return out
 
 
