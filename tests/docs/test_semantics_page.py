@@ -106,7 +106,7 @@ CASES: dict[str, list[Case]] = {
         Case("n,m float32; k,2 int64", "R.gather_nd(x, y)", (IMAGE[0, 0], np.array([[0, 4], [5, 5]])), "gather_nd"),
         Case("n float32; k int64; k float32", "R.scatter_elements(x, y, z)", (f32(1, 2), i64(2), f32(3)), "scatter"),
         Case("n float32; k int64; k float32", "R.scatter_elements(x, y, z)", (f32(1, 2), i64(-1), f32(3)), f32(1, 3)),
-        Case("n float32; k int64; k float32", "R.index_put(x, (y,), z)", (f32(1, 2), i64(-3), f32(3)), "index_put"),
+        Case("n float32; k int64; k float32", "R.index_put(x, (y,), z)", (f32(1, 2), i64(-3), f32(3)), "index"),
         Case("n float32; k int64; k float32", "R.index_put(x, (y,), z)", (f32(1, 2), i64(-1), f32(3)), f32(1, 3)),
         Case("n,c float32; n int64", "R.nn.nll_loss(x, y)", (np.ones((2, 3), "f4"), i64(3, 0)), "nll_loss"),
     ],
