@@ -7,8 +7,9 @@
 2. then one i64 for each symbolic variable that the types of the buffers mention, in order of first occurrence; a
    variable that has the name of a scalar parameter is that parameter, and not passed again.
 
-It returns the tir function's scalar result where it has one. A function with assertions returns an i32 instead: 0, or
-the 1-based number of the assertion that did not hold (`KernelSignature.assertions` has the messages). With
+It returns the tir function's scalar result where it has one. A function with assertions returns an i32 instead, which
+`lower-asserts` makes its result: 0, or the 1-based number of the assertion that did not hold
+(`KernelSignature.assertions` has the messages). With
 `tir.noalias` (the default of what tirax makes) no two buffers overlap. `kernel_signature(func)` gives all this for a
 tir function.
 """
