@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import linecache
+import os
+import stat
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
 _MAX_SOURCES = 256
+_MAX_SOURCE_BYTES = 1 << 26
 _sources: OrderedDict[str, list[str]] = OrderedDict()
 
 
@@ -31,7 +34,16 @@ def source_line(name: str, line: int) -> str | None:
     lines = _sources.get(name)
     if lines is not None:
         return lines[line - 1] if 0 < line <= len(lines) else None
-    return linecache.getline(name, line).rstrip("\n") or None
+    return linecache.getline(name, line).rstrip("\n") or None if _is_source(name) else None
+
+
+def _is_source(path: str) -> bool:
+    """Whether a file can be quoted: text that was read may name any file as its place, `/dev/zero`, too."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_SOURCE_BYTES
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute
 from ..dialects import tir
 from ..dialects.dtypes import dtype_of, numpy_dtype
 from ..ir.locations import location_of
+from ..ir.passes.extern import ExternError, check_extern
 from . import scalars
 from .scalars import InterpreterError
 
@@ -31,6 +32,7 @@ def _process() -> ctypes.CDLL:
 
 def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
     """A C function that this process has: numbers by value, buffers by address, strings as they are."""
+    _check(op)
     try:
         function = _process()[op.func.data]
     except AttributeError:
@@ -44,6 +46,16 @@ def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
     function.restype = None if op.result.type == tir.VOID else _c_type(op, op.result.type)
     result = function(*given)
     return (None if function.restype is None else scalars.of_type(result, op.result.type),)
+
+
+def _check(op: Any) -> None:
+    """Raise `InterpreterError` where the program may not call the function."""
+    try:
+        check_extern(op.func.data)
+    except ExternError as error:
+        raise InterpreterError(
+            error.message, location=location_of(op), expected=error.expected, hint=error.hint
+        ) from error
 
 
 def _argument(op: Any, value: Any) -> Any:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
+from ..ir.passes.extern import check_calls
 from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc
 from ..ir.verification.verify import verify_module
 from ..runtime.executable import Executable, TargetInfo
@@ -18,7 +19,7 @@ from ..target import Target
 from .host.convert import host_data
 from .llvm_text import print_llvm
 from .object_cache import object_of_module, object_of_texts
-from .parts import Part, divide
+from .parts import Part, check_declared, divide
 from .pipelines import HOST, LOWERING, PIPELINES, make_passes, pipeline_passes
 from .timings import Timings, stage
 
@@ -146,11 +147,15 @@ def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, pas
     """
     target = target or Target.host()
     data = host_data(op)
+    check_calls(op)
 
     def texts() -> Iterator[str]:
         lowering = make_passes(passes, target.text)
-        for part in divide(op) if passes else [Part(op)]:
+        parts = divide(op) if passes else [Part(op)]
+        exported = frozenset(name for part in parts for name in part.exported)
+        for part in parts:
             run_passes(lowering, new_context(), part.module, verify_each=False)
+            check_declared(part.module, exported)
             part.export()
             with stage("print-llvm"):
                 text = print_llvm(part.module)

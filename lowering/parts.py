@@ -6,7 +6,7 @@ the module alone: so do the objects, however many threads made them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, llvm
@@ -14,7 +14,10 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr, i64
 from xdsl.ir import Operation
 
 from ..dialects import tir
+from ..ir.locations import location_of
+from ..ir.passes.extern import check_extern
 from ..ir.rewriting.walk import operations
+from ..runtime import abi, result_pool, thread_pool
 from .tir_to_scf.signature import kernel_signature, param_type
 
 KERNELS_IN_A_PART = 4
@@ -24,6 +27,17 @@ FEWEST_PARTS = 3
 
 _CALLS = (tir.CallOp, tir.CallExternOp, tir.CallPureExternOp)
 _KNOWN = (llvm.FuncOp, llvm.GlobalOp, func.FuncOp, tir.FuncOp)
+
+_ENTRY_POINTS = (
+    "PyBool_FromLong PyCallable_Check PyErr_Clear PyErr_NoMemory PyErr_Occurred PyEval_RestoreThread PyEval_SaveThread "
+    "PyFloat_AsDouble PyFloat_FromDouble PyGILState_Ensure PyGILState_Release PyLong_AsLongLong "
+    "PyLong_AsUnsignedLongLong PyLong_FromLongLong PyLong_FromUnsignedLongLong PyObject_Vectorcall PySequence_GetItem "
+    "PyTuple_New PyTuple_SetItem Py_DecRef Py_EnterRecursiveCall Py_IncRef Py_LeaveRecursiveCall aligned_alloc free"
+)
+_OWN_SYMBOLS = frozenset(
+    (*_ENTRY_POINTS.split(), thread_pool.SYMBOL, *result_pool.SYMBOLS, abi.TABLE_SYMBOL, abi.ABI_SYMBOL)
+)
+"""What code that tirax writes is linked with: CPython's interface as entry points use it, memory, the runtime."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,20 @@ class Part:
         for function in self.module.ops:
             if isinstance(function, llvm.FuncOp) and function.sym_name.data in self.exported:
                 function.properties["linkage"] = llvm.LinkageAttr("external")
+
+
+def check_declared(module: ModuleOp, elsewhere: Collection[str] = ()) -> None:
+    """As `check_extern`, for all that a module of the llvm dialect declares and does not define.
+
+    `elsewhere` are the functions of the modules with which it is linked.
+    """
+    known = _OWN_SYMBOLS.union(elsewhere)
+    for op in module.body.block.ops:
+        if isinstance(op, llvm.FuncOp | llvm.GlobalOp) and op.body.first_block is None:
+            defined = isinstance(op, llvm.GlobalOp) and op.value is not None
+            name = op.sym_name.data
+            if not (defined or name in known or name.startswith("llvm.")):
+                check_extern(name, location_of(op))
 
 
 def divide(op: ModuleOp) -> list[Part]:

@@ -1,15 +1,19 @@
 """The cache of compiled objects on disk: what was compiled once is loaded the next time, also by other processes.
 
-A file is its content's SHA-256 and the content. Native code is loaded from here, so the directory must belong to the
-user alone; one that others can write to is not used.
+A file is a code over its key and its content (HMAC-SHA-256), and the content. Native code is loaded from here, so the
+directory must belong to the user alone; one that others can write to is not used. The secret of the code is the user's,
+`$XDG_CONFIG_HOME/tirax/cache.key`: an object that somebody else put there, or under another key, counts as absent.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
+import secrets
 import stat
 import warnings
+from functools import cache
 from pathlib import Path
 
 from .container import write_atomically
@@ -32,6 +36,25 @@ def default_directory() -> Path:
     """`$XDG_CACHE_HOME/tirax/objects`, by default below `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tirax" / "objects"
+
+
+def secret_file() -> Path:
+    """`$XDG_CONFIG_HOME/tirax/cache.key`, by default below `~/.config`."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "tirax" / "cache.key"
+
+
+@cache
+def _secret(path: Path) -> bytes:
+    """The user's secret, made at the first use. One that others can read is replaced. Raises `OSError`."""
+    if path.exists() and _is_private(path, stat.S_IRWXG | stat.S_IRWXO):
+        return path.read_bytes()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(_DIGEST))
+    os.replace(temporary, path)  # where another process did so meanwhile: one of them compiles again
+    return path.read_bytes()
 
 
 def cache_enabled() -> bool:
@@ -64,7 +87,7 @@ class ObjectCache:
                 return None
             data = path.read_bytes()
             content = data[_DIGEST:]
-            if hashlib.sha256(content).digest() != data[:_DIGEST]:
+            if not hmac.compare_digest(self._code(key, content), data[:_DIGEST]):
                 path.unlink()
                 return None
             os.utime(path)
@@ -82,7 +105,7 @@ class ObjectCache:
             if not _is_private(path.parent):
                 self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
                 return
-            write_atomically(path, [hashlib.sha256(content).digest(), content])
+            write_atomically(path, [self._code(key, content), content])
             self._evict(len(content))
         except (OSError, RuntimeError) as error:
             self._warn(str(error))
@@ -90,6 +113,9 @@ class ObjectCache:
     def clear(self) -> None:
         """Remove every object."""
         self._remove_down_to(0)
+
+    def _code(self, key: str, content: bytes) -> bytes:
+        return hmac.digest(_secret(secret_file()), key.encode() + b"\0" + content, "sha256")
 
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}.o"
@@ -134,6 +160,6 @@ class ObjectCache:
             warnings.warn(f"the object cache cannot be written: {reason}", RuntimeWarning, stacklevel=3)
 
 
-def _is_private(directory: Path) -> bool:
-    status = directory.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _is_private(path: Path, refused: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
+    status = path.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & refused

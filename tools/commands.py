@@ -101,13 +101,15 @@ def _cache_text() -> str:
 
 
 def _compile(options: Namespace) -> Executable:
-    from ..ir.passes.transform import new_context
+    from ..ir.passes.extern import ALLOW_EXTERN
+    from ..ir.passes.transform import PassContext, new_context
     from ..lowering.build import Timings
     from ..lowering.build import build as build_executable
 
     timings = Timings()
+    config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
     try:
-        with timings:
+        with timings, PassContext(config=config):
             module = read_program(options.file).parse(new_context())
             return build_executable(module, options.target, pipeline=options.pipeline)
     finally:

@@ -1,5 +1,6 @@
 """The cache of objects on disk."""
 
+import hashlib
 import os
 import stat
 import threading
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tirax.runtime.cache import ObjectCache, cache_key, default_directory
+from tirax.runtime.cache import ObjectCache, cache_key, default_directory, secret_file
 
 
 @pytest.fixture
@@ -126,3 +127,32 @@ def test_threads(cache: ObjectCache):
     for thread in threads:
         thread.join()
     assert not wrong and all(cache.get(key) is not None for key in keys)
+
+
+def test_an_entry_that_somebody_else_made_is_not_loaded(
+    cache: ObjectCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    key, other = cache_key("a"), cache_key("b")
+    cache.put(key, b"code")
+    (path,) = cache.directory.iterdir()
+    planted = cache.directory / f"{other}.o"
+    planted.write_bytes(path.read_bytes())
+    assert cache.get(other) is None, "what was compiled for another key"
+    planted.write_bytes(hashlib.sha256(b"evil").digest() + b"evil")
+    assert cache.get(other) is None, "a checksum is no signature"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another user"))
+    assert cache.get(key) is None, "the secret of another user"
+
+
+def test_the_secret_is_private(cache: ObjectCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    cache.put(cache_key("a"), b"code")
+    path = secret_file()
+    assert path == tmp_path / "tirax" / "cache.key" and stat.S_IMODE(path.stat().st_mode) == 0o600
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "second"))
+    secret_file().parent.mkdir(parents=True)
+    secret_file().write_bytes(b"known to all")
+    secret_file().chmod(0o644)
+    cache.put(cache_key("b"), b"code")
+    assert secret_file().read_bytes() != b"known to all", "one that others could read is replaced"
+    assert cache.get(cache_key("b")) == b"code"
