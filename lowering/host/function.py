@@ -21,6 +21,7 @@ from ...dialects.sym.expr import SymExpr
 from ...runtime import abi, result_pool
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
+from ...transforms.tir.index_bounds import Reach
 from ..tir_to_scf.signature import KernelSignature
 from .native import I32, I64, PTR, Extents, Native
 from .symbols import ENTRY_PREFIX
@@ -41,6 +42,8 @@ class Kernel:
     """For each parameter: read, write or readwrite."""
     work: SymExpr
     """About how many iterations its loops make."""
+    least: Mapping[SymExpr, Reach] = field(default_factory=dict[SymExpr, Reach])
+    """Extents, and where they are accessed whenever the kernel runs."""
     buffers: tuple[Shape, ...] = ()
     """Those that it allocates, but small ones and those that are no larger than a parameter."""
 

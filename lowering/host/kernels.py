@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import cast
@@ -18,10 +18,12 @@ from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_un
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
 from ...dialects.tir import BufferType
+from ...ir.locations import location_of
 from ...ir.rewriting.walk import operations
 from ...runtime import result_pool
 from ...runtime.abi import Slot
 from ...transforms.tir.guard_indices import OUTSIDE
+from ...transforms.tir.index_bounds import Reach, check_indices, least_extents
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
 from .function import HostFunction, Kernel, Shape
 from .info import buffer_accesses
@@ -106,6 +108,7 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
     binding.check()
     _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
     _check_buffers(f, [(tuple(map(binding.translate, dims)), t) for dims, t in kernel.buffers])
+    _check_reaches(f, name, {binding.translate(e): reach for e, reach in kernel.least.items()})
     args = [_argument(f, name, param, t, value) for param, t, value in params]
     args += [f.scope.of(binding.translate(Var(v))) for v in signature.symbolic_vars]
     return KernelCall(signature, args, _work(kernel, binding))
@@ -197,8 +200,11 @@ def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
 def kernel_of(func: tir.FuncOp) -> Kernel:
     """What is known of the kernel of a tir function."""
     signature = kernel_signature(func)
+    check_indices(func)
+    names = {*signature.names, *signature.symbolic_vars}
+    least = {e: reach for e, reach in least_extents(func).items() if {v.name for v in e.free_vars()} <= names}
     accesses, buffers = tuple(buffer_accesses(func)), _local_buffers(func, signature)
-    return Kernel(signature, accesses, loop_iterations(func), buffers)
+    return Kernel(signature, accesses, loop_iterations(func), least, buffers)
 
 
 def _local_buffers(func: tir.FuncOp, signature: KernelSignature) -> tuple[Shape, ...]:
@@ -222,6 +228,19 @@ def _shape(op: tir.AllocBufferOp | tir.AllocateOp) -> Shape:
         dims, dtype = op.result.type.dims, op.result.type.dtype
     lanes = () if lanes_of(dtype) == 1 else (Const(lanes_of(dtype)),)
     return (*dims, *lanes), scalar_of(dtype)
+
+
+def _check_reaches(f: HostFunction, kernel: str, least: Mapping[SymExpr, Reach]) -> None:
+    """End the function where a kernel is to access what its arguments do not have."""
+    for extent, reach in least.items():
+        message, most = f"'{kernel}': {reach.text}", int(reach.indices.high)
+        known = extent.constant
+        if known is not None and known <= most:
+            raise ShapeError(message, location=location_of(reach.op), expected=f"0 to {known - 1}", found=str(most))
+        if known is None:
+            value = f.scope.of(extent)
+            holds = f.compare("slt", f.integer(most), value)
+            f.require(holds, "shape", message, [value], expected=f"an extent above {most}", found="{0}")
 
 
 def _check_buffers(f: HostFunction, buffers: Sequence[Shape]) -> None:

@@ -105,3 +105,38 @@ for i in range(4):
     np.testing.assert_array_equal(a, np.zeros(4))
     run(a, 5)
     np.testing.assert_array_equal(a, np.ones(4))
+
+
+@pytest.mark.parametrize("index", [4, -1, 2**40])
+@pytest.mark.parametrize("statement", ["B[0] = A[{}]", "A[{}] = B[0]"])
+def test_a_constant_index_outside_is_refused_with_its_place(index: int, statement: str) -> None:
+    params = 'A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")'
+    with pytest.raises(ShapeError, match=f"index {index} of dimension 0 of 'A'") as error:
+        build(tir(params, statement.format(f"T.int64({index})")))
+    assert ":5:" in str(error.value)
+
+
+def test_a_loop_that_goes_too_far_is_refused() -> None:
+    params = 'A: T.Buffer((4,), "float32"), B: T.Buffer((5,), "float32")'
+    with pytest.raises(ShapeError, match="reads indices 0 to 4 of dimension 0 of 'A'"):
+        build(tir(params, "for i in range(5):\n    B[i] = A[i]"))
+    build(tir(params, "for i in range(5):\n    if i < 4:\n        B[i] = A[i]"))
+    build(tir(params, "for i in range(0):\n    B[i] = A[9]"))
+
+
+def test_a_constant_index_into_an_unknown_extent_is_checked_when_it_runs() -> None:
+    mod = tir(
+        "a: T.handle, b: T.handle",
+        """
+n = T.int64()
+A = T.match_buffer(a, (n,), "float32")
+B = T.match_buffer(b, (2,), "float32")
+for i in range(2):
+    B[i] = A[i + 3]
+""",
+    )
+    run, b = build(mod)["main"], np.zeros(2, "float32")
+    run(np.arange(5, dtype="float32"), b)
+    np.testing.assert_array_equal(b, [3, 4])
+    with pytest.raises(ShapeError, match="'main': the function reads indices 3 to 4 of dimension 0 of 'A'"):
+        run(np.arange(4, dtype="float32"), b)

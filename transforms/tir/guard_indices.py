@@ -32,6 +32,7 @@ from ...ir.passes.transform import Pass
 from ...ir.rewriting.copy import is_expression, plant
 from ...ir.rewriting.edit import inserter
 from ...ir.rewriting.walk import operations
+from .index_bounds import check_indices
 from .walk import functions, with_attr
 
 REPORTS = "tirax.reports_indices"
@@ -62,12 +63,16 @@ class ReportIndices(Pass):
 
 @dataclass(frozen=True)
 class GuardIndices(Pass):
-    """Clamp loaded indices of loads, and leave out stores at loaded indices that are out of range."""
+    """Clamp loaded indices of loads, and leave out stores at loaded indices that are out of range.
+
+    Raises `ShapeError` for an access that is always outside.
+    """
 
     name = "guard-indices"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
+            check_indices(func)
             report = _Report.of(func)
             known: dict[SSAValue, bool] = {}
             accesses = [a for a in operations(func) if isinstance(a, tir.LoadOp | tir.StoreOp)]
