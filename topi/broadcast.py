@@ -13,6 +13,7 @@ from ..te.axis import shape_dims
 from ..te.broadcast import (
     Indices,
     add,
+    broadcast_indices,
     broadcast_shapes,
     broadcasting,
     divide,
@@ -20,6 +21,7 @@ from ..te.broadcast import (
     multiply,
     over_axes,
     subtract,
+    zero_like,
 )
 from ..te.tensor import Tensor
 
@@ -55,9 +57,23 @@ right_shift = broadcasting("right_shift", tx.shift_right)
 
 
 def broadcast_to(data: Tensor, shape: Any) -> Tensor:
-    """`data` repeated along dimensions of extent 1 and new leading ones, to fill `shape`."""
+    """`data` repeated along dimensions of extent 1 and new leading ones, to fill `shape`.
+
+    Whether an extent is 1 may be known only when the program runs.
+    """
     dims = shape_dims(shape)
-    return over_axes(dims, lambda i: element_of(data, i, dims), "T_broadcast_to", "broadcast")
+    filled = dims[len(dims) - len(data.dims) :]
+
+    def element(i: Indices) -> PrimExpr:
+        rows = zip(broadcast_indices(data.dims, i, dims), data.dims, filled, strict=True)
+        return data(
+            *(
+                k if d == o or d.constant else tx.select(tx.equal(tx.from_sym(d), 1), zero_like(d), k)
+                for k, d, o in rows
+            )
+        )
+
+    return over_axes(dims, element, "T_broadcast_to", "broadcast")
 
 
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

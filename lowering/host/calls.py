@@ -339,11 +339,12 @@ def check_supported(functions: Sequence[relax.FuncOp]) -> None:
                 unsupported.setdefault(op.name, []).append(op)
     if not unsupported:
         return
-    first = location_of(next(iter(unsupported.values()))[0])
+    op = next(iter(unsupported.values()))[0]
+    unknown = any(isinstance(v.type, relax.TensorType) and v.type.dims is None for v in (*op.operands, *op.results))
     raise UnsupportedError(
-        f"no native code for {', '.join(repr(name) for name in unsupported)}",
-        location=first,
-        hint="lower operators with the pass legalize-ops; those of unknown shape need a match_cast before",
+        f"no native code for {', '.join(repr(name) for name in unsupported)}" + " of unknown shape" * unknown,
+        location=location_of(op),
+        hint="give the shape by a match_cast before" if unknown else "lower operators with the pass legalize-ops",
         notes=[_note(name, ops) for name, ops in unsupported.items()],
     )
 

@@ -140,3 +140,36 @@ for i in range(2):
     np.testing.assert_array_equal(b, [3, 4])
     with pytest.raises(ShapeError, match="'main': the function reads indices 3 to 4 of dimension 0 of 'A'"):
         run(np.arange(4, dtype="float32"), b)
+
+
+@pytest.mark.parametrize("name", ["less", "subtract", "maximum", "logical_and"])
+def test_extents_that_only_the_run_can_compare(name: str) -> None:
+    dtype = "bool" if name == "logical_and" else "float32"
+    mod = relax(f'x: R.Tensor(("n",), "{dtype}")', "y = R.strided_slice(x, [0], [0], [12])", f"gv = R.{name}(x, y)")
+    run = build(mod)["main"]
+    for n in (5, 12, 1, 0):
+        x = np.arange(n).astype(dtype)
+        np.testing.assert_array_equal(run(x), interpret(mod, "main", [x]))
+    with pytest.raises(ShapeError, match="wrong extent"):
+        run(np.zeros(13, dtype))
+
+
+UNEQUAL = {
+    "add": (("n", 2), ("m", 2), "gv = R.multiply(R.nn.relu(R.add(x, y)), y)"),
+    "vector": (("k", "n"), ("m",), "gv = R.add(x, y)"),
+    "where": (("n",), ("m",), "gv = R.where(R.greater(x, R.const(1.0)), x, y)"),
+    "matmul": (("n", 2, 3), ("m", 3, 4), "gv = R.matmul(x, y)"),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_an_extent_of_1_is_repeated_when_the_program_runs(name: str) -> None:
+    left, right, binding = UNEQUAL[name]
+    mod = relax(f'x: R.Tensor({left}, "float32"), y: R.Tensor({right}, "float32")', binding)
+    run, draw = build(mod)["main"], np.random.default_rng(0)
+    for n, m in ((5, 5), (1, 5), (5, 1), (0, 1), (1, 0), (1, 1)):
+        sizes = {"n": n, "m": m, "k": 3}
+        x, y = (draw.random([sizes.get(d, d) for d in dims], "float32") for dims in (left, right))
+        np.testing.assert_allclose(run(x, y), interpret(mod, "main", [x, y]), rtol=1e-5)
+    with pytest.raises(ShapeError, match="wrong extent"):
+        run(*(np.zeros([{"n": 5, "m": 4, "k": 3}.get(d, d) for d in dims], "float32") for dims in (left, right)))

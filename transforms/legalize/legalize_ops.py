@@ -50,6 +50,7 @@ from . import (
 )
 from .legalize_rules import BUILDERS, Emit, known_shape, rule_of
 from .requirements import extent_check
+from .unequal import fill_operands
 
 FAMILIES = (
     base,
@@ -212,6 +213,8 @@ class _Legalizer:
         if rule is None:
             if self.warn:
                 warnings.warn(f"no legalization of {op.name}", stacklevel=2)
+        elif not known_shape(op.result_type) and (made := fill_operands(op)):
+            return [*made, op]
         elif known_shape(op.result_type) and all(known_shape(v.type) for v in op.operands):
             emit = rule(op)
             if emit is not None:

@@ -19,6 +19,7 @@ from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax.operator import Operator
 from ...dialects.sym.expr import SymExpr
+from .unequal import repeated
 
 Dims = tuple[SymExpr, ...]
 Pairs = Iterable[tuple[SymExpr, SymExpr]]
@@ -43,7 +44,7 @@ def _matmul(op: Any) -> Pairs:
 
 
 def _broadcast_to(op: Any) -> Pairs:
-    return _broadcast(_dims(op.x), _dims(op.results[0]))
+    return [(repeated(extent, to), to) for extent, to in _broadcast(_dims(op.x), _dims(op.results[0]))]
 
 
 def _elementwise(op: Operator) -> Pairs:
