@@ -10,8 +10,12 @@ from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import tir
+from ...dialects.dtypes import lanes_of
 from ...dialects.names import set_name
+from ...ir.locations import location_of
+from ...ir.passes.limits import exceeded, limit
 from ...ir.passes.transform import Pass
+from ...ir.rewriting.walk import operations
 from .calls import CALL_RULES
 from .emitter import INDEX, Emitter
 from .memory import Memory
@@ -24,8 +28,8 @@ from .values import Values
 class ConvertTirToScf(Pass):
     """Each `tir.func` becomes a kernel, a `func.func`, as the docstring of the package says; other operations stay.
 
-    Raises `UnsupportedError` where a block, a buffer that is not flat or a call of a packed function remains, and
-    `NameLookupError` for an unknown intrinsic.
+    Raises `LimitError` for vectors above `vector.lanes`, `UnsupportedError` where a block, a buffer that is not flat or
+    a call of a packed function remains, and `NameLookupError` for an unknown intrinsic.
     """
 
     name = "convert-tir-to-scf"
@@ -33,6 +37,7 @@ class ConvertTirToScf(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         block = op.body.block
         externs: dict[str, func.FuncOp] = {}
+        _check_lanes(op)
         signatures = {f.sym_name.data: kernel_signature(f) for f in block.ops if isinstance(f, tir.FuncOp)}
         for inner in list(block.ops):
             if isinstance(inner, tir.FuncOp):
@@ -43,6 +48,15 @@ class ConvertTirToScf(Pass):
         for name, extern in externs.items():
             if name not in present:
                 block.add_op(extern)
+
+
+def _check_lanes(module: ModuleOp) -> None:
+    """Raise `LimitError` for a vector that is too long: LLVM takes minutes for it, or ends the process."""
+    most = limit("vector.lanes")
+    for op in operations(module):
+        for result in op.results:
+            if lanes_of(result.type) > most:
+                raise exceeded("vector.lanes", f"'{op.name}' gives a long vector", result.type, location_of(op))
 
 
 def lower_function(

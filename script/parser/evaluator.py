@@ -16,12 +16,12 @@ from xdsl.ir import Attribute, SSAValue
 from ...diagnostics import suggestion
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
+from ...ir.passes.limits import exceeded, limit
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import Scope, is_missing, script_value
 from .source import ScriptError, Source
 from .values import Builtin, CallSite, Imm, Metadata, Method, ModuleRef, Ref, Slice, describe
 
-_MAX_DEPTH = 400
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "len": len,
     "int": int,
@@ -51,6 +51,7 @@ class Evaluator:
         self.source = source
         self.scope = scope
         self._depth = 0
+        self._deepest = limit("parse.depth")
 
     def error(self, node: ast.AST, message: str, **details: Any) -> ScriptError:
         return self.source.error(node, message, **details)
@@ -65,8 +66,8 @@ class Evaluator:
                 hint="a script is read, never run: only calls of R.*, T.* and I.*, operators and constants stand here",
             )
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise self.error(node, "the expression is nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
+        if self._depth > self._deepest:
+            raise exceeded("parse.depth", "the expression is nested too deeply", location=self.source.place(node))
         try:
             with self.source.located(node):
                 return getattr(self, visitor)(node)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i1
 
 from ...dialects.sym.expr import ARITHMETIC, Const, SymExpr, i32, i64
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
+from ...ir.passes.limits import check_limit
 from .values import Imm
 
 OPERATORS: dict[type[ast.AST], str] = {
@@ -43,8 +44,6 @@ OPERATORS: dict[type[ast.AST], str] = {
 SYMBOLS = {name: row.symbol for name, row in OPERATIONS.items() if row.symbol}
 UNARY = {name: OPERATIONS[name].evaluate for name in ("neg", "pos", "not", "bitwise_not")}
 _NOT_FOLDED = frozenset({"and", "or", "matmul"})
-_MAX_BITS = 4096
-_MAX_LENGTH = 4096
 
 
 def is_constant(value: Any) -> bool:
@@ -61,13 +60,11 @@ def fold(kind: str, a: Any, b: Any) -> Any:
         return row.evaluate(a, b)
     sequences = isinstance(a, tuple | list | str) and isinstance(b, tuple | list | str)
     if sequences and kind == "add":
-        if len(cast("str", a)) + len(cast("str", b)) > _MAX_LENGTH:
-            raise ValueError("the sequence is too long")
+        check_limit("parse.length", len(cast("str", a)) + len(cast("str", b)), "the sequence is too long")
         return row.evaluate(a, b)
     if not (isinstance(a, int | float) and isinstance(b, int | float)) or kind in _NOT_FOLDED:
         raise TypeError("only numbers can be combined so")
-    if _result_bits(kind, a, b) > _MAX_BITS:
-        raise ValueError("the number is too large")
+    check_limit("parse.bits", _result_bits(kind, a, b), "the number is too large")
     return row.evaluate(a, b)
 
 

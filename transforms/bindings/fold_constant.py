@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars
 from ...interpreter.run import InterpreterError, make_interpreter
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
+from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, erase_unused
 
@@ -25,12 +27,14 @@ class FoldConstant(Pass):
     """Operators and calls of tensor functions whose inputs are constants become constants.
 
     `max_bytes` bounds the size of a result that is larger than what it is made of; `max_steps` the loop iterations of a
-    tensor function that is interpreted (operators are computed by numpy and take no steps).
+    tensor function that is interpreted, which has no `while`; `max_operations` the multiplications of a product. By
+    default they are `fold.bytes`, `fold.iterations` and `fold.operations` of the limits (docs/limits.md).
     """
 
     name = "fold-constant"
-    max_bytes: int = 1 << 28
-    max_steps: int = 1 << 16
+    max_bytes: int | None = None
+    max_steps: int | None = None
+    max_operations: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         interpreter, semantics = make_interpreter(op)
@@ -51,12 +55,16 @@ class FoldConstant(Pass):
             return False
         if isinstance(op, relax.CallTIROp):
             func = table.get(op.callee_name)
-            return isinstance(func, tir.FuncOp) and not op.tir_vars and _steps(func) <= self.max_steps
-        return True
+            return isinstance(func, tir.FuncOp) and not op.tir_vars and _steps(func) <= self._limit("iterations")
+        return _multiplications(op) <= self._limit("operations")
+
+    def _limit(self, name: str) -> int:
+        own = {"bytes": self.max_bytes, "iterations": self.max_steps, "operations": self.max_operations}[name]
+        return limit(f"fold.{name}") if own is None else own
 
     def _fits(self, op: relax.Operator | relax.CallTIROp) -> bool:
         size = _bytes(op.result_type)
-        return size is not None and size <= max(self.max_bytes, sum(_bytes(v.type) or 0 for v in op.operands))
+        return size is not None and size <= max(self._limit("bytes"), sum(_bytes(v.type) or 0 for v in op.operands))
 
     @staticmethod
     def _fold(op: Operation, interpreter: Any, semantics: Any) -> None:
@@ -105,6 +113,27 @@ def _bytes(t: object) -> int | None:
     return size
 
 
+_UNKNOWN = 1 << 40
+_PRODUCTS = ("relax.matmul", "relax.einsum", "relax.nn.conv", "relax.nn.attention")
+
+
+def _multiplications(op: relax.Operator) -> int:
+    """About how many multiplications a product takes, which is more than it has elements; 0 for what is no product.
+
+    That of matrices m × k and k × n takes m · k · n = √(mk · kn · mn).
+    """
+    if not op.name.startswith(_PRODUCTS):
+        return 0
+    return math.isqrt(math.prod(max(_elements(t), 1) for t in (op.result_type, *[v.type for v in op.operands[:2]])))
+
+
+def _elements(t: object) -> int:
+    size = _bytes(t)
+    return (
+        1 if size is None or not isinstance(t, relax.TensorType) or t.element is None else size // byte_size(t.element)
+    )
+
+
 def _steps(func: tir.FuncOp) -> int:
     """The iterations of all loops of a tensor function, each times those around it; a large number if unknown."""
 
@@ -112,7 +141,9 @@ def _steps(func: tir.FuncOp) -> int:
         inner = times
         if isinstance(op, tir.ForOp):
             extent = None if isinstance(op.extent, SSAValue) else op.extent.constant
-            inner = times * (1 << 40 if extent is None else extent)
+            inner = times * (_UNKNOWN if extent is None else extent)
+        elif isinstance(op, tir.WhileOp):
+            inner = times * _UNKNOWN
         below = [child for region in op.regions for block in region.blocks for child in block.ops]
         return inner + sum(count(child, inner) for child in below if child.regions)
 

@@ -23,6 +23,7 @@ from ...dialects import relax
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var, bound_expr
 from ...ir.functions.lookup import ops_of_type, relax_functions
+from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass, no_gc
 from ...ir.rewriting.edit import is_removable
 from . import patterns as p
@@ -45,7 +46,8 @@ class EqsatRewrite(Pass):
     two expressions are equal; it should not ask which is better. What has another struct info is not taken for equal.
     `cost(expr)`: what an expression costs when its operands are there; `EstimatedCost()` where it is None. What costs
     as much as what was there, or more, never replaces it. `max_iterations`: how often all rules are tried;
-    `max_nodes`: how many expressions are added to a block's own.
+    `max_nodes`: how many expressions are added to a block's own. By default `egraph.iterations` and `egraph.nodes` of
+    the limits (docs/limits.md).
 
     Raises `TiraxError` where a rewriter gives what cannot stand in a dataflow block, or a cost is not a number.
     """
@@ -53,10 +55,16 @@ class EqsatRewrite(Pass):
     name: ClassVar[str] = "eqsat-rewrite"
     rules: tuple[ExprPatternRewriter, ...] = ()
     cost: CostFunction | None = None
-    max_iterations: int = 16
-    max_nodes: int = 1000
+    max_iterations: int | None = None
+    max_nodes: int | None = None
 
-    def __init__(self, rules: Any, cost: CostFunction | None = None, max_iterations: int = 16, max_nodes: int = 1000):
+    def __init__(
+        self,
+        rules: Any,
+        cost: CostFunction | None = None,
+        max_iterations: int | None = None,
+        max_nodes: int | None = None,
+    ):
         object.__setattr__(self, "rules", tuple(rules_of(rules)))
         object.__setattr__(self, "cost", cost)
         object.__setattr__(self, "max_iterations", max_iterations)
@@ -110,7 +118,9 @@ def rules_of(rules: Any) -> Iterator[ExprPatternRewriter]:
         raise TiraxError("not a rule", expected="a PatternMatchingRewriter or (pattern, rewriter)", found=repr(rules))
 
 
-def saturated(func: relax.FuncOp, rules: Any, max_iterations: int = 16, max_nodes: int = 1000) -> list[EGraph]:
+def saturated(
+    func: relax.FuncOp, rules: Any, max_iterations: int | None = None, max_nodes: int | None = None
+) -> list[EGraph]:
     """The saturated e-graphs of a function's dataflow blocks, to look at: `print(graph.op)`. The function stays."""
     graphs: list[EGraph] = []
     for block in ops_of_type(func.clone(), relax.DataflowOp):
@@ -195,19 +205,23 @@ def _any_member_will_do(pattern: p.DFPattern) -> bool:
     return isinstance(pattern, p.WildcardPattern)
 
 
-def saturate(graph: EGraph, rules: Sequence[ExprPatternRewriter], max_iterations: int, max_nodes: int) -> bool:
+def saturate(
+    graph: EGraph, rules: Sequence[ExprPatternRewriter], max_iterations: int | None = None, max_nodes: int | None = None
+) -> bool:
     """Add what the rules make equal. Whether nothing more can be added; False where a limit came first."""
+    max_iterations = limit("egraph.iterations") if max_iterations is None else max_iterations
+    max_nodes = limit("egraph.nodes") if max_nodes is None else max_nodes
     seen: set[Hashable] = set()
-    limit = len(graph.members) + max_nodes
+    most = len(graph.members) + max_nodes
     for _ in range(max_iterations):
         size, joined = len(graph.members), False
         for found in _search(graph, rules, seen, max_nodes):
-            if len(graph.members) < limit:
+            if len(graph.members) < most:
                 old, new = found.operands
                 joined |= graph.join(old, graph.add(new))
             found.operands = ()
         graph.forget_discarded()
-        if len(graph.members) >= limit:
+        if len(graph.members) >= most:
             return False
         if not joined and len(graph.members) == size:
             return True

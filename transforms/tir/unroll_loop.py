@@ -21,6 +21,7 @@ from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
+from ...ir.passes.limits import check_limit
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inline_before, inserter
 from .options import configured
@@ -35,7 +36,8 @@ class UnrollLoop(Pass):
 
     With `only_mark` a vectorized loop counts as one step, too: TVM has made vectors of it when it comes here.
 
-    Raises `UnsupportedError` for a loop of kind `unrolled` whose extent is no constant.
+    Raises `UnsupportedError` for a loop of kind `unrolled` whose extent is no constant, `LimitError` for one that
+    becomes longer than `unroll.statements`.
     """
 
     name = "unroll-loop"
@@ -121,6 +123,8 @@ class _Unroller:
             size.loops += 1
             return size
         if (options.explicit_unroll or (count <= options.auto_max_extent == 1)) and not options.only_mark:
+            written = size.steps * count
+            check_limit("unroll.statements", written, "an unrolled loop becomes too long", location_of(loop))
             write_out(loop, count)
         else:
             loop.properties["kind_attr"] = StringAttr(ForKind.UNROLLED.value)

@@ -3,7 +3,8 @@
     for unrolled %i to 2 {store %x, %A[%i * 4 + %j]}  ->  store %x, %A[0 * 4 + %j]; store %x, %A[1 * 4 + %j]
 
 Which loops these are was said by a schedule or found by `mark-unrolled-loops`. A loop whose extent is no constant, not
-even where the loops around it are written out, or above 512 stays as it is: the kind is a wish here, unlike in
+even where the loops around it are written out, or above 512, or that becomes longer than the limit
+`unroll.statements` stays as it is: the kind is a wish here, unlike in
 `unroll-loop`, and such a loop runs serially. Expressions that do not depend on the loop are not repeated.
 """
 
@@ -20,6 +21,7 @@ from ...dialects import tir
 from ...dialects.dtypes import is_float
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
+from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_all_before
 from .walk import bound_expr, copied, erase_with_tree, folded, functions, move_out, outermost
@@ -34,11 +36,12 @@ class UnrollMarkedLoops(Pass):
     name = "unroll-marked-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        most = limit("unroll.statements")
         for func in functions(op):
             todo = list(outermost(func.body.block.ops, ForKind.UNROLLED))
             while todo:
                 loop = todo.pop()
-                if _count(loop, {}) is None:
+                if _count(loop, {}) is None or _written(loop) > most:
                     todo += outermost(loop.body.block.ops, ForKind.UNROLLED)
                 else:
                     todo += _WriteOut(loop).rest
@@ -51,6 +54,13 @@ def _count(loop: tir.ForOp, values: dict[SSAValue, SSAValue]) -> int | None:
     extent = loop.extent
     count = bound_expr(values.get(extent, extent) if isinstance(extent, SSAValue) else extent).constant
     return count if count is not None and count <= _LIMIT else None
+
+
+def _written(loop: tir.ForOp) -> int:
+    """How many statements the loop, with those in it, becomes at the most."""
+    count = _count(loop, {})
+    inside = [_written(op) if isinstance(op, tir.ForOp) else 1 for op in loop.body.block.ops if not op.results]
+    return (1 if count is None else count) * max(sum(inside), 1)
 
 
 def _move_out(loop: tir.ForOp) -> None:
