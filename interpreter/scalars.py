@@ -19,6 +19,11 @@ Value = Any
 """A numpy scalar or array."""
 
 
+def limits(dtype: Any) -> tuple[int, int]:
+    """The least and the greatest integer of a dtype, or bool."""
+    return (False, True) if np.dtype(dtype).kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+
+
 def inside(indices: Any, extent: int) -> Any:
     """The indices. Raises `IndexError` where one is not from 0 to the extent: none counts from the end."""
     outside = np.asarray(indices)[(np.asarray(indices) < 0) | (np.asarray(indices) >= extent)]

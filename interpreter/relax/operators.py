@@ -90,7 +90,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "logical_not": np.logical_not,
     "negative": np.negative,
     "round": np.rint,
-    "sign": np.sign,
+    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
     "square": np.square,
     "trunc": np.trunc,
     "nn.relu": lambda x: scalars.maximum(x, x.dtype.type(0)),
@@ -146,6 +146,16 @@ def _axes(op: Any) -> tuple[int, ...] | None:
 def _reduction(function: Callable[..., Any]) -> Function:
     def run(op: Any, x: Array) -> Array:
         return function(_wide(x), axis=_axes(op), keepdims=op.attr("keepdims"))
+
+    return run
+
+
+def _extremum(function: Callable[..., Any], largest: bool) -> Function:
+    """The greatest or least element; of none what any other is better than."""
+
+    def run(op: Any, x: Array) -> Array:
+        limits = (-np.inf, np.inf) if x.dtype.kind not in "iub" else scalars.limits(x.dtype)
+        return function(_wide(x), axis=_axes(op), keepdims=op.attr("keepdims"), initial=limits[0 if largest else 1])
 
     return run
 
@@ -289,8 +299,8 @@ OPERATORS: dict[str, Function] = {
     "where": lambda _op, c, a, b: np.where(c, a, b),
     "sum": _reduction(np.sum),
     "prod": _reduction(np.prod),
-    "max": _reduction(np.max),
-    "min": _reduction(np.min),
+    "max": _extremum(np.max, True),
+    "min": _extremum(np.min, False),
     "mean": _reduction(np.mean),
     "std": _reduction(np.std),
     "variance": _reduction(np.var),

@@ -83,14 +83,14 @@ def _extremum(float_predicate: str, signed: _Cls, unsigned: _Cls) -> Builder:
 
 def _is_number(value: SSAValue) -> bool:
     """Whether a float is known not to be NaN."""
-    constant = _constant(value)
+    constant = constant_of(value)
     if constant is not None:
         return constant == constant
     return isinstance(value.owner, tir.CastOp) and not is_float(value.owner.value.type)
 
 
 def _is_nonzero_number(value: SSAValue) -> bool:
-    return _constant(value) != 0 and _is_number(value)
+    return constant_of(value) != 0 and _is_number(value)
 
 
 def _truncmod(emit: Emitter, op: Operation, args: Sequence[SSAValue]) -> SSAValue:
@@ -185,7 +185,7 @@ def divide(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -> SSAVa
     By zero it gives 0, and the least integer by -1 wraps, as numpy does: machines trap in both cases.
     """
     build, (a, b) = BUILDERS[type(op)], args
-    if _constant(op.rhs) not in (None, 0, -1):
+    if constant_of(op.rhs) not in (None, 0, -1):
         return build(emit, op, args)
     if isinstance(a.type, VectorType) and bit_width(scalar_of(op.lhs.type)) <= _EXACT_BITS:
         build = _divide_lanes
@@ -227,10 +227,11 @@ def _divide_lanes(emit: Emitter, op: tir.BinaryExpr, args: Sequence[SSAValue]) -
     return emit.select(wrong, emit.binary(arith.AddiOp, whole, emit.constant(-1, whole.type)), whole)
 
 
-def _constant(value: SSAValue) -> int | float | None:
+def constant_of(value: SSAValue) -> int | float | None:
+    """The number that a value of tir is in all lanes, None where it is not known."""
     owner = value.owner
     if isinstance(owner, tir.BroadcastOp):
-        return _constant(owner.value)
+        return constant_of(owner.value)
     return owner.py_value if isinstance(owner, tir.ConstOp) else None
 
 

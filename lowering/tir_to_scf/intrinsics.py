@@ -14,11 +14,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import unknown_name
 from ...dialects import tir
-from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of
+from ...dialects.dtypes import bit_width, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import element_type
 from ...ir.locations import location_of
 from .emitter import NO_FLAGS, REASSOC, Emitter, is_vector, lane_count, like, pick_lanes, vector_type
+from .expressions import constant_of
 from .signature import scalar_type
 
 Call = tir.CallIntrinOp | tir.CallLLVMIntrinOp
@@ -54,9 +55,26 @@ def _integer(cls: _Cls) -> Builder:
     return lambda emit, op, args: emit.binary(cls, args[0], args[1])
 
 
+def _shift(cls: _Cls, emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    """A shift by as many bits as there are, or more, or less than 0, leaves none; LLVM's is undefined."""
+    value, by = args
+    bits, known = bit_width(scalar_of(op.call_args[0].type)), constant_of(op.call_args[1])
+    if known is not None and 0 <= known < bits:
+        return emit.binary(cls, value, by)
+    within = emit.compare("ult", by, emit.constant(bits, by.type))
+    if cls is arith.ShRSIOp:  # the sign is left
+        return emit.binary(cls, value, emit.select(within, by, emit.constant(bits - 1, by.type)))
+    zero = emit.constant(0, by.type)
+    return emit.select(within, emit.binary(cls, value, emit.select(within, by, zero)), zero)
+
+
+def _shift_left(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
+    return _shift(arith.ShLIOp, emit, op, args)
+
+
 def _shift_right(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
     unsigned = is_unsigned(op.call_args[0].type)
-    return emit.binary(arith.ShRUIOp if unsigned else arith.ShRSIOp, args[0], args[1])
+    return _shift(arith.ShRUIOp if unsigned else arith.ShRSIOp, emit, op, args)
 
 
 def _complement(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
@@ -230,7 +248,7 @@ INTRINSICS: dict[str, Builder] = {
     "bitwise_or": _integer(arith.OrIOp),
     "bitwise_xor": _integer(arith.XOrIOp),
     "bitwise_not": _complement,
-    "shift_left": _integer(arith.ShLIOp),
+    "shift_left": _shift_left,
     "shift_right": _shift_right,
     "popcount": _bits(math.CtPopOp),
     "clz": _bits(math.CountLeadingZerosOp),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,12 +22,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 class Case(NamedTuple):
-    """What `expr` of x, y, z gives, of these shapes and dtypes; `expected` is a message where it is refused."""
+    """What `expr` of x, y, z gives, of these shapes and dtypes; `expected` is a message where it is refused.
+
+    `native` is what native code gives where only the interpreter refuses.
+    """
 
     types: str
     expr: str
     args: tuple[Any, ...]
     expected: Any
+    native: Any = None
 
 
 def f32(*values: Any) -> Any:
@@ -99,6 +104,58 @@ CASES: dict[str, list[Case]] = {
         Case("1,1,1,1,n float32", "R.nn.avg_pool3d(x, [1, 1, 1], [1, 1, 3], ceil_mode=True)",
              (f32(1, 2, 3, 4, 5).reshape(1, 1, 1, 1, 5),), f32(1, 4).reshape(1, 1, 1, 1, 2)),
     ],
+    "overflow": [
+        Case("n int8; n int8", "R.add(x, y)", (np.array([127, -128], "i1"), np.array([1, -1], "i1")),
+             np.array([-128, 127], "i1")),
+        Case("n uint8; n uint8", "R.subtract(x, y)", (np.array([0], "u1"), np.array([1], "u1")), np.array([255], "u1")),
+        Case("n int32; n int32", "R.multiply(x, y)", (i32(2**31 - 1), i32(2)), i32(-2)),
+        Case("n int32", "R.negative(x)", (i32(-(2**31)),), i32(-(2**31))),
+        Case("n int32", "R.abs(x)", (i32(-(2**31)),), i32(-(2**31))),
+    ],
+    "`divide`, `mod`": [
+        Case("n int32; n int32", "R.divide(x, y)", (i32(-7, 7, -7), i32(2, -2, -2)), i32(-3, -3, 3)),
+        Case("n int32; n int32", "R.mod(x, y)", (i32(-7, 7, -7), i32(2, -2, -2)), i32(-1, 1, -1)),
+        Case("n int32; n int32", "R.divide(x, y)", (i32(-(2**31)), i32(-1)), i32(-(2**31))),
+        Case("n int8; n int8", "R.mod(x, y)", (np.array([-128], "i1"), np.array([-1], "i1")), np.array([0], "i1")),
+    ],
+    "`floor_divide`, `floor_mod`": [
+        Case("n int32; n int32", "R.floor_divide(x, y)", (i32(-7, 7, -7), i32(2, -2, -2)), i32(-4, -4, 3)),
+        Case("n int32; n int32", "R.floor_mod(x, y)", (i32(-7, 7, -7), i32(2, -2, -2)), i32(1, -1, -1)),
+        Case("n int64; n int64", "R.floor_divide(x, y)", (i64(-(2**63)), i64(-1)), i64(-(2**63))),
+    ],
+    "an integer divided by zero": [
+        Case("n int32; n int32", f"R.{name}(x, y)", (i32(5, -5, 0), i32(0, 0, 0)), "by zero", i32(0, 0, 0))
+        for name in ("divide", "mod", "floor_divide", "floor_mod")
+    ],
+    "shifts": [
+        Case("n int8; n int8", "R.left_shift(x, y)", (np.array([1, 1, 1, -1], "i1"), np.array([7, 8, 100, -1], "i1")),
+             np.array([-128, 0, 0, 0], "i1")),
+        Case("n int32; n int32", "R.right_shift(x, y)", (i32(-8, -8, 8, 8), i32(1, 32, 32, -1)), i32(-4, -1, 0, 0)),
+        Case("n uint8; n uint8", "R.right_shift(x, y)", (np.array([255, 255], "u1"), np.array([7, 8], "u1")),
+             np.array([1, 0], "u1")),
+        Case("n int64; n int64", "R.right_shift(x, y)", (i64(-8, 8), i64(64, 2**40)), i64(-1, 0)),
+    ],
+    "`sum`, `prod`, `mean`": [
+        Case("2,n float32", "R.sum(x, axis=[1])", (np.zeros((2, 0), "f4"),), f32(0, 0)),
+        Case("2,n float32", "R.prod(x, axis=[1])", (np.zeros((2, 0), "f4"),), f32(1, 1)),
+        Case("2,n float32", "R.mean(x, axis=[1])", (np.zeros((2, 0), "f4"),), f32(NAN, NAN)),
+    ],
+    "`max`, `min` of nothing": [
+        Case("2,n float32", "R.max(x, axis=[1])", (np.zeros((2, 0), "f4"),), f32(-INF, -INF)),
+        Case("2,n float32", "R.min(x, axis=[1])", (np.zeros((2, 0), "f4"),), f32(INF, INF)),
+        Case("2,n int32", "R.max(x, axis=[1])", (np.zeros((2, 0), "i4"),), i32(-(2**31), -(2**31))),
+    ],
+    "`argmax`, `argmin` of nothing": [
+        Case("2,n float32", "R.argmax(x, axis=1)", (np.zeros((2, 0), "f4"),), "argmax"),
+        Case("n float32", "R.argmin(x)", (f32(),), "argmin"),
+    ],
+    "other operators": [
+        Case("n,m float32; m,3 float32", "R.matmul(x, y)", (np.zeros((2, 0), "f4"), np.zeros((0, 3), "f4")),
+             np.zeros((2, 3), "f4")),
+        Case("2,n float32", "R.nn.softmax(x)", (np.zeros((2, 0), "f4"),), np.zeros((2, 0), "f4")),
+        Case("n float32; m float32", "R.concat((x, y))", (f32(), f32(1)), f32(1)),
+        Case(X, "R.nn.pad(x, [1, 1])", (f32(),), f32(0, 0)),
+    ],
     "an index outside": [
         Case("n,m float32; k int64", "R.take(x, y, axis=0)", (IMAGE[0, 0], i64(0, 6)), "take"),
         Case("n,m float32; k int64", "R.take(x, y, axis=1)", (IMAGE[0, 0], i64(0, -1)), "take"),
@@ -161,17 +218,21 @@ def test_that_each_line_has_its_cases_and_each_case_its_line() -> None:
     assert [n for n in named if n != "what" and set(n) != {"-"}] == list(CASES)
 
 
+def check(case: Case, run: Callable[[], Any], expected: Any) -> None:
+    if isinstance(expected, str):
+        with pytest.raises(TiraxError, match=expected):
+            run()
+        return
+    found = run()
+    assert found.dtype == expected.dtype, case.expr
+    np.testing.assert_array_equal(found, expected, err_msg=case.expr)
+
+
 @pytest.mark.parametrize("line", CASES)
 def test_line(line: str) -> None:
     module, executable = programs()
     for k, case in enumerate(CASES[line]):
         name = f"f{list(CASES).index(line)}_{k}"
-        for run in (lambda name=name, case=case: interpret(module, name, list(case.args)),
-                    lambda name=name, case=case: executable[name](*case.args)):  # fmt: skip
-            if isinstance(case.expected, str):
-                with pytest.raises(TiraxError, match=case.expected):
-                    run()
-            else:
-                found = run()
-                assert found.dtype == case.expected.dtype, case.expr
-                np.testing.assert_array_equal(found, case.expected, err_msg=case.expr)
+        check(case, partial(interpret, module, name, list(case.args)), case.expected)
+        native = case.expected if case.native is None else case.native
+        check(case, partial(executable[name], *case.args), native)

@@ -1,0 +1,111 @@
+"""The interpreter and native code beside numpy and torch: NaN, infinities, zeros of both signs, denormals, nothing."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from references import ELEMENTWISE, FLOATS, NUMBERS, REDUCTIONS, Row, pairs, rows
+from strength import thinned
+
+from tirax.interpreter import InterpreterError, interpret
+from tirax.interpreter.compare import same_values
+from tirax.lowering.build import build
+from tirax.script import parse_source
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+TABLES = ((ELEMENTWISE, 1), (REDUCTIONS, 2))
+CASES = [(row, rank, dtype) for table, rank in TABLES for row in table for dtype in row.dtypes]
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3}
+
+
+def takes_two(row: Row) -> bool:
+    return re.search(r"\by\b", row.expr) is not None
+
+
+def _name(row: Row, dtype: str) -> str:
+    return f"f{[r for table, _ in TABLES for r in table].index(row)}_{dtype}"
+
+
+@cache
+def module(dtype: str) -> Any:
+    """The rows of a dtype, a function each."""
+    text = "from tvm.script import ir as I, relax as R\n@I.ir_module\nclass Module:\n"
+    for row, rank, own in CASES:
+        if own == dtype:
+            dims = '"n", "m"' if rank == 2 else '"n",'
+            params = ", ".join(f'{p}: R.Tensor(({dims}), "{dtype}")' for p in ("xy" if takes_two(row) else "x"))
+            text += (
+                f"    @R.function\n    def {_name(row, dtype)}({params}):\n        r = {row.expr}\n        return r\n"
+            )
+    return parse_source(text)
+
+
+@cache
+def executable(dtype: str) -> Any:
+    return build(module(dtype), opt_level=1)
+
+
+def inputs(row: Row, rank: int, dtype: str) -> list[list[Any]]:
+    """The arguments of each call: many numbers, one, none."""
+    many = [rows(dtype)] if rank == 2 else list(pairs(dtype))[: 2 if takes_two(row) else 1]
+    one = [v[-1:, :1] if rank == 2 else v[-1:] for v in many]
+    return [many, one, [v[:0] for v in many], *([[v[:3, :0] for v in many]] if rank == 2 else [])]
+
+
+def close(row: Row, dtype: str, found: Any, wanted: Any) -> None:
+    wanted = np.asarray(wanted)
+    assert found.shape == wanted.shape
+    if row.exact or dtype not in FLOATS:
+        np.testing.assert_array_equal(found, wanted.astype(found.dtype), err_msg=row.expr)
+        return
+    with np.errstate(all="ignore"):
+        wanted = wanted.astype(found.dtype)
+    np.testing.assert_allclose(
+        found.astype("f8"), wanted.astype("f8"), TOLERANCE[dtype], 1e-300 if dtype == "float64" else TOLERANCE[dtype],
+        err_msg=row.expr,
+    )  # fmt: skip
+
+
+def _id(case: tuple[Row, int, str]) -> str:
+    return f"{case[0].expr}-{case[2]}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_interpreter_and_numpy(case: tuple[Row, int, str]) -> None:
+    row, rank, dtype = case
+    for args in inputs(row, rank, dtype):
+        wide = [a.astype("f8") if dtype == "float16" and not row.exact else a for a in args]
+        try:
+            wanted = row.numpy(*wide)
+        except ValueError:  # of nothing: docs/semantics.md says what it is
+            continue
+        close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c[0].torch], ids=_id)
+def test_interpreter_and_torch(case: tuple[Row, int, str]) -> None:
+    torch = pytest.importorskip("torch", reason="torch is no requirement of the tests")
+    row, rank, dtype = case
+    for args in inputs(row, rank, dtype):
+        tensors = dict(zip("xy", map(torch.from_numpy, args), strict=False))
+        try:
+            wanted = eval(row.torch or "", {"torch": torch}, tensors).numpy()  # noqa: S307 (the table's own text)
+        except IndexError:  # as above
+            continue
+        close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
+
+
+@thinned("dtype", NUMBERS, 2)
+def test_native_code_and_interpreter(dtype: str) -> None:
+    for row, rank, _ in [case for case in CASES if case[2] == dtype]:
+        for args in inputs(row, rank, dtype):
+            try:
+                wanted = interpret(module(dtype), _name(row, dtype), args)
+            except InterpreterError:
+                continue
+            found = executable(dtype)[_name(row, dtype)](*args)
+            assert same_values(wanted, found), f"{row.expr} of {dtype}: {args}\nexpected {wanted}\nfound {found}"
