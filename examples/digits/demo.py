@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-# numpy beside it should be at its best: the kernels that its BLAS chooses for this processor, on one thread as ours.
-# The BLAS reads these when numpy is imported.
+# numpy beside it should be at its best: the kernels that its BLAS chooses for this processor. Both run on one thread;
+# the BLAS reads these when numpy is imported, tirax when its first executable is loaded.
 os.environ.pop("OPENBLAS_CORETYPE", None)
-os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+os.environ.update(dict.fromkeys(("TIRAX_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
 import numpy as np  # noqa: E402
 from data import classify, gallery, load_images, load_weights  # noqa: E402

@@ -13,12 +13,15 @@
 @context = internal global ptr null
 @end = internal global i64 0
 @part = internal global i64 1
+@alone_until = internal global i64 0           ; before this time (ns) loops run on the caller: workers were held back
+@penalty = internal global i64 0               ; for how long that was
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sigfillset(ptr)
 declare i64 @syscall(i64, ...)
+declare i32 @clock_gettime(i32, ptr)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i32 @llvm.smin.i32(i32, i32)
@@ -225,6 +228,40 @@ done:
   ret void
 }
 
+; The time in ns of a clock that goes on steadily (CLOCK_MONOTONIC).
+define internal i64 @now() {
+  %time = alloca {i64, i64}
+  call i32 @clock_gettime(i32 1, ptr %time)
+  %whole = load i64, ptr %time
+  %place = getelementptr {i64, i64}, ptr %time, i32 0, i32 1
+  %rest = load i64, ptr %place
+  %scaled = mul i64 %whole, 1000000000
+  %all = add i64 %scaled, %rest
+  ret i64 %all
+}
+
+; Where the caller waited for its workers for more than half as long as it worked, and 20 microseconds, the system has
+; given their cores to others: loops do without them for 1 ms, 2 ms, … 128 ms. Each good loop halves that again.
+define internal void @judge(i64 %begun, i64 %worked) {
+  %end = call i64 @now()
+  %own = sub i64 %worked, %begun
+  %half = sdiv i64 %own, 2
+  %patience = add i64 %half, 20000
+  %waited = sub i64 %end, %worked
+  %held = icmp sgt i64 %waited, %patience
+  %last = load i64, ptr @penalty
+  %double = mul i64 %last, 2
+  %least = call i64 @llvm.smax.i64(i64 %double, i64 1000000)
+  %more = call i64 @llvm.smin.i64(i64 %least, i64 128000000)
+  %less = sdiv i64 %last, 2
+  %next = select i1 %held, i64 %more, i64 %less
+  store i64 %next, ptr @penalty
+  %after = add i64 %end, %more
+  %until = select i1 %held, i64 %after, i64 0
+  store i64 %until, ptr @alone_until
+  ret void
+}
+
 define void @tirax_parallel_for(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain0, i64 %limit) {
 entry:
   %grain = call i64 @llvm.smax.i64(i64 %grain0, i64 1)
@@ -240,12 +277,22 @@ size:
 claim:
   %pair = cmpxchg ptr @busy, i32 0, i32 1 acq_rel monotonic
   %mine = extractvalue {i32, i1} %pair, 1
-  br i1 %mine, label %together, label %alone
+  br i1 %mine, label %ask, label %alone
+ask:
+  %begun = call i64 @now()
+  %until = load i64, ptr @alone_until
+  %early = icmp slt i64 %begun, %until
+  br i1 %early, label %without, label %together
+without:
+  store atomic i32 0, ptr @busy release, align 4
+  br label %alone
 together:
   %helpers = call i32 @start(i32 %wanted)
   call void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers)
   call void @work()
+  %worked = call i64 @now()
   call void @collect(i32 %helpers)
+  call void @judge(i64 %begun, i64 %worked)
   store atomic i32 0, ptr @busy release, align 4
   ret void
 alone:
@@ -255,6 +302,7 @@ alone:
 
 define void @pool_set_threads(i32 %count) {
   store atomic i32 %count, ptr @threads monotonic, align 4
+  store i64 0, ptr @alone_until
   ret void
 }
 
@@ -270,5 +318,6 @@ define void @pool_reset() {
   store i32 0, ptr @tickets
   store i32 0, ptr @sleepers
   store i32 0, ptr @waiting
+  store i64 0, ptr @alone_until
   ret void
 }

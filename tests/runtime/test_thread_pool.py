@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -119,6 +120,37 @@ def test_workers_are_other_threads(native):
     run(addresses["add_one"], cells.ctypes.data, 0, 1000, 1, 0)
     if sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64"):
         assert len(os.listdir("/proc/self/task")) > threading.active_count()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the pool is of Linux")
+def test_loops_do_without_threads_that_were_held_back():
+    """As where the system gives their cores to others: loops that follow are the caller's."""
+    pointer, i64 = ctypes.c_void_p, ctypes.c_int64
+    caller, seen = threading.get_ident(), set()
+
+    def held(_, begin, end):
+        seen.add(threading.get_ident())
+        time.sleep(0.1 if threading.get_ident() != caller else 0.002)
+
+    def even(_, begin, end):
+        seen.add(threading.get_ident())
+        time.sleep(0.002)
+
+    def threads_of(part) -> set[int]:
+        seen.clear()
+        body = ctypes.CFUNCTYPE(None, pointer, i64, i64)(part)
+        kind = ctypes.CFUNCTYPE(None, type(body), pointer, i64, i64, i64, i64)
+        kind(thread_pool.parallel_for_address())(body, None, 0, 16, 1, 0)
+        return set(seen)
+
+    assert len(threads_of(even)) > 1
+    for _ in range(10):  # a machine that is busy indeed may hold this thread back, too
+        set_num_threads(4)  # forgets what was before
+        assert len(threads_of(held)) > 1
+        if threads_of(even) == {caller}:
+            break
+    else:
+        pytest.fail("threads that are held back are waited for again")
 
 
 def test_how_many_threads():
