@@ -14,7 +14,6 @@
 @end = internal global i64 0
 @part = internal global i64 1
 @alone_until = internal global i64 0           ; before this time (ns) loops run on the caller: workers were held back
-@penalty = internal global i64 0               ; for how long that was
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
@@ -41,8 +40,8 @@ define internal void @wake(ptr %word) {
   ret void
 }
 
-; Run parts until none is left.
-define internal void @work() {
+; Run parts until none is left; how many iterations that were.
+define internal i64 @work() {
 entry:
   %f = load ptr, ptr @function
   %c = load ptr, ptr @context
@@ -50,6 +49,7 @@ entry:
   %part = load i64, ptr @part
   br label %take
 take:
+  %sum = phi i64 [0, %entry], [%sum1, %run]
   %from = atomicrmw add ptr @next, i64 %part monotonic
   %some = icmp slt i64 %from, %end
   br i1 %some, label %run, label %done
@@ -57,9 +57,11 @@ run:
   %after = add i64 %from, %part
   %to = call i64 @llvm.smin.i64(i64 %after, i64 %end)
   call void %f(ptr %c, i64 %from, i64 %to)
+  %ran = sub i64 %to, %from
+  %sum1 = add i64 %sum, %ran
   br label %take
 done:
-  ret void
+  ret i64 %sum
 }
 
 ; Whether this worker may join the loop: takes a ticket.
@@ -127,7 +129,7 @@ loop:
   %joined = call i1 @join()
   br i1 %joined, label %run, label %idle
 run:
-  call void @work()
+  call i64 @work()
   atomicrmw add ptr @finished, i32 1 seq_cst
   %asleep = load atomic i32, ptr @waiting seq_cst, align 4
   %someone = icmp ne i32 %asleep, 0
@@ -240,23 +242,26 @@ define internal i64 @now() {
   ret i64 %all
 }
 
-; Where the caller waited for its workers for more than half as long as it worked, and 20 microseconds, the system has
-; given their cores to others: loops do without them for 1 ms, 2 ms, … 128 ms. Each good loop halves that again.
-define internal void @judge(i64 %begun, i64 %worked) {
+; What threads took longer than the caller alone would have (by the time that its own iterations took), because the
+; system had given their cores to others: loops do without them for 16 times as long, at most a second. So a busy machine
+; costs a sixteenth, beside one thread.
+define internal void @judge(i64 %begun, i64 %worked, i64 %mine, i64 %count) {
   %end = call i64 @now()
   %own = sub i64 %worked, %begun
-  %half = sdiv i64 %own, 2
-  %patience = add i64 %half, 20000
-  %waited = sub i64 %end, %worked
-  %held = icmp sgt i64 %waited, %patience
-  %last = load i64, ptr @penalty
-  %double = mul i64 %last, 2
-  %least = call i64 @llvm.smax.i64(i64 %double, i64 1000000)
-  %more = call i64 @llvm.smin.i64(i64 %least, i64 128000000)
-  %less = sdiv i64 %last, 2
-  %next = select i1 %held, i64 %more, i64 %less
-  store i64 %next, ptr @penalty
-  %after = add i64 %end, %more
+  %took = sub i64 %end, %begun
+  %own.f = sitofp i64 %own to double
+  %mine.f = sitofp i64 %mine to double
+  %count.f = sitofp i64 %count to double
+  %took.f = sitofp i64 %took to double
+  %share = fdiv double %count.f, %mine.f       ; mine is 0: infinite, or not a number; nothing is known then
+  %alone = fmul double %own.f, %share
+  %lost = fsub double %took.f, %alone
+  %held = fcmp ogt double %lost, 2.0e4         ; 20 microseconds
+  %scaled = fmul double %lost, 1.6e1
+  %short = fcmp olt double %scaled, 1.0e9
+  %for = select i1 %short, double %scaled, double 1.0e9
+  %for.i = fptosi double %for to i64
+  %after = add i64 %end, %for.i
   %until = select i1 %held, i64 %after, i64 0
   store i64 %until, ptr @alone_until
   ret void
@@ -289,10 +294,10 @@ without:
 together:
   %helpers = call i32 @start(i32 %wanted)
   call void @publish(ptr %f, ptr %c, i64 %begin, i64 %end, i64 %grain, i32 %helpers)
-  call void @work()
+  %ran = call i64 @work()
   %worked = call i64 @now()
   call void @collect(i32 %helpers)
-  call void @judge(i64 %begun, i64 %worked)
+  call void @judge(i64 %begun, i64 %worked, i64 %ran, i64 %count)
   store atomic i32 0, ptr @busy release, align 4
   ret void
 alone:
