@@ -25,9 +25,8 @@ from ..dpl.graph import BlockIndex
 from ..dpl.matcher import Matcher, Matches, roots_of
 from ..dpl.patterns import CallPattern, TupleGetItemPattern
 from ..fusion.graph import BindingGraph
-from ..fusion.outline import is_primitive
+from ..fusion.outline import Outliner, is_primitive
 from .fusion_pattern import FusionPattern, fusion_pattern
-from .regroup import Regrouper, on_circles
 
 COMPOSITE = "Composite"
 CODEGEN = "Codegen"
@@ -62,13 +61,13 @@ class FuseOpsByPattern(Pass):
         object.__setattr__(self, "entry_functions", tuple(entry_functions or ()))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        outliner = _Outliner(op, self)
-        wanted = [f for name in self.entry_functions for f in relax_functions(op, name)]
-        for func in sorted(wanted or relax_functions(op), key=lambda f: f.sym_name.data):
+        composites = _Composites(op, self)
+        entries = [f for name in self.entry_functions for f in relax_functions(op, name)]
+        for func in sorted(entries or relax_functions(op), key=lambda f: f.sym_name.data):
             if is_primitive(func) or _has(func, CODEGEN) or _has(func, COMPOSITE):
                 continue
             blocks = list(ops_of_type(func, relax.DataflowOp))
-            changed = [outliner.outline(block) for block in blocks]
+            changed = [composites.outline(block) for block in blocks]
             if any(changed):
                 make_unique(func)
 
@@ -112,13 +111,13 @@ class _Finder:
 
     def _members(self, matches: Matches) -> list[Operation] | None:
         """The bindings that a match groups, in order; None where one is not free."""
-        found: set[Operation] = set()
+        members: set[Operation] = set()
         for part, expr in matches.items():
             if isinstance(part, CallPattern | TupleGetItemPattern) and isinstance(expr, Call | TupleGetItem):
-                found.add(cast(Expr, expr).op_handle)
-        if any(op in self._taken or op not in self._index.position for op in found):
+                members.add(cast(Expr, expr).op_handle)
+        if any(op in self._taken or op not in self._index.position for op in members):
             return None
-        return sorted(found, key=self._index.position.__getitem__)
+        return sorted(members, key=self._index.position.__getitem__)
 
     def all_groups(self) -> list[list[int]]:
         """The members of all groups, bindings alone included, by first binding."""
@@ -128,17 +127,38 @@ class _Finder:
 
     def drop_circles(self) -> None:
         """Drop matches that what they give comes back to, the last found first."""
-        while stuck := on_circles(self._graph, self.all_groups()):
+        while stuck := _on_circles(self._graph, self.all_groups()):
             last = next(g for g in reversed(self.groups) if len(g.members) > 1 and g.members[0] in stuck)
             self.groups.remove(last)
 
 
-class _Outliner:
+def _on_circles(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> set[int]:
+    """The first members of groups that depend on themselves, or stand between such: what neither end can take away."""
+    group_of = {i: g for g, members in enumerate(groups) for i in members}
+    before = [{group_of[p] for i in members for p in graph.producers[i]} - {g} for g, members in enumerate(groups)]
+    after = [{group_of[c] for i in members for c in graph.consumers[i]} - {g} for g, members in enumerate(groups)]
+    left = _peel(before, after, set(range(len(groups))))
+    return {groups[g][0] for g in _peel(after, before, left)}
+
+
+def _peel(needed: Sequence[set[int]], users: Sequence[set[int]], groups: set[int]) -> set[int]:
+    """What is left when everything that needs nothing of what is left is taken away, again and again."""
+    count = {g: len(needed[g] & groups) for g in groups}
+    ready = [g for g, n in count.items() if not n]
+    while ready:
+        for user in users[ready.pop()] & count.keys():
+            count[user] -= 1
+            if not count[user]:
+                ready.append(user)
+    return {g for g, n in count.items() if n}
+
+
+class _Composites:
     """Makes the functions of one module."""
 
     def __init__(self, module: ModuleOp, options: FuseOpsByPattern):
         self._options = options
-        self._regrouper = Regrouper(module, options.bind_constants)
+        self._outliner = Outliner(module, options.bind_constants, rename_at_once=True)
 
     def outline(self, dataflow: relax.DataflowOp) -> bool:
         """Turn what matches in a dataflow block into calls; whether anything did."""
@@ -152,7 +172,7 @@ class _Outliner:
         def finish(func: relax.FuncOp, ops: Sequence[Operation]) -> tuple[relax.FuncOp, str]:
             return self._finish(func, by_first[graph.index[ops[0]]])
 
-        self._regrouper.outline(dataflow, graph, [g.members for g in finder.groups], finish)
+        self._outliner.outline(dataflow, graph, [g.members for g in finder.groups], finish)
         return bool(finder.groups)
 
     def _finish(self, func: relax.FuncOp, group: _Group) -> tuple[relax.FuncOp, str]:
@@ -181,6 +201,6 @@ def _wrapped(func: relax.FuncOp, codegen: str) -> relax.FuncOp:
     call = relax.CallValueOp(local.result, list(outer.args), func.ret_type)
     set_name(call.result, "output")
     outer.add_ops([local, call, relax.ReturnOp(call.result)])
-    made = relax.FuncOp("fused", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
-    make_unique(made)
-    return made
+    wrapper = relax.FuncOp("fused", Region(outer), func.ret_type, attrs={CODEGEN: codegen})
+    make_unique(wrapper)
+    return wrapper

@@ -17,9 +17,8 @@ from ...ir.names import make_unique
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, insert_before, replace_op
 from ..fusion.graph import BindingGraph
-from ..fusion.outline import is_primitive
+from ..fusion.outline import Outliner, is_primitive
 from .fuse_ops_by_pattern import CODEGEN, COMPOSITE, codegen_of
-from .regroup import Regrouper
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,12 @@ class MergeCompositeFunctions(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         composite = {n: f for n, f in functions(op).items() if isinstance(f, relax.FuncOp) and _composite(f)}
-        regrouper = Regrouper(op, bind_constants=True)
+        outliner = Outliner(op, bind_constants=True, rename_at_once=True)
         for func in sorted(relax_functions(op), key=lambda f: f.sym_name.data):
             if is_primitive(func) or (func.func_attrs is not None and CODEGEN in func.func_attrs.data):
                 continue
             for block in list(ops_of_type(func, relax.DataflowOp)):
-                _merge(block, composite, regrouper)
+                _merge(block, composite, outliner)
             make_unique(func)
         called = {n for f in op.body.block.ops for inner in f.walk() for n in callee_names(inner)}
         for name, func in composite.items():
@@ -49,11 +48,11 @@ class MergeCompositeFunctions(Pass):
 
 def _composite(func: relax.FuncOp) -> str | None:
     """The code generator of a composite function, None for another function."""
-    found = None if func.func_attrs is None else func.func_attrs.data.get(COMPOSITE)
-    return codegen_of(found.data) if isinstance(found, StringAttr) else None
+    name = None if func.func_attrs is None else func.func_attrs.data.get(COMPOSITE)
+    return codegen_of(name.data) if isinstance(name, StringAttr) else None
 
 
-def _merge(dataflow: relax.DataflowOp, composite: dict[str, relax.FuncOp], regrouper: Regrouper) -> None:
+def _merge(dataflow: relax.DataflowOp, composite: dict[str, relax.FuncOp], outliner: Outliner) -> None:
     graph = BindingGraph(dataflow.body.block)
     regions = _Regions(graph, [_codegen_at(op, composite) for op in graph.ops])
 
@@ -61,7 +60,7 @@ def _merge(dataflow: relax.DataflowOp, composite: dict[str, relax.FuncOp], regro
         codegen = _codegen_at(ops[0], composite) or ""
         return _for_codegen(func, codegen, composite), codegen
 
-    regrouper.outline(dataflow, graph, regions.groups(), finish)
+    outliner.outline(dataflow, graph, regions.groups(), finish)
 
 
 def _codegen_at(op: Operation, composite: dict[str, relax.FuncOp]) -> str | None:
@@ -137,8 +136,8 @@ class _Regions:
 
     def groups(self) -> list[list[int]]:
         """The members of each region, in order."""
-        found = {id(r): r for r in self._of if r is not None}
-        return [sorted(r.members) for r in found.values()]
+        regions = {id(r): r for r in self._of if r is not None}
+        return [sorted(r.members) for r in regions.values()]
 
 
 def _for_codegen(func: relax.FuncOp, codegen: str, composite: dict[str, relax.FuncOp]) -> relax.FuncOp:
@@ -174,6 +173,5 @@ def _call_local(call: relax.CallOp, callee: relax.FuncOp) -> None:
     attrs = {k: v for k, v in cast(DictionaryAttr, copy.func_attrs).data.items() if k != "Primitive"}
     local = relax.ClosureOp(copy.detach_region(0), copy.ret_type, attrs=DictionaryAttr(attrs))
     set_name(local.result, "local_func")
-    made = relax.CallValueOp(local.result, list(call.call_args), call.result.type)
     insert_before(call, local)
-    replace_op(call, made)
+    replace_op(call, relax.CallValueOp(local.result, list(call.call_args), call.result.type))

@@ -54,7 +54,7 @@ def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
             graph = BindingGraph(dataflow.body.block)
             groups = Groups(graph, binding_patterns(graph, functions.get), max_depth).members()
             if len(groups) < len(graph.ops):
-                outliner.outline(dataflow, graph, groups)
+                outliner.outline(dataflow, graph, [members for members in groups if len(members) > 1])
                 changed = True
         if changed:
             make_unique(func)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TupleType
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects import relax
@@ -16,6 +16,7 @@ from ...dialects.sym.expr import Var
 from ...ir.equality import fingerprint
 from ...ir.functions.symbolic_vars import mentioned_in
 from ...ir.names import NameSupply, fresh_suffix, function_names, make_unique
+from ...ir.rewriting.edit import insert_before, take_over
 from .graph import BindingGraph, operands_of
 
 PRIMITIVE = "Primitive"
@@ -33,15 +34,15 @@ def is_primitive(func: relax.FuncOp) -> bool:
 
 def determined_symbols(types: Sequence[Attribute]) -> set[Var]:
     """The symbolic variables that parameters of `types` bind: those that are a whole dimension, or a scalar's value."""
-    found: set[Var] = set()
+    bound: set[Var] = set()
     for t in types:
         if isinstance(t, TensorType | ShapeType):
-            found.update(d for d in t.dims or () if isinstance(d, Var))
+            bound.update(d for d in t.dims or () if isinstance(d, Var))
         elif isinstance(t, PrimType) and isinstance(t.expr, Var):
-            found.add(t.expr)
+            bound.add(t.expr)
         elif isinstance(t, TupleType):
-            found |= determined_symbols(t.types.data)
-    return found
+            bound |= determined_symbols(t.types.data)
+    return bound
 
 
 @dataclass
@@ -66,146 +67,161 @@ class _Inputs:
         self.args.append(key)
 
 
-class Outliner:
-    """Makes functions of groups of bindings, for all functions of one module."""
+Finish = Callable[[relax.FuncOp, Sequence[Operation]], tuple[relax.FuncOp, str]]
+"""A group's plain function and its bindings -> the function that is put into the module, and a suffix of its name."""
 
-    def __init__(self, module: ModuleOp):
+
+class Outliner:
+    """Makes functions of groups of bindings, for all functions of one module; equal functions are one.
+
+    `bind_constants`: constants stand in the functions; else they are passed. `rename_at_once`: parameters are called
+    after the new names of what other groups give; else after the old ones.
+    """
+
+    def __init__(self, module: ModuleOp, bind_constants: bool = False, rename_at_once: bool = False):
         self._module = module
+        self._bind_constants = bind_constants
+        self._rename_at_once = rename_at_once
         self._functions = NameSupply(function_names(module))
         self._variables = NameSupply()
         self._shared: dict[Hashable, str] = {}
 
-    def outline(self, dataflow: relax.DataflowOp, graph: BindingGraph, groups: Sequence[Sequence[int]]) -> None:
-        """Rewrite a dataflow block: each group of several bindings becomes a call; a group alone stays.
+    def outline(
+        self,
+        dataflow: relax.DataflowOp,
+        graph: BindingGraph,
+        groups: Sequence[Sequence[int]],
+        finish: Finish = lambda func, _: (func, ""),
+    ) -> None:
+        """Turn each group of a dataflow block into a call of the function that `finish` makes of it; all else stays.
 
-        Bindings are put into an order of the dependencies of groups. A group whose values nobody uses is dropped.
+        Bindings are put into an order of the dependencies of groups, which must not be on circles. A group whose values
+        nobody uses is dropped.
         """
-        ordered = [[graph.ops[i] for i in groups[g]] for g in dependency_order(graph, groups)]
-        made = [_Group.of(ops) if len(ops) > 1 else None for ops in ordered]
-        writer = _Writer(dataflow.body.block)
-        for ops, group in zip(ordered, made, strict=True):
-            if len(ops) == 1:
+        if not groups:
+            return
+        grouped = {i for members in groups for i in members}
+        outlined = {members[0] for members in groups}
+        every = sorted([*([i] for i in range(len(graph.ops)) if i not in grouped), *map(list, groups)])
+        writer = _Writer(dataflow.body.block, self._variables)
+        for g in dependency_order(graph, every):
+            ops = [graph.ops[i] for i in every[g]]
+            if every[g][0] in outlined:
+                self._call(dataflow, ops, writer, finish)
+            else:
                 writer.place(ops[0])
-                continue
-            if group is not None:
-                self._call(dataflow, group, writer)
-            for op in reversed(ops):
-                op.erase()
         writer.finish()
 
-    def _call(self, dataflow: relax.DataflowOp, group: _Group, writer: _Writer) -> None:
-        name = self._add(group.func, group.name)
-        args: list[SSAValue] = []
-        for key in group.inputs.args:
-            if isinstance(key, SSAValue):
-                args.append(writer.current(key))
-            else:
-                field_of = relax.TupleGetItemOp(writer.current(key[0]), key[1])
-                args.append(self._name(writer.add(field_of), "lv"))
-        if group.free:
-            args.append(writer.add(relax.ShapeOp(group.free)))
-        call = relax.CallOp(name, args, group.func.ret_type)
-        call.location = group.func.location
-        result = writer.add(call)
-        if len(group.outputs) == 1:
-            self._take_over(dataflow, group.outputs[0], result, writer)
-            return
-        self._name(result, "lv")
-        for i, output in enumerate(group.outputs):
-            self._take_over(dataflow, output, writer.add(relax.TupleGetItemOp(result, i)), writer)
+    def _call(self, dataflow: relax.DataflowOp, ops: Sequence[Operation], writer: _Writer, finish: Finish) -> None:
+        outputs = outputs_of(ops)
+        if outputs:
+            inputs = inputs_of(ops, outputs)
+            func, free = build_function(ops, inputs, outputs)
+            bound = _bind_constants(func, inputs.args) if self._bind_constants else set[int]()
+            args = [self._argument(key, writer) for i, key in enumerate(inputs.args) if i not in bound]
+            if free:
+                args.append(writer.add(relax.ShapeOp(free)))
+            call = relax.CallOp(self._add(fused_name(ops), *finish(func, ops)), args, func.ret_type)
+            call.location = ops[-1].location
+            _take_over(dataflow, outputs, call, writer)
+            if self._rename_at_once:
+                writer.rename()
+        for op in reversed(ops):
+            op.erase()
 
-    def _add(self, func: relax.FuncOp, name: str) -> str:
+    @staticmethod
+    def _argument(key: SSAValue | tuple[SSAValue, int], writer: _Writer) -> SSAValue:
+        value, index = (key, None) if isinstance(key, SSAValue) else key
+        writer.place_inline(value)
+        return value if index is None else writer.add(relax.TupleGetItemOp(value, index), "lv")
+
+    def _add(self, name: str, func: relax.FuncOp, suffix: str) -> str:
         """The name of a function equal to `func`, which is put into the module unless there is one already."""
         key = fingerprint(func)
-        found = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = self._functions.fresh(name)
-            func.sym_name = type(func.sym_name)(found)
+        if key not in self._shared:
+            name = self._functions.fresh(name)
+            if suffix:
+                name = self._functions.fresh(f"{name}_{suffix}")
+            self._shared[key] = name
+            func.sym_name = StringAttr(name)
             self._module.body.block.add_op(func)
-        return found
+        return self._shared[key]
 
-    def _take_over(self, dataflow: relax.DataflowOp, old: SSAValue, new: SSAValue, writer: _Writer) -> None:
-        """Put `new` in the place of `old`, with a name of its own: `gv` where it leaves the block by that name."""
+
+def _take_over(dataflow: relax.DataflowOp, outputs: Sequence[SSAValue], call: relax.CallOp, writer: _Writer) -> None:
+    """Put the results of a call in the places of the group's: `gv` where they leave the block by their name."""
+    if len(outputs) > 1:
+        writer.add(call, "lv")
+    for i, old in enumerate(outputs):
         leaving = [dataflow.outputs[u.index] for u in old.uses if u.operation is dataflow.output_op]
-        leaving = [r for r in leaving if name_of(r) == name_of(old)]
-        self._name(new, "gv" if leaving else "lv")
-        for result in leaving:
-            set_name(result, name_of(new))
-        writer.replace(old, new)
-
-    def _name(self, value: SSAValue, base: str) -> SSAValue:
-        set_name(value, self._variables.fresh(base))
-        return value
+        leaving = [outer for outer in leaving if name_of(outer) == name_of(old)]
+        new = call if len(outputs) == 1 else relax.TupleGetItemOp(call.result, i)
+        take_over(old, writer.add(new, "gv" if leaving else "lv", *leaving))
 
 
-@dataclass
-class _Group:
-    """A group of several bindings that something uses, and its function."""
-
-    name: str
-    inputs: _Inputs
-    outputs: list[SSAValue]
-    func: relax.FuncOp
-    free: list[Var]
-
-    @classmethod
-    def of(cls, ops: Sequence[Operation]) -> _Group | None:
-        outputs = outputs_of(ops)
-        if not outputs:
-            return None
-        inputs = inputs_of(ops, outputs)
-        func, free = build_function(ops, inputs, outputs)
-        return cls(fused_name(ops), inputs, outputs, func, free)
+def _bind_constants(func: relax.FuncOp, args: Sequence[SSAValue | tuple[SSAValue, int]]) -> set[int]:
+    """Put constants that are arguments into the function; the positions of the parameters that this removes."""
+    block = func.body.block
+    owners = {i: value.op for i, value in enumerate(args) if isinstance(value, OpResult)}
+    bound = {i: op for i, op in owners.items() if isinstance(op, relax.ConstantOp) and relax.is_inline(op)}
+    for i, op in bound.items():
+        for use in list(block.args[i].uses):
+            use.operation.operands[use.index] = insert_before(use.operation, op.clone()).result
+    for i in sorted(bound, reverse=True):
+        block.erase_arg(block.args[i])
+    return set(bound)
 
 
 class _Writer:
-    """Writes the new order of a block's ops, inline operands before what uses them."""
+    """Writes the ops of a block in another order, inline operands before what uses them.
 
-    def __init__(self, block: Block):
+    What takes over for a value has its name until the writer renames.
+    """
+
+    def __init__(self, block: Block, names: NameSupply):
         self._block = block
-        self._output = block.last_op
-        self._old = dict.fromkeys(op for op in block.ops if op is not self._output)
-        self._new: dict[SSAValue, SSAValue] = {}
+        self._names = names
+        self._unnamed: list[tuple[str, list[SSAValue]]] = []
+        self._end = cast(Operation, block.last_op)
+        self._old = [op for op in block.ops if op is not self._end]
         for op in self._old:
             op.detach()
 
-    def add(self, op: Operation) -> SSAValue:
-        """A new op; its first result."""
-        assert self._output is not None
-        self._block.insert_op_before(op, self._output)
+    def add(self, op: Operation, base: str | None = None, *alike: SSAValue) -> SSAValue:
+        """The first result of a new op, which gets a name made of `base`, as those `alike` do; none without a base."""
+        self._block.insert_op_before(op, self._end)
+        if base is not None:
+            self._unnamed.append((base, [op.results[0], *alike]))
         return op.results[0]
 
     def place(self, op: Operation) -> None:
-        """An op of the old block, unless it was placed before."""
-        if op.parent is self._block:
-            return
-        for operand in operands_of(op):
-            self.place_inline(operand)
-        assert self._output is not None
-        self._block.insert_op_before(op, self._output)
-
-    def replace(self, old: SSAValue, new: SSAValue) -> None:
-        """`new` stands for `old` from now on."""
-        self._new[old] = new
-        old.replace_all_uses_with(new)
-
-    def current(self, value: SSAValue) -> SSAValue:
-        """What stands for a value of the old block, or for one from outside, at this point."""
-        self.place_inline(value)
-        return self._new.get(value, value)
+        """An op of the old order, unless it stands already."""
+        if op.parent is None:
+            for value in operands_of(op):
+                self.place_inline(value)
+            self._block.insert_op_before(op, self._end)
 
     def place_inline(self, value: SSAValue) -> None:
-        """The op of an inline operand of the old block; nothing for other values."""
-        if isinstance(value, OpResult) and value.op in self._old and relax.is_inline(value.op):
+        """The op of an inline operand that does not stand yet; nothing for other values."""
+        if isinstance(value, OpResult) and value.op.parent is None and relax.is_inline(value.op):
             self.place(value.op)
 
     def finish(self) -> None:
         """Place the inline operands of the outputs; drop those that nothing uses any more."""
-        assert self._output is not None
-        for operand in self._output.operands:
-            self.place_inline(operand)
-        for op in reversed([op for op in self._old if op.parent is None and relax.is_inline(op)]):
-            op.erase()
+        for value in self._end.operands:
+            self.place_inline(value)
+        for op in reversed(self._old):
+            if op.parent is None and relax.is_inline(op):
+                op.erase()
+        self.rename()
+
+    def rename(self) -> None:
+        """Name the new ops."""
+        for base, values in self._unnamed:
+            name = self._names.fresh(base)
+            for value in values:
+                set_name(value, name)
+        self._unnamed.clear()
 
 
 def dependency_order(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> list[int]:
@@ -251,7 +267,7 @@ def _callee(op: Operation) -> str:
     if isinstance(op, relax.CallOp):
         return op.callee_name.removeprefix("fused_")
     if isinstance(op, relax.Operator):
-        return op.name.removeprefix("relax.").replace(".", "_")
+        return op.name.replace(".", "_")
     return ""
 
 
