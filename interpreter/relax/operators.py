@@ -198,7 +198,7 @@ def _layer_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
 def _attention(op: Any, q: Array, k: Array, v: Array, bias: Array | None = None) -> Array:
     q, k, v = (_wide(t).transpose(0, 2, 1, 3) for t in (q, k, v))
     scale = op.attr("scale")
-    scores = q @ k.swapaxes(-1, -2) * (1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    scores = q @ k.swapaxes(-1, -2) * (np.float64(q.shape[-1]) ** -0.5 if scale is None else scale)
     if bias is not None:
         scores = scores + _wide(bias)
     return _weighted(scores, _attention_mask(op, *scores.shape[-2:]), v)
