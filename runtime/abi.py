@@ -16,9 +16,10 @@ Symbols of an object
         null with an exception set; `args` are borrowed; `self` keeps the object's code alive while the function exists.
 
 Linked by name from the process
-    libpython: PyErr_SetString, PyErr_SetObject, PyErr_NoMemory, PyErr_Occurred, PyObject_Vectorcall, PyTuple_New,
-    PyTuple_SetItem (steals), PyTuple_GetItem (borrowed), PyLong_FromLongLong, PyLong_AsLongLong, PyFloat_FromDouble,
-    PyFloat_AsDouble, PyBool_FromLong, Py_IncRef, Py_DecRef, PyEval_SaveThread, PyEval_RestoreThread, …
+    libpython: PyErr_SetString, PyErr_SetObject, PyErr_NoMemory, PyErr_Occurred, PyErr_CheckSignals,
+    PyObject_Vectorcall, PyTuple_New, PyTuple_SetItem (steals), PyTuple_GetItem (borrowed), PyLong_FromLongLong,
+    PyLong_AsLongLong, PyFloat_FromDouble, PyFloat_AsDouble, PyBool_FromLong, Py_IncRef, Py_DecRef, PyEval_SaveThread,
+    PyEval_RestoreThread, …
     tirax: tirax_parallel_for (`thread_pool.py`), tirax_take, tirax_give, tirax_new_result (`result_pool.py`)
     libc and libm: aligned_alloc, free, memcpy, memset, expf, …; libgcc: __extendhfsf2, __truncsfhf2, … (not bfloat16's)
 
@@ -47,6 +48,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
+import sysconfig
 from collections.abc import Callable
 from enum import IntEnum, auto
 from typing import Any
@@ -170,6 +173,18 @@ def fingerprint() -> dict[str, int]:
     return {"abi": ABI_VERSION, "tuple_items": TUPLE_ITEMS, "tuple_size": TUPLE_SIZE, **ARRAY_LAYOUT}
 
 
+def require_gil() -> None:
+    """Raise `AbiError` where native code cannot rely on the one lock: free-threaded Python, other interpreters."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise AbiError(
+            "this is a free-threaded Python", expected="CPython with the GIL", found=sys.version.split("\n")[0]
+        )
+    current, main = (getattr(ctypes.pythonapi, f"PyInterpreterState_{which}") for which in ("Get", "Main"))
+    current.restype = main.restype = ctypes.c_void_p
+    if current() != main():
+        raise AbiError("native code runs in the main interpreter only", found="a subinterpreter")
+
+
 def verify_array_layout() -> None:
     """Compare `ARRAY_LAYOUT` with real arrays. Raises `AbiError` where the running Python or numpy differs."""
     base = np.zeros((7, 5), np.float32)
@@ -248,6 +263,7 @@ _OBJECTS: dict[Slot, Any] = {
 @functools.cache
 def fixed_slots() -> tuple[int, ...]:
     """The addresses for the fixed slots, in order; the array layout is verified first. Raises `AbiError`."""
+    require_gil()
     verify_array_layout()
     api = _numpy_api()
     if api[_NUMPY_API_NDARRAY_TYPE] != id(np.ndarray):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 from typing import cast
 
@@ -16,7 +17,7 @@ from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, byte_size, dtype_name, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.sym.analyzer import is_nonnegative
-from ...dialects.sym.expr import Const, SymExpr, Var, maximum, product
+from ...dialects.sym.expr import Const, Product, SymExpr, Var, maximum, product, terms_of
 from ...dialects.tir import BufferType
 from ...ir.locations import location_of
 from ...ir.rewriting.walk import operations
@@ -27,13 +28,15 @@ from ...transforms.tir.index_bounds import Reach, check_indices, least_extents
 from ..tir_to_scf.signature import KernelSignature, kernel_signature, scalar_type
 from .function import HostFunction, Kernel, Shape
 from .info import buffer_accesses
-from .native import I64, f64
+from .native import I32, I64, f64
 from .symbols import kernel_symbol
 from .values import Prim, Tensor, Value, check_extents
 
 RELEASE_GIL_ABOVE = 200_000
 """Iterations of loops above which kernels run without the GIL: releasing it costs about 50 ns."""
 
+LONG = 10**9
+"""Iterations of loops that take a part of a second."""
 MUCH = 1 << 26
 """Bytes above which a kernel is called only after that much memory could be had."""
 
@@ -284,14 +287,31 @@ def _op_iterations(op: Operation) -> SymExpr:
 
 
 def run_kernels(f: HostFunction, calls: Sequence[KernelCall]) -> None:
-    """Call kernels one after the other, without the GIL where there is much to do."""
+    """Call kernels one after the other, without the GIL where there is much to do.
+
+    Signals are asked for when it is taken again, so Ctrl-C ends the function after the kernel that runs, or a few.
+    """
+    ends = [i + 1 for i, call in enumerate(calls) if _takes_long(call.work)]
+    for begin, end in pairwise((0, *ends, len(calls))):
+        if begin < end:
+            _run_together(f, calls[begin:end])
+
+
+def _takes_long(work: SymExpr) -> bool:
+    """Whether a kernel may run for so long that somebody loses patience: loops of three unknown extents may."""
+    if work.constant is not None:
+        return work.constant > LONG
+    return any(isinstance(term, Product) and len(term.atoms) > 2 for term, _ in terms_of(work))
+
+
+def _run_together(f: HostFunction, calls: Sequence[KernelCall]) -> None:
     work: SymExpr = Const(0)
     for call in calls:
         work = work + call.work
     state = _release(f, work)
     statuses = [call_kernel(f, call) for call in calls]
     if state is not None:
-        f.call_unless_null("PyEval_RestoreThread", state)
+        _take_back(f, state)
     if any(call.signature.raises for call in calls):  # a packed function that a kernel called
         f.unless(f.is_null(f.call("PyErr_Occurred", [])), f.leave)
     for call, status in zip(calls, statuses, strict=True):
@@ -327,6 +347,17 @@ def _release(f: HostFunction, work: SymExpr) -> SSAValue | None:
         return f.call("PyEval_SaveThread", []) if work.constant > RELEASE_GIL_ABOVE else None
     much = f.compare("slt", f.integer(RELEASE_GIL_ABOVE), f.scope.unchecked(work))
     return f.choose(much, lambda: f.call("PyEval_SaveThread", []), lambda: f.null)
+
+
+def _take_back(f: HostFunction, state: SSAValue) -> None:
+    """Take the GIL again where it was released, and leave where a signal's handler raised an exception meanwhile."""
+
+    def take() -> SSAValue:
+        f.call("PyEval_RestoreThread", [state], None)
+        return f.call("PyErr_CheckSignals", [], I32)
+
+    raised = f.choose(f.is_null(state), lambda: f.integer(0, I32), take)
+    f.unless(f.compare("eq", raised, f.integer(0, I32)), f.leave)
 
 
 def scalar_of_kernel(f: HostFunction, call: KernelCall) -> Prim:

@@ -1,0 +1,112 @@
+"""What a process does beside calls: signals, threads, other interpreters, its end; and memory over many calls."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from strength import thinned
+
+from tirax.lowering.build import build
+from tirax.runtime import abi, registry, set_num_threads
+from tirax.runtime.errors import AbiError
+from tirax.script import parse_source
+
+MODULE = """
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor(("n", "n"), "float32")):
+        gv = R.nn.softmax(R.matmul(R.nn.relu(x), x))
+        return gv
+"""
+
+
+@pytest.fixture(scope="module")
+def executable():
+    return build(parse_source(MODULE))
+
+
+def test_a_signal_ends_a_function_between_long_kernels() -> None:
+    after: list[object] = []
+    registry.register_func("process.after", after.append, override=True)
+    whole, long = "R.nn.softmax(R.matmul(R.nn.relu(x), x))", "R.matmul(R.matmul(R.matmul(x, x), x), x)"
+    call = f'R.call_pure_packed("process.after", {long}, sinfo_args=R.Tensor(("n", "n"), "float32"))'
+    text = MODULE.replace(whole, call)
+    run, x = build(parse_source(text))["main"], np.zeros((1500, 1500), "float32")
+    timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        run(x)
+    assert not after
+
+
+def test_results_are_the_same_for_any_number_of_threads(executable) -> None:
+    x = np.random.default_rng(0).standard_normal((257, 257)).astype("float32")
+    results = []
+    for threads in (1, 2, 3, 4, 7):
+        set_num_threads(threads)
+        results.append(executable["main"](x).tobytes())
+    set_num_threads(None)
+    assert len(set(results)) == 1
+
+
+@thinned("calls", [50_000, 1_000_000], 1)
+def test_memory_stays_over_many_calls(executable, calls: int) -> None:
+    def pages() -> int:
+        with open("/proc/self/statm", encoding="ascii") as status:
+            return int(status.read().split()[1])
+
+    run, x = executable["main"], np.ones((3, 3), "float32")
+    for _ in range(2000):
+        run(x)
+    before = pages()
+    for _ in range(calls):
+        run(x)
+    assert (pages() - before) * os.sysconf("SC_PAGESIZE") < 16 * calls  # less than any object each call
+
+
+def _python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_calls_while_the_interpreter_ends() -> None:
+    done = _python(f"""
+import atexit, weakref, numpy as np
+from tirax.lowering.build import build
+from tirax.script import parse_source
+ex = build(parse_source({MODULE!r}))
+run, x = ex["main"], np.ones((300, 300), "float32")
+class Late:
+    def __init__(self): self.run, self.x, self.print = run, x, print
+    def __del__(self): self.print("late", self.run(self.x).nbytes)
+atexit.register(lambda: print("exit", run(x).shape))
+late, kept = Late(), run(x)
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "exit (300, 300)\nlate 360000\n", "")
+
+
+def test_another_interpreter_is_refused() -> None:
+    module = "_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters"
+    done = _python(f"""
+import {module} as interpreters, sys
+inside = '''
+try:
+    import tirax.runtime.abi as abi
+    abi.fixed_slots()
+except Exception as error:  # numpy refuses it, too
+    print(type(error).__name__)
+'''
+other = interpreters.create()
+interpreters.run_string(other, f"import sys; sys.path[:] = {{sys.path!r}}" + inside)
+""")
+    assert done.stdout.strip() in ("ImportError", "AbiError"), done.stderr
+
+
+def test_free_threaded_python_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(abi.sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
+    with pytest.raises(AbiError, match="free-threaded"):
+        abi.require_gil()
