@@ -1,0 +1,170 @@
+"""What is fuzzed, a row each: how a case is drawn, as text, and what has to hold of it.
+
+A check gives how many results it compared, 0 where the case was refused by a diagnostic; whatever else it raises is a
+finding. A case is text alone, so that a finding can be kept as a test and outlives its generator.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException
+
+from ...diagnostics import TiraxError
+from ...interpreter import MeaningError, assert_same_meaning
+from ...ir.passes.transform import new_context
+from ...ir.verification.verify import verify_module
+from ...lowering.pipelines import make_passes
+from ...script import parse_source, print_script
+from ...tvm_api.script import from_source
+from ...universe import TIRAX_UNIVERSE
+from . import checks, sequences
+from .files import check_database, check_executable, draw_database, draw_executable
+from .mutations import mutated_text
+from .operator_programs import operator_program
+from .relax_programs import relax_program
+from .tape import Tape
+from .tensor_programs import tensor_program
+from .workloads import WORKLOADS
+
+REFUSALS = (TiraxError, DiagnosticException, RecursionError)
+"""What a program that means nothing may be answered with."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One fuzzer."""
+
+    about: str
+    draw: Callable[[random.Random], str]
+    check: Callable[[str], int]
+
+
+def _module(text: str) -> ModuleOp:
+    module = Parser(new_context(), text).parse_module()
+    verify_module(module)
+    return module
+
+
+def _drawn(generate: Callable[[random.Random], ModuleOp]) -> Callable[[random.Random], str]:
+    return lambda rng: checks.mlir_text(generate(rng), generic=False)
+
+
+def _check_native(text: str) -> int:
+    module = _module(text)
+    checks.texts(module)
+    return checks.native(module)
+
+
+def _check_tensor(text: str) -> int:
+    module = _module(text)
+    checks.texts(module)
+    return checks.native_tensor_both(module)
+
+
+def _any_program(rng: random.Random) -> ModuleOp:
+    """A small program, perhaps after some passes of the pipeline."""
+    generate = rng.choice((relax_program, operator_program, tensor_program))
+    module = generate(rng, most=2)
+    for p in make_passes(checks.OPTIMIZE[: rng.choice((0, 0, 2, len(checks.OPTIMIZE)))]):
+        module = p(module)
+    return module
+
+
+# Texts that are wrong: refused, or a program that comes back from its text and goes through the pipeline.
+
+
+def _draw_mlir(rng: random.Random) -> str:
+    return mutated_text(rng, checks.mlir_text(_any_program(rng), generic=rng.random() < 0.2))
+
+
+def _draw_script(rng: random.Random) -> str:
+    return mutated_text(rng, print_script(_any_program(rng), show_meta=True))
+
+
+def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
+    def check(text: str) -> int:
+        try:
+            module = read(text)
+            verify_module(module)
+        except REFUSALS:
+            return 0
+        checks.texts(module)
+        try:
+            for p in make_passes(checks.OPTIMIZE):
+                module = p(module)
+        except REFUSALS as error:
+            if isinstance(error, MeaningError):
+                raise
+        return 1
+
+    return check
+
+
+# Passes in any order: each gives a verified module of the same meaning, or refuses.
+
+_APART = frozenset({"apply-dpl-patterns"})
+"""Passes that read files."""
+
+
+def _draw_passes(rng: random.Random) -> str:
+    names = sorted(set(TIRAX_UNIVERSE.all_passes) - _APART)
+    line = ",".join(rng.choice(names) for _ in range(rng.randint(1, 8)))
+    return f"// {line}\n{checks.mlir_text(_any_program(rng), generic=False)}"
+
+
+def _check_passes(text: str) -> int:
+    module = _module(text)
+    compared = 0
+    for name in text.partition("\n")[0].removeprefix("// ").split(","):
+        try:
+            (p,) = make_passes([name])
+            after = p(module)
+        except REFUSALS:
+            continue
+        if _signatures(after) == _signatures(module):
+            assert_same_meaning(module, after, sizes=(2, 5, 0))
+            compared += 1
+        module = after
+    return compared
+
+
+def _signatures(module: ModuleOp) -> dict[str, str]:
+    """The public functions and their parameters, where all have some that inputs can be made up for."""
+    from ...ir.functions.lookup import functions
+
+    return {n: str([p.type for p in f.params]) for n, f in functions(module).items() if not f.private}
+
+
+# Schedules: a case is the choices that make it.
+
+
+def _draw_schedule(rng: random.Random) -> str:
+    return " ".join(str(rng.getrandbits(32)) for _ in range(rng.choice((100, 200, 400))))
+
+
+def _check_schedule(text: str) -> int:
+    rng = Tape(played=[int(word) for word in text.split()])
+    module = from_source(WORKLOADS[rng.choice(sorted(WORKLOADS))])
+    outcome = sequences.Outcome.fresh(module, rng)
+    sequences.draw(outcome, rng, rng.randint(1, 10), attempts=40)
+    sequences.check(module, outcome.sch, native=rng.random() < 0.1)
+    return 1 + len(outcome.taken)
+
+
+KINDS = {
+    "relax": Kind("random Relax modules: native code, texts", _drawn(relax_program), _check_native),
+    "operators": Kind("programs of all operators: native code, texts", _drawn(operator_program), _check_native),
+    "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
+    "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),
+    "schedules": Kind("sequences of schedule primitives, compared, and replayed", _draw_schedule, _check_schedule),
+    "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: Parser(new_context(), t).parse_module())),
+    "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
+    "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),
+    "databases": Kind("tuning databases with wrong bytes", draw_database, check_database),
+}
+"""The fuzzers by name."""
