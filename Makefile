@@ -1,6 +1,7 @@
 # make demo       set up and run the digit classifier
 # make test       set up and run all checks, in some minutes: before every commit
 # make test-all   the tests of which `make test` draws less or takes fewer rows, at full strength: after it
+# make fuzz       random cases of every kind: SECONDS=540 in all
 # Everything that is set up lands in .venv, everything that is written in build; `make clean` removes both.
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ OUT    := build/test
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-all lint format types pytest pytest-full lit wheel bench train clean
+.PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -87,6 +88,11 @@ $(OUT)/wheel.ok: $(VENV)/test.stamp $(PACKAGE) tests/packaging/check_wheel.py te
 	@mkdir -p $(OUT); rm -f $@
 	$(BIN)/python tests/packaging/check_wheel.py
 	@touch $@
+
+# Random cases of every kind, for so many seconds in all; what fails is in build/fuzz (docs/fuzzing.md).
+SECONDS ?= 540
+fuzz: $(VENV)/demo.stamp
+	$(BIN)/python -m tirax.tools.fuzz --seconds $(SECONDS) --jobs 2
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

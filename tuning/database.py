@@ -55,6 +55,18 @@ _NO_MATTER = frozenset(("kind", "keys", "device", "model", "tag"))
 _current: ContextVar[tuple[Database, ...]] = ContextVar("tirax_databases", default=())
 
 
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Generator[None]:
+    """Errors of what a file holds become a `TiraxError` that names it: stored text may be of any form."""
+    try:
+        yield
+    except TiraxError:
+        raise
+    except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
+        hint = "it is damaged, or something else: begin a new one in another folder"
+        raise TiraxError(f"'{path}' is no database of tuning records", notes=[str(error)], hint=hint) from error
+
+
 class Database:
     """Workloads and records. Subclass it with the first five methods, or take one of those that there are.
 
@@ -433,25 +445,21 @@ class JSONDatabase(MemoryDatabase):
 
     def _refresh(self) -> None:
         """Read what others have added."""
-        for row in self._new_rows(self.path_workload):
-            self._lines.append(self._workload(*row))
-        for row in self._new_rows(self.path_tuning_record):
-            workload = self._lines[row[0]]
-            if workload is not None:
-                self._add(*_from_json(workload, row))
+        with _reading(self.path_workload):
+            for row in self._new_rows(self.path_workload):
+                self._lines.append(self._workload(*row))
+        with _reading(self.path_tuning_record):
+            for row in self._new_rows(self.path_tuning_record):
+                workload = self._lines[row[0]]
+                if workload is not None:
+                    self._add(*_from_json(workload, row))
 
     def _new_rows(self, path: Path) -> list[Any]:
         with path.open("rb") as file:
             file.seek(self._read[path])
             data = file.read()
         self._read[path] += len(data)
-        rows: list[Any] = []
-        for line in data.splitlines():
-            try:
-                rows.append(json.loads(line))
-            except ValueError as error:
-                raise TiraxError(f"'{path}' is no database of tuning records", notes=[str(error)]) from error
-        return rows
+        return [json.loads(line) for line in data.splitlines()]
 
     def _workload(self, shash: Any, text: str) -> Workload | None:
         """The workload of a line; None where this version cannot read it."""
@@ -527,10 +535,11 @@ class SQLiteDatabase(Database):
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
         self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
-            self._open()
-        except sqlite3.DatabaseError as error:
+            with _reading(self.path):
+                self._open()
+        except TiraxError:
             self._db.close()
-            raise TiraxError(f"'{self.path}' is no database of tuning records", notes=[str(error)]) from error
+            raise
 
     @staticmethod
     def in_folder(work_dir: str | os.PathLike[str] | None = None) -> SQLiteDatabase:
@@ -544,7 +553,6 @@ class SQLiteDatabase(Database):
         self._db.execute("pragma synchronous = normal")
         version = int(self._db.execute("pragma user_version").fetchone()[0])
         if version > _VERSION:
-            self._db.close()
             raise TiraxError(f"'{self.path}' was written by a newer tirax", expected=_VERSION, found=version)
         self._db.executescript(_SCHEMA)
         self._db.execute(f"pragma user_version = {_VERSION}")
@@ -639,14 +647,15 @@ class SQLiteDatabase(Database):
         workload = self._workload(number, shash, module)
         if workload is None:
             return None
-        return TuningRecord(
-            Trace.from_json(json.loads(trace)),
-            workload,
-            None if run_secs is None else json.loads(run_secs),
-            Target(target) if target else None,
-            [TensorInfo.from_json(info) for info in json.loads(args_info)],
-        )
+        with _reading(self.path):
+            return TuningRecord(
+                Trace.from_json(json.loads(trace)),
+                workload,
+                None if run_secs is None else json.loads(run_secs),
+                Target(target) if target else None,
+                [TensorInfo.from_json(info) for info in json.loads(args_info)],
+            )
 
     def _all(self, query: str, values: Sequence[Any]) -> list[Any]:
-        with self._lock:
+        with self._lock, _reading(self.path):
             return self._db.execute(query, values).fetchall()

@@ -9,10 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...diagnostics import TiraxError
 from ...interpreter import MeaningError, assert_same_meaning
@@ -31,7 +32,7 @@ from .tape import Tape
 from .tensor_programs import tensor_program
 from .workloads import WORKLOADS
 
-REFUSALS = (TiraxError, DiagnosticException, RecursionError)
+REFUSALS = (TiraxError, DiagnosticException, ParseError, RecursionError)
 """What a program that means nothing may be answered with."""
 
 
@@ -66,8 +67,13 @@ def _check_tensor(text: str) -> int:
     return checks.native_tensor_both(module)
 
 
-def _any_program(rng: random.Random) -> ModuleOp:
-    """A small program, perhaps after some passes of the pipeline."""
+_PROGRAMS = 60
+"""How many programs there are to put mistakes into: making one takes longer than reading it."""
+
+
+@cache
+def _program(number: int) -> ModuleOp:
+    rng = random.Random(number)
     generate = rng.choice((relax_program, operator_program, tensor_program))
     module = generate(rng, most=2)
     for p in make_passes(checks.OPTIMIZE[: rng.choice((0, 0, 2, len(checks.OPTIMIZE)))]):
@@ -75,15 +81,21 @@ def _any_program(rng: random.Random) -> ModuleOp:
     return module
 
 
+@cache
+def _text(number: int, form: str) -> str:
+    module = _program(number)
+    return print_script(module, show_meta=True) if form == "script" else checks.mlir_text(module, form == "generic")
+
+
 # Texts that are wrong: refused, or a program that comes back from its text and goes through the pipeline.
 
 
 def _draw_mlir(rng: random.Random) -> str:
-    return mutated_text(rng, checks.mlir_text(_any_program(rng), generic=rng.random() < 0.2))
+    return mutated_text(rng, _text(rng.randrange(_PROGRAMS), rng.choice(("mlir", "mlir", "mlir", "generic"))))
 
 
 def _draw_script(rng: random.Random) -> str:
-    return mutated_text(rng, print_script(_any_program(rng), show_meta=True))
+    return mutated_text(rng, _text(rng.randrange(_PROGRAMS), "script"))
 
 
 def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
@@ -114,7 +126,7 @@ _APART = frozenset({"apply-dpl-patterns"})
 def _draw_passes(rng: random.Random) -> str:
     names = sorted(set(TIRAX_UNIVERSE.all_passes) - _APART)
     line = ",".join(rng.choice(names) for _ in range(rng.randint(1, 8)))
-    return f"// {line}\n{checks.mlir_text(_any_program(rng), generic=False)}"
+    return f"// {line}\n{_text(rng.randrange(_PROGRAMS), 'mlir')}"
 
 
 def _check_passes(text: str) -> int:

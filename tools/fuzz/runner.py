@@ -6,6 +6,7 @@ parent  ->  worker (forked): case after case, a line to the parent before and af
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import re
@@ -189,6 +190,7 @@ def _forked(body: Callable[[], None]) -> int:
         os.environ["TIRAX_CACHE"] = "0"
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        faulthandler.disable()
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
@@ -220,25 +222,32 @@ def _say(pipe: int, report: dict[str, object]) -> None:
 # Making findings smaller: each attempt in a child, as it may crash as the finding does.
 
 
-def outcome(name: str, choices: Choices, seconds: float = CASE_SECONDS) -> Finding | None:
+def outcome(name: str, choices: Choices) -> Finding | None:
     """The finding that choices lead to, in a process of its own; None where the case is sound."""
+    seconds = CASE_SECONDS
     read, write = os.pipe()
     pid = _forked(lambda: _say(write, dict(zip("smcht", attempt(name, choices), strict=True))))
     os.close(write)
-    data, deadline = b"", time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
-        if not (chunk := os.read(read, 1 << 20)):
-            break
-        data += chunk
+    data, hangs = _all_of(read, seconds)
     os.close(read)
-    if left <= 0:
+    if hangs:
         os.kill(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if left <= 0 or code:
-        status, message = ("hang", f"more than {seconds:.0f} s") if left <= 0 else ("crash", _how(code))
+    if hangs or code:
+        status, message = ("hang", f"more than {seconds:.0f} s") if hangs else ("crash", _how(code))
         return Finding(name, status, message, choices, KINDS[name].draw(Tape(played=choices)))
     report = json.loads(data)
     return None if report["s"] == "ok" else Finding(name, "failed", report["m"], choices, report["t"])
+
+
+def _all_of(pipe: int, seconds: float) -> tuple[bytes, bool]:
+    """What is written into a pipe until its end, and whether that did not come in time."""
+    data, deadline = b"", time.monotonic() + seconds
+    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not (chunk := os.read(pipe, 1 << 20)):
+            return data, False
+        data += chunk
+    return data, True
 
 
 def _how(code: int) -> str:
