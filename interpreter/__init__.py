@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from .compare import MeaningError, assert_same_meaning, first_disagreement, random_inputs, symbolic_sizes
+from .compare import (
+    Comparison,
+    MeaningError,
+    assert_same_meaning,
+    compare,
+    first_disagreement,
+    random_inputs,
+    symbolic_sizes,
+)
 from .run import interpret
 from .scalars import InterpreterError
 
 __all__ = [
+    "Comparison",
     "InterpreterError",
     "MeaningError",
     "assert_same_meaning",
+    "compare",
     "first_disagreement",
     "interpret",
     "random_inputs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..dialects import relax, tir
 from ..dialects.dtypes import numpy_dtype
 from ..dialects.relax import free_symbolic_vars
 from ..dialects.sym.expr import SymExpr, Var
+from ..ir.passes.transform import module_op
 from .run import interpret
 from .scalars import InterpreterError
 
@@ -114,64 +115,122 @@ def _show(value: Any) -> str:
     return repr(value)
 
 
-def first_disagreement(
-    before: ModuleOp,
-    after: ModuleOp,
+@dataclass
+class Comparison:
+    """What was compared: the number of inputs by function, why the others were not, and where the modules disagree."""
+
+    compared: dict[str, int] = field(default_factory=dict[str, int])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    disagreement: Disagreement | None = None
+
+    def __str__(self) -> str:
+        calls = ", ".join(f"@{name} on {count} inputs" for name, count in self.compared.items())
+        return f"compared: {calls}" if calls else "nothing was compared"
+
+    @property
+    def reasons(self) -> list[str]:
+        """A line for each function that was not compared."""
+        return [f"@{name}: {why}" for name, why in self.skipped.items()]
+
+
+def compare(
+    before: Any,
+    after: Any,
     *,
     functions: Sequence[str] | None = None,
+    private: bool = False,
     sizes: Sequence[int] = SIZES,
     seed: int = 0,
     packed: Mapping[str, Callable[..., Any]] | None = None,
     inputs: Callable[[Function, Mapping[str, int], int], list[Any]] = random_inputs,
-) -> Disagreement | None:
-    """The first inputs on which a function of `before` and its namesake of `after` disagree, None where there are none.
+) -> Comparison:
+    """Run the functions of `before` and their namesakes of `after` on the same inputs, up to the first disagreement.
 
-    Compared are `functions`, or all public ones that both modules have with the same number of parameters. Where
-    `before` itself has no meaning on some inputs, these are passed over.
+    Modules are `ModuleOp`s or `IRModule`s. Compared are `functions`, or the public ones, with `private` the private
+    tensor functions as well, whose parameters are the same in both. Inputs on which `before` itself has no meaning are
+    passed over.
     """
-    theirs = _functions(after)
+    before, after = module_op(before), module_op(after)
+    theirs, result = _functions(after), Comparison()
     for name, func in _functions(before).items():
-        if name not in theirs or (name not in functions if functions is not None else func.private):
+        if not _is_compared(func, functions, private):
             continue
-        if len(theirs[name].params) != len(func.params):
-            continue
-        for n, chosen in enumerate(symbolic_sizes(func, sizes)):
-            values = inputs(func, chosen, seed + n)
-            found = _compare_on(name, before, after, values, packed)
+        why = _difference_of_signatures(func, theirs.get(name))
+        for n, chosen in enumerate(symbolic_sizes(func, sizes) if why is None else ()):
+            try:
+                values = inputs(func, chosen, seed + n)
+                expected = observe(before, name, values, packed)
+            except InterpreterError as error:
+                why = error.message
+                continue
+            found = _disagreement(expected, after, name, values, packed)
             if found is not None:
-                return Disagreement(name, chosen, values, *found)
+                result.disagreement = Disagreement(name, chosen, values, *found)
+                return result
+            result.compared[name] = result.compared.get(name, 0) + 1
+        if name not in result.compared:
+            result.skipped[name] = why or "there are no sizes"
+    result.skipped |= {name: "it is not there before" for name in functions or () if name not in _functions(before)}
+    return result
+
+
+def _is_compared(func: Function, functions: Sequence[str] | None, private: bool) -> bool:
+    if functions is not None:
+        return func.sym_name.data in functions
+    return not func.private or (private and isinstance(func, tir.FuncOp))
+
+
+def _difference_of_signatures(before: Function, after: Function | None) -> str | None:
+    """Why two functions cannot be called with the same arguments, None where they can."""
+    if after is None:
+        return "it is not there after"
+    if len(before.params) != len(after.params):
+        return f"it has {len(before.params)} parameters before and {len(after.params)} after"
+    if before.private and [p.type for p in before.params] != [p.type for p in after.params]:
+        return "it is private and the types of its parameters change"
     return None
+
+
+def first_disagreement(before: Any, after: Any, **options: Any) -> Disagreement | None:
+    """The first inputs on which two modules disagree, None where there are none; options as for `compare`.
+
+    Raises `MeaningError` where nothing was compared, or one of the `functions` that are named was not.
+    """
+    result = compare(before, after, **options)
+    named = set(options.get("functions") or ())
+    if result.disagreement is None and (not result.compared or named & result.skipped.keys()):
+        raise MeaningError(
+            "nothing was compared", expected="a function that both have and can run", notes=result.reasons
+        )
+    return result.disagreement
 
 
 def _functions(module: ModuleOp) -> dict[str, Function]:
     return {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
 
 
-def _compare_on(
-    name: str, before: ModuleOp, after: ModuleOp, values: list[Any], packed: Mapping[str, Callable[..., Any]] | None
+def _disagreement(
+    expected: Any, after: ModuleOp, name: str, values: list[Any], packed: Mapping[str, Callable[..., Any]] | None
 ) -> tuple[Any, Any] | None:
     try:
-        expected = _observe(before, name, values, packed)
-    except InterpreterError:
-        return None
-    try:
-        found = _observe(after, name, values, packed)
+        found = observe(after, name, values, packed)
     except InterpreterError as error:
         return expected, str(error)
     return None if same_values(expected, found) else (expected, found)
 
 
-def _observe(module: ModuleOp, name: str, values: list[Any], packed: Any) -> Any:
-    """The result, and for a tensor function the arrays after the call."""
-    args = [_copied(v) for v in values]
+def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) -> Any:
+    """The result of a call with copies of `values`, and for a tensor function the arrays after it."""
+    args = [copied(v) for v in values]
     random.seed(0)
     result = interpret(module, name, args, packed)
     return (result, args) if isinstance(_functions(module)[name], tir.FuncOp) else result
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """An argument that a call may write into."""
     if isinstance(value, tuple):
-        return tuple(_copied(v) for v in value)
+        return tuple(copied(v) for v in value)
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -191,7 +250,7 @@ def same_values(a: Any, b: Any) -> bool:
     return bool(np.allclose(*wide, rtol=tolerance, atol=tolerance, equal_nan=True))
 
 
-def assert_same_meaning(before: ModuleOp, after: ModuleOp, **options: Any) -> None:
+def assert_same_meaning(before: Any, after: Any, **options: Any) -> None:
     """Raise `MeaningError`, which shows the inputs, where `first_disagreement(before, after, **options)` finds one."""
     found = first_disagreement(before, after, **options)
     if found is not None:

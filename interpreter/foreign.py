@@ -18,7 +18,7 @@ from ..ir.passes.extern import ExternError, check_extern
 from . import scalars
 from .scalars import InterpreterError
 
-_C_TYPES: dict[str, Any] = {
+C_TYPES: dict[str, Any] = {
     "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool,
     "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
     "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
@@ -63,7 +63,7 @@ def _argument(op: Any, value: Any) -> Any:
         return ctypes.c_char_p(value.encode())
     if isinstance(value, np.ndarray):
         return ctypes.c_void_p(value.ctypes.data)
-    kind = _C_TYPES.get(str(np.asarray(value).dtype))
+    kind = C_TYPES.get(str(np.asarray(value).dtype))
     if kind is None:
         message = f"{op.name} '{op.func.data}': no C type for {np.asarray(value).dtype}"
         raise InterpreterError(message, location=location_of(op))
@@ -71,7 +71,7 @@ def _argument(op: Any, value: Any) -> Any:
 
 
 def _c_type(op: Any, t: Attribute) -> Any:
-    kind = None if isinstance(t, tir.HandleType) else _C_TYPES.get(str(numpy_dtype(t)))
+    kind = None if isinstance(t, tir.HandleType) else C_TYPES.get(str(numpy_dtype(t)))
     if kind is None:
         raise InterpreterError(f"{op.name} '{op.func.data}': no C type for the result", location=location_of(op))
     return kind

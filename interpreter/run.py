@@ -12,6 +12,7 @@ from xdsl.interpreter import Interpreter
 from ..diagnostics import unknown_name
 from ..dialects import relax, tir
 from ..dialects.relax.external import external_functions
+from ..ir.passes.transform import module_op
 from .environment import Environment, TableFunctions
 from .relax.run import RelaxSemantics
 from .scalars import InterpreterError
@@ -34,20 +35,21 @@ def make_interpreter(
 
 
 def interpret(
-    module: ModuleOp,
+    module: Any,
     name: str,
     args: Sequence[Any],
     packed: Mapping[str, Callable[..., Any]] | None = None,
     *,
     vectorize: bool = True,
 ) -> Any:
-    """Run the function `name` of `module` and give its result.
+    """Run the function `name` of `module` (a `ModuleOp` or an `IRModule`) and give its result.
 
     A Relax function takes arrays, tuples of them, shapes (tuples of ints) and numbers. A tensor function takes arrays,
     which it writes in place, and scalars; its result is None, or its scalar. `packed` are Python functions that calls
     may name beside the registered ones; `vectorize` is that of `make_interpreter`. Raises `InterpreterError` for
     programs without meaning on these inputs.
     """
+    module = module_op(module)
     symbols = {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
     func = symbols.get(name)
     if func is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,11 @@ from .guard import FAILED, OK, UsageError, as_usage, report
 from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .specs import find_pass, make_pass, parse_specs
-from .watch import Dumps, MeaningCheck, Times
+from .watch import Dumps, Times
 
 if TYPE_CHECKING:
     from ..ir.verification.verify import Verifier
+    from .checking import MeaningCheck
 
 _NATIVE = ("llvm", "asm", "obj")
 _HIGH_LEVEL = ("relax.func", "tir.func")
@@ -61,10 +62,14 @@ class Job:
             with self.times.measure("verify"):
                 verifier.verify(module)
         self.dumps.at_start(module, piece)
+        if self.check:
+            self.check.start(module)
         for number, p in enumerate(self.passes, 1):
             self._run(p, ctx, module, number, piece, verifier)
         for number, p in enumerate(self._rest(module), len(self.passes) + 1):
             self._run(p, ctx, module, number, piece, verifier)
+        if self.check:
+            report(self.check.summary())
         with self.times.measure("print"):
             return emit(self.target, ctx, module)
 
@@ -87,7 +92,7 @@ class Job:
         self.dumps.after_pass(module, piece, number, p.name)
         if self.check and before is not None:
             with self.times.measure("check"):
-                self.check.check(before, module, number, p.name)
+                self.check.check(before, module, number, p.name, str(p.pipeline_pass_spec()))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -141,11 +146,17 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         make_target(options.target, all_targets(universe), options.print_op_generic, options.print_debuginfo),
         dumps,
         Times(),
-        MeaningCheck(options.check_sizes) if options.check_each else None,
+        _meaning_check(options.check_sizes) if options.check_each else None,
         not options.disable_verify,
         universe.all_dialects,
         options.allow_unregistered_dialect,
     )
+
+
+def _meaning_check(sizes: Sequence[int]) -> MeaningCheck:
+    from .checking import MeaningCheck  # with the interpreter and the way down to native code
+
+    return MeaningCheck(sizes)
 
 
 def all_targets(universe: Universe) -> dict[str, Callable[[], type[Target]]]:

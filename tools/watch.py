@@ -1,11 +1,11 @@
-"""What watches a pipeline while it runs: times, dumps of the IR, the check of each pass against the interpreter."""
+"""What watches a pipeline while it runs: times and dumps of the IR."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -104,47 +104,5 @@ _HIGH_LEVEL = ("builtin", "relax", "tir", "sym")
 
 
 def is_high_level(module: ModuleOp) -> bool:
-    """Whether a module holds nothing below relax and tir: what TVMScript can say and the interpreter can run."""
-    return _holds_only(module, _HIGH_LEVEL)
-
-
-def _holds_only(module: ModuleOp, dialects: Sequence[str]) -> bool:
-    return all(op.name.partition(".")[0] in dialects for op in module.walk())
-
-
-class MeaningChangedError(TiraxError):
-    """A pass after which a program computes something else."""
-
-
-@dataclass(frozen=True)
-class MeaningCheck:
-    """Runs the module before and after each pass on the reference interpreter."""
-
-    sizes: Sequence[int]
-
-    def check(self, before: ModuleOp, after: ModuleOp, number: int, name: str) -> None:
-        """Raise `MeaningChangedError` that names the pass and the inputs; a note on stderr where nothing compares."""
-        from ..interpreter import first_disagreement
-
-        if not _comparable(before, after):
-            print(f"note: check-each: no function to compare before and after '{name}'", file=sys.stderr)
-            return
-        found = first_disagreement(before, after, sizes=self.sizes)
-        if found is not None:
-            lines = [line.strip() for line in str(found).split("\n")]
-            raise MeaningChangedError(f"pass {number}, '{name}', changes what the program computes", notes=lines)
-
-
-def _comparable(before: ModuleOp, after: ModuleOp) -> bool:
-    """Whether a public function is in both, with as many parameters, and can be interpreted."""
-    from ..dialects import relax, tir
-
-    runs = (*_HIGH_LEVEL, "sched")  # what is said about schedules does nothing by itself
-    if not (_holds_only(before, runs) and _holds_only(after, runs)):
-        return False
-
-    def parameters(module: ModuleOp) -> dict[str, int]:
-        functions = [op for op in module.body.block.ops if isinstance(op, relax.FuncOp | tir.FuncOp)]
-        return {f.sym_name.data: len(f.params) for f in functions if not f.private}
-
-    return bool(parameters(before).items() & parameters(after).items())
+    """Whether a module holds nothing below relax and tir: what TVMScript can say."""
+    return all(op.name.partition(".")[0] in _HIGH_LEVEL for op in module.walk())

@@ -17,7 +17,7 @@ from tirax.ir.passes.transform import Pass, new_context
 from tirax.tools.mlir_text import MLIRSyntaxError, parse_mlir
 from tirax.tools.specs import instantiate
 from tirax.tools.tirax_opt import main
-from tirax.tools.watch import MeaningChangedError, MeaningCheck
+from tirax.tools.checking import MeaningChangedError, MeaningCheck
 
 TOOL = Path(sys.executable).with_name("tirax-opt")
 

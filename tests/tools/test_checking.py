@@ -1,0 +1,135 @@
+"""`--check-each` compares private tensor functions and native code, and fails where nothing was compared."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+
+import tirax.interpreter as interpreter
+from tirax.dialects import tir
+from tirax.interpreter import MeaningError, assert_same_meaning, compare, first_disagreement
+from tirax.ir.passes.transform import new_context
+from tirax.lowering.pipelines import PIPELINES, make_passes
+from tirax.script import parse_source
+from tirax.tools.checking import MeaningChangedError, MeaningCheck
+from tirax.tools.native import NativeModule
+from tirax.tvm_api import IRModule
+
+TWICE = """
+@R.function
+def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    y = R.add(x, R.const(2.5, "float32"))
+    return R.exp(y)
+"""
+
+
+def run_with(module, spoilt, spoil):
+    """Run `default-cpu` with the check; the pass `spoilt` is followed by `spoil(module)`."""
+    check = MeaningCheck((2,))
+    check.start(module)
+    for number, p in enumerate(make_passes(PIPELINES["default-cpu"]), 1):
+        before = module.clone()
+        p.apply(new_context(), module)
+        if p.name == spoilt:
+            spoil(module)
+        check.check(before, module, number, p.name)
+    return check
+
+
+def change_constant(kind):
+    def spoil(module):
+        for op in module.walk():
+            value = op.properties.get("value")
+            if isinstance(op, kind) and isinstance(value, FloatAttr) and value.value.data == 2.5:
+                op.properties["value"] = FloatAttr(3.5, value.type)
+                return
+        raise AssertionError("the constant is not there")
+
+    return spoil
+
+
+def test_every_pass_of_the_default_pipeline_is_compared():
+    check = run_with(parse_source(TWICE), "", None)
+    kernels = {name: count for name, count in check.counts.items() if name != "main"}
+    assert check.counts["main"] >= 8 and min(kernels.values()) >= 8
+    assert "49 passes" in check.summary() and "@main" in check.summary()
+
+
+@pytest.mark.parametrize(
+    "spoilt, kind",
+    [
+        ("fuse-tir", tir.ConstOp),
+        ("default-schedule", tir.ConstOp),
+        ("flatten-buffer", tir.ConstOp),
+        ("convert-tir-to-scf", arith.ConstantOp),
+        ("promote-tiles", arith.ConstantOp),
+    ],
+)
+def test_the_pass_that_changes_a_private_function_is_named(spoilt, kind):
+    with pytest.raises(MeaningChangedError, match=f"'{spoilt}', changes what the program computes") as caught:
+        run_with(parse_source(TWICE), spoilt, change_constant(kind))
+    folder = Path(re.search("reproducer: (.*)", str(caught.value))[1])
+    assert "relax.func @main" in (folder / "program.mlir").read_text()
+    assert "--check-each" in (folder / "command.txt").read_text()
+    assert np.load(folder / "inputs.npz")["input0"].dtype == np.float32
+
+
+NOTHING = """
+@R.function
+def main(x: R.Object) -> R.Object:
+    return x
+"""
+OTHER = NOTHING.replace("def main", "def other")
+
+
+@pytest.mark.parametrize("after", [NOTHING, OTHER, TWICE.replace("main", "third")])
+def test_nothing_compared_is_an_error(after):
+    before, after = parse_source(NOTHING), parse_source(after)
+    with pytest.raises(MeaningError, match="nothing was compared"):
+        first_disagreement(before, after)
+    with pytest.raises(MeaningError, match="nothing was compared"):
+        assert_same_meaning(before, after)
+
+
+def test_a_function_that_is_named_must_be_compared():
+    with pytest.raises(MeaningError, match="@other: it is not there before"):
+        assert_same_meaning(parse_source(TWICE), parse_source(TWICE), functions=["main", "other"])
+
+
+def test_check_each_fails_where_nothing_was_compared():
+    with pytest.raises(MeaningError, match="'rename': nothing was compared"):
+        MeaningCheck((2,)).check(parse_source(NOTHING), parse_source(OTHER), 1, "rename")
+
+
+def test_comparisons_are_counted():
+    result = compare(parse_source(TWICE), parse_source(TWICE))
+    assert str(result) == "compared: @main on 1 inputs" and result.disagreement is None
+
+
+def test_modules_are_of_either_kind():
+    module = IRModule(parse_source(TWICE))
+    assert_same_meaning(module, module)
+    x = np.ones(4, np.float32)
+    np.testing.assert_allclose(interpreter.interpret(module, "main", [x]), np.exp(x + 2.5), rtol=1e-6)
+
+
+def test_kernels_run_by_themselves():
+    module = parse_source("""
+@T.prim_func(private=True)
+def scale(a: T.handle, factor: T.int32, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    assert factor > 0, "no factor"
+    for i in range(n):
+        B[i] = A[i] * T.Cast("float32", factor)
+""")
+    native, func = NativeModule(module), next(iter(module.ops))
+    a, b = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
+    native.call_kernel(func, [a, np.int32(3), b])
+    np.testing.assert_array_equal(b, a * 3)
+    with pytest.raises(interpreter.InterpreterError, match="no factor"):
+        native.call_kernel(func, [a, np.int32(-3), b])

@@ -1,0 +1,201 @@
+"""`--check-each`: what a program computes is compared before and after each pass, down to native code.
+
+Functions of relax and tir, private tensor functions too, run on the reference interpreter. From the pass on that
+lowers one, it runs natively (`native.py`) on the inputs of before, and is compared with what the interpreter gave.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..diagnostics import TiraxError
+from ..dialects import relax, tir
+from ..interpreter import InterpreterError, MeaningError, compare, random_inputs, symbolic_sizes
+from ..interpreter.compare import Disagreement, Function, copied, observe, same_values
+from ..lowering.host.symbols import kernel_symbol, rename_kernels
+from .native import NativeModule
+
+_INTERPRETED = frozenset(("builtin", "relax", "tir", "sym"))
+
+
+class MeaningChangedError(TiraxError):
+    """A pass after which a program computes something else."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A function, with inputs and what the interpreter made of them."""
+
+    function: Function
+    sizes: Mapping[str, int]
+    inputs: list[Any]
+    expected: Any
+
+    def native(self, module: NativeModule) -> Any:
+        """The same of its native code; the message of an error that it ends with."""
+        args = [copied(v) for v in self.inputs]
+        try:
+            if isinstance(self.function, tir.FuncOp):
+                return module.call_kernel(self.function, args), args
+            return module.call(self.function.sym_name.data, args)
+        except TiraxError as error:
+            return str(error)
+
+
+@dataclass
+class MeaningCheck:
+    """Runs a program before and after each pass; `sizes` are those of symbolic variables.
+
+    `start` comes first, `check` after each pass, `summary` in the end.
+    """
+
+    sizes: Sequence[int]
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    _cases: list[_Case] = field(default_factory=list[_Case])
+    _noted: set[str] = field(default_factory=set[str])
+    _passes: list[str] = field(default_factory=list[str])
+    _program: str = ""
+
+    def start(self, module: ModuleOp) -> None:
+        """A new program."""
+        self._program, self._cases, self._passes = str(module), [], []
+
+    def summary(self) -> str:
+        """What was compared."""
+        calls = ", ".join(f"@{name} {count} times" for name, count in self.counts.items())
+        return f"check-each: {len(self._passes)} passes; compared: {calls or 'nothing'}"
+
+    def check(self, before: ModuleOp, after: ModuleOp, number: int, name: str, spec: str | None = None) -> None:
+        """Compare; `before` is a copy of the check's own, `spec` the pass with its options.
+
+        Raises `MeaningChangedError`, which names the pass and the inputs, and `MeaningError` where the pass changed
+        something and nothing was compared.
+        """
+        self._passes.append(spec or name)
+        if before.is_structurally_equivalent(after):
+            return
+        _rename_as(before, after)
+        runs, still = _interpreted(before), _interpreted(after)
+        both = [n for n in runs if n in still]
+        result = compare(before, after, functions=both, sizes=self.sizes)
+        if result.disagreement is not None:
+            raise self._changed(result.disagreement, number, name)
+        self._count(result.compared)
+        lowered = [f for n, f in runs.items() if n not in still and _has_native(f, after)]
+        native = self._check_native(before, after, lowered, number, name)
+        gone = [_plain(f) for n, f in runs.items() if n not in still and not f.private and _plain(f) not in native]
+        reasons = [*result.reasons, *(f"@{n}: it cannot be run after" for n in gone)]
+        self._note(name, reasons)
+        if not result.compared and not native and not _same_but(before, after, still):
+            hint = "begin where the program is relax and tir"
+            raise MeaningError(f"pass {number}, '{name}': nothing was compared", notes=reasons, hint=hint)
+
+    def _check_native(
+        self, before: ModuleOp, after: ModuleOp, lowered: list[Function], number: int, name: str
+    ) -> set[str]:
+        """The functions whose native code was compared: those that the pass lowers or may have changed."""
+        self._cases += [case for f in lowered for case in self._record(before, f)]
+        if not self._cases or (not lowered and _same_but(before, after, _interpreted(after))):
+            return {_plain(c.function) for c in self._cases}
+        native = NativeModule(after)
+        counts: dict[str, int] = {}
+        for case in self._cases:
+            found = case.native(native)
+            function = _plain(case.function)
+            if not same_values(case.expected, found):
+                difference = Disagreement(function, case.sizes, case.inputs, case.expected, found)
+                raise self._changed(difference, number, name)
+            counts[function] = counts.get(function, 0) + 1
+        self._count(counts)
+        return set(counts)
+
+    def _record(self, module: ModuleOp, function: Function) -> list[_Case]:
+        cases: list[_Case] = []
+        for n, sizes in enumerate(symbolic_sizes(function, self.sizes)):
+            try:
+                inputs = random_inputs(function, sizes, n)
+                expected = observe(module, function.sym_name.data, inputs)
+            except InterpreterError:
+                continue  # no meaning on these inputs; a function without any case is in the notes
+            cases.append(_Case(function, sizes, inputs, expected))
+        return cases
+
+    def _count(self, compared: Mapping[str, int]) -> None:
+        for name, count in compared.items():
+            name = name.removeprefix(kernel_symbol(""))
+            self.counts[name] = self.counts.get(name, 0) + count
+
+    def _note(self, name: str, reasons: Sequence[str]) -> None:
+        for reason in reasons:
+            if reason not in self._noted:
+                self._noted.add(reason)
+                print(f"note: check-each: '{name}' is not compared on {reason}", file=sys.stderr)
+
+    def _changed(self, found: Disagreement, number: int, name: str) -> MeaningChangedError:
+        sizes = ",".join(map(str, self.sizes))
+        command = f"tirax-opt program.mlir -p '{','.join(self._passes)}' --check-each --check-sizes {sizes}"
+        folder = save_reproducer(self._program, found.inputs, command)
+        notes = [*(line.strip() for line in str(found).split("\n")), f"reproducer: {folder}"]
+        return MeaningChangedError(f"pass {number}, '{name}', changes what the program computes", notes=notes)
+
+
+def save_reproducer(program: str, inputs: Sequence[Any], command: str) -> Path:
+    """A new folder with `program.mlir`, `inputs.npz` (`input0`, …) and `command.txt`, to be run there."""
+    folder = Path(tempfile.mkdtemp(prefix="tirax-reproducer-"))
+    arrays: dict[str, Any] = {f"input{i}": np.asarray(v) for i, v in enumerate(inputs) if not isinstance(v, tuple)}
+    np.savez(folder / "inputs.npz", **arrays)
+    (folder / "program.mlir").write_text(program + "\n", encoding="utf-8")
+    (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
+    return folder
+
+
+def _rename_as(before: ModuleOp, after: ModuleOp) -> None:
+    """Call the kernels of `before` as `after` does, where the pass between them named them."""
+    present = {f.sym_name.data for f in after.ops if isinstance(f, tir.FuncOp)}
+    kernels = {f.sym_name.data: f for f in before.ops if isinstance(f, tir.FuncOp)}
+    if not present & kernels.keys() and all(kernel_symbol(name) in present for name in kernels):
+        rename_kernels(before, kernels)
+
+
+def _plain(function: Function) -> str:
+    return function.sym_name.data.removeprefix(kernel_symbol(""))
+
+
+def _interpreted(module: ModuleOp) -> dict[str, Function]:
+    """The functions that the interpreter runs: public ones, and private tensor functions."""
+    functions = [f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
+    return {
+        f.sym_name.data: f
+        for f in functions
+        if (isinstance(f, tir.FuncOp) or not f.private)
+        and all(op.name.partition(".")[0] in _INTERPRETED for op in f.walk())
+    }
+
+
+def _has_native(function: Function, after: ModuleOp) -> bool:
+    """Whether a module still has a function that was lowered, under its name or that of its kernel or entry point."""
+    name = function.sym_name.data
+    symbols = {op.properties.get("sym_name") for op in after.ops}
+    names = {s.data for s in symbols if s is not None}  # pyright: ignore[reportAttributeAccessIssue]
+    return not names.isdisjoint((name, kernel_symbol(name), f"entry_{name}"))
+
+
+def _same_but(before: ModuleOp, after: ModuleOp, interpreted: Mapping[str, Function]) -> bool:
+    """Whether two modules are the same but for functions that the interpreter ran."""
+
+    def rest(module: ModuleOp) -> list[Operation]:
+        return [op for op in module.ops if not (isinstance(op, tir.FuncOp) and op.sym_name.data in interpreted)]
+
+    first, second = rest(before), rest(after)
+    return len(first) == len(second) and all(
+        a.is_structurally_equivalent(b) for a, b in zip(first, second, strict=True)
+    )

@@ -1,0 +1,120 @@
+"""Programs of any stage run natively: the functions by their entry points, the kernels one by one."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects import host, relax, tir
+from ..dialects.dtypes import numpy_dtype
+from ..dialects.tir import BufferType
+from ..interpreter import InterpreterError
+from ..interpreter.environment import Environment
+from ..interpreter.foreign import C_TYPES
+from ..ir.passes.transform import new_context
+from ..lowering.build import assemble, run_passes
+from ..lowering.host.convert import SLOTS
+from ..lowering.host.symbols import KERNEL_PREFIX, kernel_symbol
+from ..lowering.pipelines import BACKEND, HOST, KERNELS, make_passes
+from ..lowering.tir_to_scf.signature import kernel_signature
+from ..runtime import empty
+from ..runtime.engine import load_object
+from ..runtime.slots import SlotContext, resolve
+from ..target import Target
+
+
+class NativeModule:
+    """A module in memory: what it still needs of `lower-cpu-unscheduled` is run on a copy first.
+
+    Raises what lowering and loading raise.
+    """
+
+    def __init__(self, module: ModuleOp, target: Target | None = None):
+        target, op = target or Target.host(), module.clone()
+        run_passes(make_passes(_missing(op), target.text), new_context(), op, verify_each=False)
+        self._symbols = [f.sym_name.data for f in op.ops if isinstance(f, llvm.FuncOp) and _export(f)]
+        self._executable = executable = assemble(op, target)
+        context = SlotContext(executable.functions, executable.constants, executable.external)
+        addresses, references = resolve(executable.slots, context)
+        entries = [info.entry for info in executable.functions.values()]
+        self._loaded = load_object(executable.code, [*entries, *self._symbols], addresses, references)
+
+    def has_kernel(self, name: str) -> bool:
+        """Whether there is a kernel of the tensor function `name`."""
+        return _symbol(name) in self._symbols
+
+    def call(self, name: str, args: Sequence[Any]) -> Any:
+        """The result of an entry point."""
+        return self._executable[name](*args)
+
+    def call_kernel(self, func: tir.FuncOp, args: Sequence[Any]) -> Any:
+        """Run the kernel of the tensor function `func`, which writes into `args` as the interpreter does.
+
+        Raises `InterpreterError` where an assertion of it does not hold, or its arguments cannot be passed from here.
+        """
+        signature, env = kernel_signature(func), Environment()
+        env.bind_tir(func, args)
+        pairs = list(zip(func.params, args, strict=True))
+        arrays = {i: _aligned(a) for i, (p, a) in enumerate(pairs) if isinstance(p.type, BufferType)}
+        values = [_pointer(arrays[i]) if i in arrays else _scalar(a) for i, (_, a) in enumerate(pairs)]
+        values += [ctypes.c_int64(env.variables[name]) for name in signature.symbolic_vars]
+        kind = ctypes.c_int32 if signature.assertions else None if func.ret_type is None else _c_type(func.ret_type)
+        address = self._loaded.address(_symbol(func.sym_name.data))
+        result = ctypes.PYFUNCTYPE(kind, *map(type, values))(address)(*values)
+        if signature.assertions and result:
+            raise InterpreterError(f"@{signature.name}: {signature.assertions[result - 1]}")
+        for i, array in arrays.items():
+            args[i][...] = array
+        return None if func.ret_type is None or signature.assertions else numpy_dtype(func.ret_type).type(result)
+
+
+def _missing(op: ModuleOp) -> tuple[str, ...]:
+    """The passes that lower a module from where it stands."""
+    kinds = {type(inner) for inner in op.walk()}
+    if relax.FuncOp in kinds or SLOTS not in op.attributes:
+        planned = host.ArenaOp in kinds or host.ViewOp in kinds
+        return (*(HOST[HOST.index("plan-memory") + 1 :] if planned else HOST), *KERNELS, *BACKEND)
+    return (*(KERNELS if tir.FuncOp in kinds else ()), *BACKEND)
+
+
+def _symbol(name: str) -> str:
+    return name if name.startswith(KERNEL_PREFIX) else kernel_symbol(name)
+
+
+def _export(function: llvm.FuncOp) -> bool:
+    """Make a kernel visible from outside; whether it is one."""
+    if not function.sym_name.data.startswith(KERNEL_PREFIX) or function.body.first_block is None:
+        return False
+    function.properties["linkage"] = llvm.LinkageAttr("external")
+    return True
+
+
+def _aligned(value: Any) -> Any:
+    """A copy where kernels expect arrays: aligned and contiguous."""
+    copy = empty(value.shape, value.dtype)
+    np.copyto(copy, value)
+    return copy
+
+
+def _pointer(array: Any) -> Any:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def _scalar(value: Any) -> Any:
+    return _c_type_of(np.asarray(value).dtype)(np.asarray(value).item())
+
+
+def _c_type(dtype: Any) -> Any:
+    return _c_type_of(numpy_dtype(dtype))
+
+
+def _c_type_of(dtype: np.dtype[Any]) -> Any:
+    kind = cast("Mapping[str, Any]", C_TYPES).get(dtype.name)
+    if kind is None:
+        raise InterpreterError("a number of this dtype cannot be passed to a kernel from here", found=dtype)
+    return kind
