@@ -144,3 +144,20 @@ def unknown_name(kind: str, name: str, known: Iterable[str], location: SourceLoc
     names = sorted(known)
     hint = suggestion(name, names) or (f"known: {', '.join(names)}" if 0 < len(names) <= 20 else None)
     return NameLookupError(f"unknown {kind} '{name}'", location=location, hint=hint)
+
+
+def raised_outside(error: BaseException) -> SourceLocation | None:
+    """Where in code that is neither ours nor a library's an exception arose: in a plug-in, or a file of the user's."""
+    if isinstance(error, SyntaxError) and error.filename is not None and error.lineno is not None:
+        return SourceLocation(error.filename, error.lineno, 1)
+    place = None
+    frame = error.__traceback__
+    while frame is not None:
+        name, code = frame.tb_frame.f_globals.get("__name__", ""), frame.tb_frame.f_code
+        if name.partition(".")[0] not in _LIBRARIES and not code.co_filename.startswith("<"):
+            place = SourceLocation(code.co_filename, frame.tb_lineno, 1)
+        frame = frame.tb_next
+    return place
+
+
+_LIBRARIES = frozenset(("tirax", "xdsl", "numpy", "ml_dtypes", "llvmlite", "importlib", "__main__", "contextlib"))

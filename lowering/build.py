@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -12,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..diagnostics import TiraxError
 from ..dialects.relax.external import external_functions
 from ..ir.passes.extern import check_calls
-from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc
+from ..ir.passes.transform import PassContext, Sequential, module_op, new_context, no_gc, run_pass
 from ..ir.verification.verify import verify_module
 from ..runtime.executable import Executable, TargetInfo
 from ..target import Target
@@ -129,16 +128,12 @@ def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_
             with stage("verify"):
                 verify_module(op, after=passes[i - 1].name if i else None)
         with stage(name):
-            if verify_each or name not in LOWERING:
-                _run(p, context, op, verify=verify_each)
-            else:
-                p.apply(context, op)
-
-
-def _run(p: Any, context: Context, op: ModuleOp, verify: bool) -> None:
-    where = PassContext.current()
-    with replace(where, verify=where.verify and verify):
-        Sequential([p]).apply(context, op)
+            where = PassContext.current()
+            with where.quietly(verify=where.verify and verify_each):
+                if verify_each or name not in LOWERING:
+                    Sequential([p]).apply(context, op)
+                else:
+                    run_pass(p, context, op)
 
 
 def assemble(op: ModuleOp, target: Target | None = None, opt_level: int = 3, passes: Sequence[str] = ()) -> Executable:

@@ -82,9 +82,11 @@ class Job:
         return pipeline_passes("lower-cpu", getattr(self.target, "target", "llvm"))
 
     def _run(self, p: ModulePass, ctx: Context, module: ModuleOp, number: int, piece: int, verifier: Verifier) -> None:
+        from ..ir.passes.transform import naming_pass
+
         self.dumps.before_pass(module, p.name)
         before = module.clone() if self.check else None
-        with self.times.measure(f"{number}. {p.name}"):
+        with self.times.measure(f"{number}. {p.name}"), naming_pass(p):
             p.apply(ctx, module)
         if self.verify:
             with self.times.measure("verify"):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from xdsl.utils.exceptions import DiagnosticException
 
-from ..diagnostics import TiraxError, suggestion
+from ..diagnostics import TiraxError, raised_outside, suggestion
 
 OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 _DEPTH = 6000
@@ -109,8 +109,15 @@ def message_of(error: Exception) -> str:
         return f"error: {error.strerror or error}{name}"
     if isinstance(error, DiagnosticException):
         return f"error: {error}"
+    notes: list[str] = getattr(error, "__notes__", [])
     first = (str(error).strip().split("\n") or [""])[0]
-    return f"internal error: {type(error).__name__}: {first}, please report; run with TIRAX_DEBUG=1 for the traceback"
+    place = raised_outside(error) if notes else None
+    if place is not None:  # a pass that is not ours, or what one of ours called
+        hint = "the code is not tirax's; TIRAX_DEBUG=1 shows the traceback"
+        return str(TiraxError(f"{type(error).__name__}: {first}", location=place, notes=notes, hint=hint))
+    where = "".join(f", {note}" for note in notes)
+    message = f"internal error: {type(error).__name__}: {first}{where}"
+    return f"{message}, please report; run with TIRAX_DEBUG=1 for the traceback"
 
 
 def _abandon_stdout() -> None:

@@ -16,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from typing import Generic, TypeVar
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, raised_outside
 
 GROUP = "tirax.plugins"
 """The group of entry points of plug-ins."""
@@ -83,6 +83,7 @@ def _import(entry: EntryPoint) -> None:
         package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
         raise PluginError(
             f"the plug-in '{entry.name}'{package} cannot be loaded",
+            location=raised_outside(error),
             expected=f"a module '{entry.value}' that can be imported",
             found=f"{type(error).__name__}: {str(error).removeprefix('error: ')}",
             hint="repair the package, or uninstall it",

@@ -58,12 +58,25 @@ class WellFormedInstrument(PassInstrument):
 
 def _check(mod: Any, context: str, after: str | None) -> None:
     verify_module(mod.op, after=after)
-    problems = well_formed_problems(mod)
+    problems = well_formed_problems(mod) if _is_script(mod) else []
     if problems:
         first, *others = problems
         first.message += context
         first.notes = (*first.notes, *(f"{p.rule}: {p.message}" for p in others))
         raise first
+
+
+_SCRIPT = frozenset(("builtin", "relax", "tir", "sym"))
+
+
+def _is_script(mod: Any) -> bool:
+    """Whether a module holds nothing below relax and tir."""
+    return all(op.name.partition(".")[0] in _SCRIPT for op in mod.op.walk())
+
+
+def _text(mod: Any) -> str:
+    """TVMScript while a module is relax and tir, MLIR below."""
+    return mod.script() if _is_script(mod) else str(mod.op)
 
 
 class PassPrintingInstrument(PassInstrument):
@@ -76,12 +89,12 @@ class PassPrintingInstrument(PassInstrument):
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module where the pass is asked for."""
         if any(map(info.is_called, self._before)):
-            print(f"Print IR before: {info.name}\n{mod.script()}\n")
+            print(f"Print IR before: {info.name}\n{_text(mod)}\n")
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module where the pass is asked for."""
         if any(map(info.is_called, self._after)):
-            print(f"Print IR after: {info.name}\n{mod.script()}\n")
+            print(f"Print IR after: {info.name}\n{_text(mod)}\n")
 
 
 class PrintBeforeAll(PassInstrument):
@@ -89,7 +102,7 @@ class PrintBeforeAll(PassInstrument):
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
-        print(f"Before Running Pass: {info.name}\n{mod.script()}")
+        print(f"Before Running Pass: {info.name}\n{_text(mod)}")
 
 
 class PrintAfterAll(PassInstrument):
@@ -97,11 +110,11 @@ class PrintAfterAll(PassInstrument):
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
-        print(f"After Running Pass: {info.name}\n{mod.script()}")
+        print(f"After Running Pass: {info.name}\n{_text(mod)}")
 
 
 class DumpIR(PassInstrument):
-    """Writes the module into a folder after each pass: `000_legalize-ops.py`, `001_fuse-ops.py`, …
+    """Writes the module into a folder after each pass: `000_legalize-ops.py`, `001_fuse-ops.py`, …, MLIR below tir.
 
     `refresh` removes what an earlier run wrote there when the context is entered.
     """
@@ -116,13 +129,15 @@ class DumpIR(PassInstrument):
         self.dump_dir.mkdir(parents=True, exist_ok=True)
         self.counter = 0
         if self.refresh:
-            for old in self.dump_dir.glob("[0-9][0-9][0-9]_*.py"):
-                old.unlink()
+            for old in self.dump_dir.glob("[0-9][0-9][0-9]_*"):
+                if old.suffix in (".py", ".mlir"):
+                    old.unlink()
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Write the module."""
         name = re.sub(r"[^\w.-]", "_", info.name)
-        (self.dump_dir / f"{self.counter:03d}_{name}.py").write_text(mod.script() + "\n")
+        extension = "py" if _is_script(mod) else "mlir"
+        (self.dump_dir / f"{self.counter:03d}_{name}.{extension}").write_text(_text(mod) + "\n")
         self.counter += 1
 
 

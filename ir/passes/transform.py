@@ -12,7 +12,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, cast
 
 from xdsl.context import Context
@@ -106,6 +106,17 @@ class PassContext:
         self._stack.items.pop()
         self.notify("exit_pass_ctx")
 
+    @contextmanager
+    def quietly(self, **changes: Any) -> Iterator[None]:
+        """The same context with other settings for what is inside; instruments are not told that they enter."""
+        if not hasattr(self._stack, "items"):
+            self._stack.items = []
+        self._stack.items.append(replace(self, **changes))
+        try:
+            yield
+        finally:
+            self._stack.items.pop()
+
     def notify(self, event: str, *args: Any) -> None:
         """Call the method `event` of every instrument that has it."""
         for instrument in self.instruments or ():
@@ -163,16 +174,37 @@ class Pass(ModulePass):
 
     def run(self, ctx: Context, op: ModuleOp) -> None:
         """Apply in place, with the instruments of the current context, and verify."""
-        where = PassContext.current()
-        view: Any = _module_view(op) if where.instruments else op
-        if not where.wanted(view, self.info):
-            return
-        where.notify("run_before_pass", view, self.info)
-        with _verifier(op) as verifier:
-            self.apply(ctx, op)
-            if where.verify:
-                verifier.verify(op, after=self.name)
-        where.notify("run_after_pass", view, self.info)
+        _run_watched(self, self.info, ctx, op)
+
+
+def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> None:
+    where = PassContext.current()
+    view: Any = _module_view(op) if where.instruments else op
+    if not where.wanted(view, info):
+        return
+    where.notify("run_before_pass", view, info)
+    with _verifier(op) as verifier:
+        with naming_pass(p):
+            p.apply(ctx, op)
+        if where.verify:
+            verifier.verify(op, after=p.name)
+    where.notify("run_after_pass", view, info)
+
+
+@contextmanager
+def naming_pass(p: ModulePass) -> Iterator[None]:
+    """What is raised inside says in which pass: a diagnostic by a note, other exceptions by `__notes__`."""
+    note = f"in the pass {getattr(p, 'info', p).name}"
+    try:
+        yield
+    except TiraxError as error:
+        if not any(n.startswith("in the pass ") for n in error.notes):
+            error.notes = (*error.notes, note)
+        raise
+    except Exception as error:
+        if not getattr(error, "__notes__", None):
+            error.add_note(note)
+        raise
 
 
 class _Running(threading.local):
@@ -246,9 +278,7 @@ def run_pass(p: Any, ctx: Context, op: ModuleOp) -> None:
     if isinstance(p, Pass):
         p.run(ctx, op)
     elif isinstance(p, ModulePass):
-        p.apply(ctx, op)
-        with _verifier(op) as verifier:
-            verifier.verify(op, after=p.name)
+        _run_watched(p, PassInfo(p.name), ctx, op)
     else:
         replace_contents(op, module_op(p(_module_view(op))))
 

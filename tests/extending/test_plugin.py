@@ -143,3 +143,34 @@ def test_an_operator_belongs_to_the_dialect():
     with pytest.raises(TiraxError, match="expected: relax.acme.f"):
         operator("acme.f", "x")(UnaryOp)
     assert "acme.f" not in OPERATORS
+
+
+def test_what_a_plugin_raises_names_its_line(tmp_path):
+    """While it is loaded, and inside of a pass."""
+    install(tmp_path / "site", "broken", {"broken": "broken_operators"})
+    (tmp_path / "site" / "broken_operators.py").write_text("\n\n1 / 0\n")
+    (tmp_path / "model.mlir").write_text(IDENTITY)
+    done = run(["tirax-opt", "model.mlir"], tmp_path)
+    assert re.search(r"broken_operators\.py:3:1: error: the plug-in 'broken'", done.stderr), done.stderr
+
+
+BAD_COMPUTE = [
+    ("return [][1]", r"acme_operators\.py:\d+:1: error: IndexError.*in the pass legalize-ops"),
+    (
+        'return topi.cast(x, "float64")',
+        r"relax\.acme\.shrink does not give what the operator infers.*f64",
+    ),
+    ("return topi.sum(x, axis=0)", r"relax\.acme\.shrink does not give what the operator infers"),
+]
+
+
+@pytest.mark.parametrize("body, message", BAD_COMPUTE)
+def test_a_compute_that_is_wrong_is_named(site, tmp_path, body, message):
+    module = site / "acme_operators.py"
+    module.write_text(module.read_text().replace("return topi.subtract(x, topi.clip(x, -t, t))", body))
+    (tmp_path / "model.py").write_text(
+        '@R.function\ndef main(x: R.Tensor((4, 5), "float32")):\n    return R.acme.shrink(x, threshold=0.25)\n'
+    )
+    done = run(["tirax-opt", "model.py", "-p", "legalize-ops"], tmp_path)
+    assert done.returncode == 1 and re.search(message, done.stderr, re.DOTALL), done.stderr
+    assert "please report" not in done.stderr

@@ -14,10 +14,10 @@ from xdsl.passes import ModulePass
 
 from tirax.dialects import relax
 from tirax.ir.passes.transform import Pass, new_context
+from tirax.tools.checking import MeaningChangedError, MeaningCheck
 from tirax.tools.mlir_text import MLIRSyntaxError, parse_mlir
 from tirax.tools.specs import instantiate
 from tirax.tools.tirax_opt import main
-from tirax.tools.checking import MeaningChangedError, MeaningCheck
 
 TOOL = Path(sys.executable).with_name("tirax-opt")
 

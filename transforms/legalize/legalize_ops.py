@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from ...diagnostics import TiraxError, unknown_name
+from ...diagnostics import DTypeError, ShapeError, TiraxError, unknown_name
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.operator import OPERATORS, Operator
@@ -245,6 +245,7 @@ class _Legalizer:
         known = self.memo.get(key)
         if known is None:
             call = _called(op, emit)
+            _check_result(op, call.out_type)
             callee = self.add_function(call.func)
             args = call.args
             kept = _positions(op, call)
@@ -279,6 +280,30 @@ def _called(op: Operator, emit: Emit) -> TECall:
             error.location = location_of(op)
             error.message = f"{op.name} has no tensor function: {error.message}"
         raise
+
+
+def _check_result(op: Operator, computed: Attribute) -> None:
+    """Raise `DTypeError` or `ShapeError` where the tensor function of an operator gives what it does not infer."""
+    pairs = [(op.result_type, computed)]
+    if isinstance(op.result_type, TupleType) and isinstance(computed, TupleType):
+        pairs = list(zip(op.result_type.types, computed.types, strict=False))
+    for inferred, given in pairs:
+        if isinstance(inferred, relax.TensorType) and isinstance(given, relax.TensorType):
+            kind = _mismatch(inferred, given)
+            if kind is not None:
+                hint = f"`compute` and `infer_struct_info` of {op.name} must agree"
+                message = f"the tensor function of {op.name} does not give what the operator infers"
+                raise kind(message, location=location_of(op), expected=inferred, found=given, hint=hint)
+
+
+def _mismatch(inferred: relax.TensorType, given: relax.TensorType) -> type[TiraxError] | None:
+    """The error of two types that a tensor cannot have both."""
+    if inferred.element is not None and inferred.element != given.element:
+        return DTypeError
+    if inferred.dims is None or given.dims is None:
+        return None
+    known = [(a - b).constant for a, b in zip(inferred.dims, given.dims, strict=False)]
+    return ShapeError if len(inferred.dims) != len(given.dims) or any(known) else None
 
 
 def _memo_key(op: Operator) -> Hashable:

@@ -143,3 +143,29 @@ def test_a_pass_on_some_functions(mod):
     assert unchanged.script() == mod.script()
     with pytest.raises(NameLookupError, match="no function is called like 'third'"):
         ApplyPassToFunction(relax.transform.LegalizeOps(), "third", error_if_no_function_matches_regex=True)(mod)
+
+
+def test_instruments_see_a_whole_build(tmp_path):
+    """One context for all passes: times of all of them, numbers that go on, native code's passes too."""
+    from tirax.lowering.build import build
+    from tirax.lowering.pipelines import PIPELINES
+
+    module = parse_source("""
+@R.function
+def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    return R.exp(x)
+""")
+    timing, seen = instrument.PassTimingInstrument(), []
+
+    class Entered(instrument.PassInstrument):
+        def enter_pass_ctx(self):
+            seen.append("enter")
+
+    with PassContext(instruments=[timing, instrument.DumpIR(tmp_path), Entered()]):
+        build(module)
+        rendered = [line.partition(":")[0] for line in timing.render().splitlines()]
+    assert rendered == list(PIPELINES["default-cpu"]) and seen == ["enter"]
+    names = [path.name for path in sorted(tmp_path.iterdir())]
+    assert [name[4:].partition(".")[0] for name in names] == rendered
+    assert [int(name[:3]) for name in names] == list(range(len(names)))
+    assert names[0].endswith(".py") and names[-1].endswith("convert-to-llvm.mlir")
