@@ -69,7 +69,11 @@ class LocalBuilder(Builder):
         """As `Builder.build`; the functions are marked as scheduled, so that they are built as they are."""
         marked = [BuilderInput(scheduled(i.mod), i.target) for i in build_inputs]
         futures = [submit(self.executor, "build", _payload(i), self.limits) for i in marked]
-        return [_result(answer_of(f)) for f in futures]
+        try:
+            return [_result(answer_of(f)) for f in futures]
+        finally:  # where this is interrupted, what has not begun need not begin
+            for future in futures:
+                future.cancel()
 
     def build_reference(self, build_input: BuilderInput) -> BuilderResult | None:
         """As `Builder.build_reference`; the function gets the default schedule."""

@@ -25,7 +25,7 @@ _COLUMNS = ("ID", "Name", "FLOP", "Weight", "GFLOP/s", "Latency (us)", "Trials",
 class ProgressDisplay:
     """A table that is kept up to date while a scheduler tunes: `with ProgressDisplay(scheduler): …`.
 
-    Nothing is shown where `console` (the terminal of standard error, by default) is no terminal.
+    Where `console` (standard error, by default) is no terminal, a line says the state after each round instead.
     """
 
     def __init__(self, scheduler: TaskScheduler, console: Console | None = None):
@@ -50,6 +50,10 @@ class ProgressDisplay:
 
     def _changed(self, phase: str) -> None:
         self._phase = phase
+        if not phase and self._live is None:
+            self.console.print(
+                f"tuning: {self._status()}{best_text(self.scheduler.tasks)}", highlight=False, soft_wrap=True
+            )
 
     def render(self) -> Group:
         """What is shown."""
@@ -61,6 +65,11 @@ class ProgressDisplay:
         left = f", about {_time(elapsed / done * (most - done))} left" if done and most > done else ""
         phase = f" ({self._phase})" if self._phase else ""
         return f"{done} of {most} trials in {_time(elapsed)}{left}{phase}"
+
+
+def best_text(tasks: list[TaskRecord]) -> str:
+    """The fastest candidates so far, a part for each task that has one."""
+    return "".join(f"; {t.context.task_name}: {t.best * 1e6:.3f} us" for t in tasks if math.isfinite(t.best))
 
 
 def table(tasks: list[TaskRecord]) -> Table:

@@ -101,7 +101,7 @@ class LocalRunner(Runner):
 
 
 def _future(future: Future[dict[str, Any]]) -> RunnerFuture:
-    return RunnerFuture(future.done, lambda: _result(answer_of(future)))
+    return RunnerFuture(future.done, lambda: _result(answer_of(future)), future.cancel)
 
 
 def _result(answer: dict[str, Any]) -> RunnerResult:

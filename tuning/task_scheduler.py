@@ -9,7 +9,7 @@ import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,14 +159,30 @@ class TaskScheduler:
         with Profiler.timeit("build"):
             builds = self._build(task, builder, candidates)
         self._tell(f"measuring {len(candidates)} of {task.context.task_name}")
-        with Profiler.timeit("run"):
-            results = self._run(task, runner, candidates, builds)
-        self._count(task, builds, results)
-        with Profiler.timeit("learn"):
-            strategy.notify_runner_results(candidates, results)
-            for callback in self._callbacks:
-                callback.apply(self, task_id, candidates, builds, results)
+        results: list[RunnerResult] = []
+        try:
+            with Profiler.timeit("run"):
+                for result in self._run(task, runner, candidates, builds):
+                    at = len(results)
+                    results.append(result)
+                    self._arrived(Batch(self, task_id, candidates[at : at + 1], builds[at : at + 1], [result]))
+        finally:  # what was measured counts, also where the rest is interrupted
+            for build in builds[len(results) :]:
+                remove_artifact(build)
+            if results:
+                self._learn(Batch(self, task_id, candidates[: len(results)], builds[: len(results)], results))
         self._tell("")
+
+    def _learn(self, batch: Batch) -> None:
+        self._count(batch.task, batch.builds, batch.results)
+        with Profiler.timeit("learn"):
+            batch.task.strategy.notify_runner_results(batch.candidates, batch.results)
+            for callback in self._callbacks:
+                callback.apply(self, batch.task_id, batch.candidates, batch.builds, batch.results)
+
+    def _arrived(self, batch: Batch) -> None:
+        for callback in self._callbacks:
+            callback.arrived(batch)
 
     def _build(self, task: TaskRecord, builder: Builder, candidates: list[MeasureCandidate]) -> list[BuilderResult]:
         if task.reference is None:
@@ -177,17 +193,23 @@ class TaskScheduler:
 
     def _run(
         self, task: TaskRecord, runner: Runner, candidates: list[MeasureCandidate], builds: list[BuilderResult]
-    ) -> list[RunnerResult]:
+    ) -> Iterator[RunnerResult]:
         reference = None if task.reference is None else task.reference.artifact_path
         built = [
             RunnerInput(build.artifact_path, "llvm", list(candidate.args_info), reference)
             for candidate, build in zip(candidates, builds, strict=True)
             if build.artifact_path is not None
         ]
-        running = iter(runner.run(built))
-        return [_finished(build, running) for build in builds]
+        futures = runner.run(built)
+        running = iter(futures)
+        try:
+            for build in builds:
+                yield _finished(build, running)
+        finally:
+            for future in futures:
+                future.cancel()
 
-    def _count(self, task: TaskRecord, builds: list[BuilderResult], results: list[RunnerResult]) -> None:
+    def _count(self, task: TaskRecord, builds: Sequence[BuilderResult], results: Sequence[RunnerResult]) -> None:
         task.trials += len(results)
         for build, result in zip(builds, results, strict=True):
             error = build.error_msg or result.error_msg
@@ -289,7 +311,10 @@ class Batch:
 
 
 class MeasureCallback:
-    """Told of each batch of measurements. Subclasses define `apply`, or `told`."""
+    """Told of each batch of measurements. Subclasses define `apply`, or `told`; `arrived` where they cannot wait."""
+
+    def arrived(self, batch: Batch) -> None:
+        """Called with each measurement by itself, as soon as it is there and before the batch that it is in."""
 
     def apply(
         self,
@@ -322,7 +347,10 @@ PyMeasureCallback = MeasureCallback
 
 
 class AddToDatabase(MeasureCallback):
-    """Store each measurement, failures too: they need not be tried again."""
+    """Store each measurement at once, failures too: they need not be tried again."""
+
+    def arrived(self, batch: Batch) -> None:
+        self.told(batch)
 
     def told(self, batch: Batch) -> None:
         database, task = batch.scheduler.database, batch.task

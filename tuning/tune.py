@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
@@ -15,8 +16,9 @@ from .builder import Builder
 from .context import TuneContext
 from .cost_model import CostModel
 from .database import Database
+from .processes import close_idle
 from .profiler import Profiler
-from .progress import ProgressDisplay
+from .progress import ProgressDisplay, best_text
 from .runner import Runner
 from .search import SearchStrategy
 from .task_scheduler import MeasureCallback, TaskScheduler, TrialLog
@@ -58,11 +60,12 @@ def tune_tasks(
     executor: Executor | None = None,
     progress: bool = True,
 ) -> Database:
-    """Tune tasks, with at most `max_trials_global` measurements; gives the database with what was found.
+    """Tune tasks, with at most `max_trials_global` further measurements; gives the database with what was found.
 
     `work_dir` keeps the database (`sqlite`, or `json` as TVM has it), a log and the trials; a second run goes on from
-    there. Without it the database is in memory. `executor` runs builds and measurements (by default, processes of this
-    machine).
+    there, with as many measurements once more. Each is stored as soon as it was taken; where Ctrl-C ends tuning,
+    `TuningInterrupted` is raised. Without it the database is in memory. `executor` runs builds and measurements (by
+    default, processes of this machine).
     """
     folder = None if work_dir is None else Path(work_dir)
     store = Database.in_folder(folder, database)
@@ -76,6 +79,7 @@ def tune_tasks(
         with (
             nullcontext(watching) if watching is not None else Profiler() as profiler,
             ProgressDisplay(scheduler) if progress else nullcontext(),
+            _interruptible(folder, scheduler),
         ):
             scheduler.tune(
                 tasks,
@@ -91,6 +95,25 @@ def tune_tasks(
             )
         logger.info("Tuning time:\n%s", profiler.table())
     return store
+
+
+class TuningInterrupted(KeyboardInterrupt, SystemExit):
+    """Ctrl-C while tuning. Where nobody catches it, the program ends with exit code 130, without a traceback."""
+
+    code = 130
+
+
+@contextmanager
+def _interruptible(folder: Path | None, scheduler: TaskScheduler) -> Generator[None]:
+    """Say what there is when tuning is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        best = best_text(scheduler.tasks) or "; nothing was measured"
+        kept = "" if folder is None else f"; kept in {folder}, where tuning goes on from it"
+        print(f"tuning was interrupted after {scheduler.trials} trials{best}{kept}", file=sys.stderr)
+        close_idle()
+        raise TuningInterrupted(130) from error
 
 
 def _cores(tasks: Sequence[TuneContext]) -> int:

@@ -101,6 +101,8 @@ class RunnerFuture:
 
     done: Callable[[], bool]
     result: Callable[[], RunnerResult]
+    cancel: Callable[[], object] = lambda: False
+    """Called where nobody waits for it any more: a measurement that has not begun need not begin."""
 
 
 @dataclass(frozen=True)
