@@ -77,8 +77,8 @@ ms.tune_tir(matmul(12), "llvm -num-cores=1", {folder!r}, 64, space=ms.space_gene
 
 def workers_of(pid):
     """The processes that a process started."""
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
-    return [int(word) for word in listed.stdout.split()]
+    listed = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for children in listed for child in children]
 
 
 def is_running(pid):
