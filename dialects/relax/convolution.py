@@ -9,7 +9,6 @@ from xdsl.ir import Attribute
 
 from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
-from .domains import NUMBERS, Domain
 from .indexing import same_dtype
 from .layout import (
     SPATIAL,
@@ -23,7 +22,7 @@ from .layout import (
     spread,
     spread_padding,
 )
-from .operator import DTYPE, Arg, Operator, as_dtype, operator
+from .operator import DTYPE, NUMBERS, Arg, Domain, Operator, as_dtype, operator
 from .types import TensorType
 
 _LISTS = ("strides", "dilation", "output_padding")

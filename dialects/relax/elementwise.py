@@ -12,8 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from ..sym.expr import SymExpr
-from .domains import BOOL, FLOATS, INTEGERS, INTEGERS_AND_BOOL, NUMBERS, Domain
-from .operator import DTYPE, Operator, as_dtype, operator
+from .operator import BOOL, DTYPE, FLOATS, INTEGERS, INTEGERS_AND_BOOL, NUMBERS, Domain, Operator, as_dtype, operator
 from .types import TensorType
 
 

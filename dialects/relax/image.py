@@ -9,9 +9,8 @@ from xdsl.ir import Attribute
 
 from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
-from .domains import FLOATS, Domain
 from .layout import arranged, check_rank, positions
-from .operator import DTYPE, Arg, Attr, Kind, Operator, as_dtype, operator
+from .operator import DTYPE, FLOATS, Arg, Attr, Domain, Kind, Operator, as_dtype, operator
 from .types import TensorType
 
 

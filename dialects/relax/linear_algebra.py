@@ -8,9 +8,8 @@ from typing import ClassVar
 from xdsl.ir import Attribute
 
 from ..sym.expr import SymExpr
-from .domains import NUMBERS, Domain
 from .elementwise import broadcast_dims
-from .operator import DTYPE, Operator, as_dtype, operator
+from .operator import DTYPE, NUMBERS, Domain, Operator, as_dtype, operator
 from .types import TensorType
 
 

@@ -10,9 +10,8 @@ from xdsl.ir import Attribute
 
 from ..dtypes import is_float
 from ..sym.expr import Const, SymExpr
-from .domains import FLOATS, Domain
 from .normalization import check_vector, float_data
-from .operator import AXES, Attr, Kind, Operator, operator
+from .operator import AXES, FLOATS, Attr, Domain, Kind, Operator, operator
 from .reduction import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, NoReturn, Self, cast
 
-from xdsl.dialects.builtin import StringAttr, TupleType, i1
+from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i1
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -57,14 +57,38 @@ from ..assembly import (
     print_values,
 )
 from ..attributes import PyValue, from_attr, to_attr
-from ..dtypes import dtype_of, is_narrow
+from ..dtypes import dtype_of, is_float, is_narrow
 from ..names import name_of
 from ..sym.expr import Const, SymExpr, minimum
 from .devices import device_text
-from .domains import MOVES, Domain
 from .parameters import PARAMETERS, REQUIRED
 from .registry import Registry
 from .types import PrimType, ShapeType, TensorType, is_base_of
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Some of the data types, and how a diagnostic calls them."""
+
+    text: str
+    examples: str
+    holds: Callable[[Attribute], bool]
+
+
+NUMBERS = Domain("a numeric type", "float32, int64, …", lambda t: t != i1)
+FLOATS = Domain("a floating point type", "float16, float32, …", is_float)
+INTEGERS = Domain("an integer type", "int32, int64, …", lambda t: isinstance(t, IntegerType) and t != i1)
+INTEGERS_AND_BOOL = Domain("an integer type or bool", "int32, bool, …", lambda t: isinstance(t, IntegerType))
+BOOL = Domain("the type bool", "bool", lambda t: t == i1)
+
+_MOVES = (
+    "astype wrap_param permute_dims reshape flatten broadcast_to expand_dims squeeze concat split stack repeat tile "
+    "flip take strided_slice dynamic_strided_slice gather_elements gather_nd index_tensor slice_scatter where "
+    "layout_transform zeros_like ones_like full_like full shape_of to_vdevice hint_on_device print memory.view "
+    "memory.ensure_zero_offset memory.kill_tensor vm.kill_object"
+)
+MOVES = frozenset(f"relax.{name}" for name in _MOVES.split())
+"""Operators that only move and convert elements: they take the data types that nothing is computed with, too."""
 
 
 class Kind(StrEnum):

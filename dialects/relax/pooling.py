@@ -9,7 +9,6 @@ from xdsl.ir import Attribute
 
 from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
-from .domains import NUMBERS, Domain
 from .layout import (
     SPATIAL,
     Windowed,
@@ -24,7 +23,7 @@ from .layout import (
     windows,
     windows_begun,
 )
-from .operator import Arg, Attr, Operator, operator
+from .operator import NUMBERS, Arg, Attr, Domain, Operator, operator
 from .types import TensorType
 
 _LISTS = ("pool_size", "strides", "dilation")

@@ -8,8 +8,7 @@ from typing import ClassVar
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, product
-from .domains import NUMBERS, Domain
-from .operator import AXIS, Attr, Operator, operator
+from .operator import AXIS, NUMBERS, Attr, Domain, Operator, operator
 from .reduction import normalize_axis
 from .types import TensorType, tuple_type
 

@@ -9,9 +9,8 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr
-from .domains import FLOATS, NUMBERS, Domain
 from .elementwise import FloatUnaryOp
-from .operator import AXES, AXIS, Operator, operator
+from .operator import AXES, AXIS, FLOATS, NUMBERS, Domain, Operator, operator
 from .types import TensorType
 
 

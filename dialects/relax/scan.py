@@ -9,9 +9,8 @@ from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute
 
 from ..sym.expr import Const, SymExpr, product
-from .domains import FLOATS, Domain
 from .indexing import integer_tensor, same_dtype
-from .operator import AXIS, DTYPE, Attr, Kind, Operator, as_dtype, operator
+from .operator import AXIS, DTYPE, FLOATS, Attr, Domain, Kind, Operator, as_dtype, operator
 from .reduction import normalize_axis
 from .types import TensorType, tuple_type
 

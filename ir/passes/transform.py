@@ -12,14 +12,14 @@ import gc
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.passes import ModulePass
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, unknown_name
 from ...dialects.relax import Relax
 from ...dialects.sym import Sym
 from ...dialects.tir import Tir
@@ -205,6 +205,28 @@ def naming_pass(p: ModulePass) -> Iterator[None]:
         if not getattr(error, "__notes__", None):
             error.add_note(note)
         raise
+
+
+_PassT = TypeVar("_PassT", bound=Pass)
+
+
+def configured(options: _PassT, key: str) -> _PassT:
+    """The pass with the options that the current context has under `key`, a mapping; those of the context count.
+
+    `PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16}})` has some under `tir.UnrollLoop`.
+    Raises `NameLookupError` for an option that the pass does not have, `TiraxError` for what is no mapping.
+    """
+    config: Any = (PassContext.current().config or {}).get(key)
+    if config is None:
+        return options
+    if not isinstance(config, Mapping):
+        raise TiraxError(f"the options of {key}", expected="a mapping of names to values", found=type(config).__name__)
+    values = dict(cast("Mapping[str, Any]", config))
+    known = [f.name for f in fields(cast(Any, options))]
+    for name in values:
+        if name not in known:
+            raise unknown_name(f"option of {key}", name, known)
+    return replace(cast(Any, options), **values)
 
 
 class _Running(threading.local):

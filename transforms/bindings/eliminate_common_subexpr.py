@@ -29,7 +29,12 @@ class EliminateCommonSubexpr(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
-            _Scope(self.call_only).block(func.body.block, {})
+            eliminate_in_function(func, self.call_only)
+
+
+def eliminate_in_function(func: relax.FuncOp, call_only: bool = False) -> None:
+    """Compute what is equal in a function once, in place; `call_only`: leave tuples and fields of tuples alone."""
+    _Scope(call_only).block(func.body.block, {})
 
 
 class _Scope:
@@ -68,11 +73,11 @@ class _Scope:
 
     def operand(self, value: SSAValue) -> Hashable:
         """A value by itself; a leaf without a name by its content."""
-        found = self.leaves.get(value)
-        if found is None:
+        key = self.leaves.get(value)
+        if key is None:
             leaf = isinstance(value, OpResult) and isinstance(value.op, relax.INLINE_OPS) and name_of(value) is None
-            found = self.leaves[value] = self.key(value.op) if leaf and isinstance(value, OpResult) else value
-        return found
+            key = self.leaves[value] = self.key(value.op) if leaf and isinstance(value, OpResult) else value
+        return key
 
 
 def _is_overwritten(op: Operation) -> bool:

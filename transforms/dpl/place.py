@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
@@ -58,14 +57,10 @@ class Placer:
                 stack.append((operand.op, 0))
 
     def _insert(self, op: Operation, anchor: Operation, named: bool) -> None:
-        block = cast(Block, anchor.parent)
         for i, operand in enumerate(op.operands):
             if isinstance(operand, OpResult) and relax.is_inline(operand.op):
                 op.operands[i] = self._copy_inline(operand.op, anchor)
-        block.insert_op_before(op, anchor)
-        self.placed.add(op)
-        if isinstance(op.location, UnknownLoc):
-            op.location = anchor.location
+        self.placed.add(insert_before(anchor, op))
         if named:
             set_name(op.results[0], self._fresh(anchor, name_of(op.results[0])))
 
@@ -73,8 +68,7 @@ class Placer:
         """A leaf or tuple without a name, for one more user."""
         new = op.clone() if op.parent is not None or op.results[0].first_use is not None else op
         self._place_parts(new, anchor)
-        insert_before(anchor, new)
-        self.placed.add(new)
+        self.placed.add(insert_before(anchor, new))
         return new.results[0]
 
     def _place_parts(self, op: Operation, anchor: Operation) -> None:
@@ -135,8 +129,7 @@ class Placer:
         if not (isinstance(new, OpResult) and isinstance(new.op, relax.LEAVES) and name_of(new) is None):
             return new
         if isinstance(user, relax.OutputOp | relax.YieldOp):
-            bound = new.op.clone()
-            insert_before(user, bound)
+            bound = insert_before(user, new.op.clone())
             set_name(bound.results[0], name)
             return bound.results[0]
         return self._copy_inline(new.op, user)

@@ -22,11 +22,11 @@ from ...handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_ex
 from ...handles.relax.function import Function
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import binding_blocks, relax_functions
-from ...ir.passes.transform import Pass, like_module, module_op, new_context, no_gc
+from ...ir.passes.transform import like_module, module_op, no_gc
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.verification.verify import check_dominance
-from ..bindings.canonicalize_bindings import CanonicalizeBindings
-from ..bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from ..bindings.canonicalize_bindings import canonicalize_function
+from ..bindings.eliminate_common_subexpr import eliminate_in_function
 from . import patterns as p
 from .from_module import rule_of
 from .graph import consumers
@@ -36,7 +36,6 @@ from .segments import Segment, segments
 
 Callback = Callable[[Any, Any], Any]
 """A rewriter of users: the matched expression and what the parts of the pattern stand for -> what stands there now."""
-_CLEANUP: tuple[Pass, ...] = (CanonicalizeBindings(), EliminateCommonSubexpr())
 _MAX_IMPLICIT_FIELDS = 3
 
 
@@ -103,10 +102,10 @@ class ExprPatternRewriter(PatternMatchingRewriter):
 
     def matches(self, matcher: Matcher, expr: Expr) -> Matches | None:
         """What the pattern's parts stand for in an expression, None where it does not match."""
-        found = matcher.first(self.pattern, expr)
-        if found is not None:
-            found.update(dict.fromkeys(self.also, found[self.pattern]))
-        return found
+        matches = matcher.first(self.pattern, expr)
+        if matches is not None:
+            matches.update(dict.fromkeys(self.also, matches[self.pattern]))
+        return matches
 
     def _apply(self, segment: Segment, op: Operation, expr: Any, matches: Matches) -> bool:
         new = self.func(expr, matches)
@@ -173,15 +172,12 @@ class TupleRewriter(ExprPatternRewriter):
         new = self.func(expr, matches)
         if new is None or new is expr:
             return False
-        given = to_expr(new)
-        if len(given) != len(ops):
-            raise TiraxError("the rewriter of a tuple gives a tuple", expected=f"{len(ops)} fields", found=len(given))
+        whole = to_expr(new)
+        if len(whole) != len(ops):
+            raise TiraxError("the rewriter of a tuple gives a tuple", expected=f"{len(ops)} fields", found=len(whole))
         segment.placer.placed.clear()
         last = max(ops, key=segment.position.__getitem__)
-        if isinstance(given, Tuple):
-            fields = given.fields
-        else:
-            fields = [TupleGetItem(given, i) for i in range(len(ops))]
+        fields = whole.fields if isinstance(whole, Tuple) else [TupleGetItem(whole, i) for i in range(len(ops))]
         changed = [segment.replace(op, field, matches, last) for op, field in zip(ops, fields, strict=True)]
         return any(changed)
 
@@ -285,35 +281,11 @@ def divergence(func: relax.FuncOp, found: str) -> DivergenceError:
 def clean_up(func: relax.FuncOp) -> None:
     """Canonicalize, compute common subexpressions once and remove unused bindings, until nothing changes."""
     forget_discarded(func)
-    holder = _Alone(func)
     before: Hashable = None
-    try:
-        while before != (before := fingerprint(func)):
-            for step in _CLEANUP:
-                step.apply(new_context(), holder.module)
-            remove_dead_bindings(func)
-    finally:
-        holder.put_back()
-
-
-class _Alone:
-    """Holds a function in a module of its own, for passes that run on modules."""
-
-    def __init__(self, func: relax.FuncOp):
-        self._func = func
-        self._block, self._next = func.parent, func.next_op
-        func.detach()
-        self.module = ModuleOp([func])
-
-    def put_back(self) -> None:
-        """Let the function stand where it stood."""
-        self._func.detach()
-        if self._block is None:
-            return
-        if self._next is None:
-            self._block.add_op(self._func)
-        else:
-            self._block.insert_op_before(self._func, self._next)
+    while before != (before := fingerprint(func)):
+        canonicalize_function(func)
+        eliminate_in_function(func)
+        remove_dead_bindings(func)
 
 
 def forget_discarded(func: Operation) -> None:

@@ -36,13 +36,13 @@ class Segment:
 
     def candidates(self, roots: Roots) -> Iterator[Operation]:
         """The bindings of these ops that were not rewritten yet, in order."""
-        found: Iterable[Operation] = self.ops
+        ops: Iterable[Operation] = self.ops
         if roots is not None:
             runs = [run for name in roots if (run := self._by_name.get(name))]
-            found = (
+            ops = (
                 runs[0] if len(runs) == 1 else sorted((op for run in runs for op in run), key=self.position.__getitem__)
             )
-        return (op for op in found if op not in self.rewritten)
+        return (op for op in ops if op not in self.rewritten)
 
     def lookup(self, var: Var) -> Expr | None:
         """What a variable is bound to, if it is bound here by what was not rewritten."""
@@ -68,9 +68,9 @@ class Segment:
         return True
 
 
-def _bound_value(found: object) -> SSAValue | None:
+def _bound_value(expr: object) -> SSAValue | None:
     """The value of a matched expression that is the value of a binding."""
-    return found.ssa if isinstance(found, Call | TupleGetItem) else None
+    return expr.ssa if isinstance(expr, Call | TupleGetItem) else None
 
 
 def segments(func: Operation, placer: Placer) -> Iterator[Segment]:

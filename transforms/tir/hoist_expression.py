@@ -29,10 +29,9 @@ from ...dialects import tir
 from ...dialects.names import name_of, set_name
 from ...handles.tir.prim_expr import same_tree
 from ...ir.affine.values import sym_expr_of
-from ...ir.passes.transform import Pass
+from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.copy import copied_tree
 from ...ir.rewriting.edit import inline_before, inserter
-from .options import configured
 from .walk import erase_with_tree, functions, remove_dead, take_side
 
 

@@ -22,9 +22,8 @@ from ...dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, maximum
 from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, relaxed
-from ...ir.passes.transform import Pass
+from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import inline_before, inserter
-from .options import configured
 from .walk import bind_loop, bound_expr, erase_with_tree, functions, is_empty, remove_dead, take_side
 
 HINT = "pragma_loop_partition_hint"

@@ -22,9 +22,8 @@ from ...dialects.tir import ForKind
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.limits import check_limit
-from ...ir.passes.transform import Pass
+from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import inline_before, inserter
-from .options import configured
 from .walk import bound_expr, erase_with_tree, functions
 
 MAX_STEP, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
