@@ -8,20 +8,19 @@ from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TupleType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects import relax, tir
-from ...dialects.relax.layout_transform import LayoutTransform
 from ...dialects.relax.types import TensorType, tuple_type
 from ...dialects.sym import IndexMapAttr, IndexMapping
 from ...dialects.sym.expr import Var
 from ...handles.tir.index_map import IndexMap, index_mapping
 from ...handles.tir.prim_expr import PrimExpr
-from ...ir.functions.lookup import FunctionOp, functions, ops_of_type, relax_functions
+from ...ir.functions.lookup import functions, relax_functions
 from ...ir.names import NameSupply, function_names, name_bindings
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import insert_before, replace_op
+from ...ir.rewriting.driver import Emit, apply_to
 from ...te.create import build_func
 from ...te.tensor import compute, placeholder
 from .attributes import OPERATOR_NAME, operator_name, with_attrs
@@ -57,16 +56,14 @@ class AlterOpImpl(Pass):
         table = functions(op)
         implementations = {n: _function_of(n, f) for n, f in (self.op_impl_map or {}).items()}
         alteration = _Alteration(op, self, implementations)
-        for func in relax_functions(op):
-            calls = [c for c in ops_of_type(func, relax.CallTIROp) if self._replaces(table, c, implementations)]
-            for call in calls:
-                alteration.call(call, cast(str, operator_name(table.get(call.callee_name))))
-            if calls:
-                name_bindings(func)
 
-    @staticmethod
-    def _replaces(table: Mapping[str, FunctionOp], call: relax.CallTIROp, known: Mapping[str, tir.FuncOp]) -> bool:
-        return operator_name(table.get(call.callee_name)) in known
+        def altered(call: relax.CallTIROp, emit: Emit) -> SSAValue | None:
+            name = operator_name(table.get(call.callee_name))
+            return alteration.call(call, name, emit) if name in implementations else None
+
+        for func in relax_functions(op):
+            if apply_to(func, {relax.CallTIROp.name: altered}):
+                name_bindings(func)
 
 
 def _function_of(name: str, value: Any) -> tir.FuncOp:
@@ -104,83 +101,80 @@ class _Alteration:
         self.added: dict[object, str] = {}
         self.changes: dict[str, list[_Change]] = {}
 
-    def call(self, call: relax.CallTIROp, name: str) -> None:
-        """Replace one call of the operator `name`."""
+    def call(self, call: relax.CallTIROp, name: str, emit: Emit) -> SSAValue:
+        """The result of one call of the operator `name`."""
         outputs = list(call.result_type.types) if isinstance(call.result_type, TupleType) else [call.result_type]
         changes = self._changes(name, len(call.args) + len(outputs))
         inputs, results = changes[: len(call.args)], changes[len(call.args) :]
-        args = [self._transformed(call, v, c) for v, c in zip(call.args, inputs, strict=True)]
+        args = [self._transformed(v, c, emit) for v, c in zip(call.args, inputs, strict=True)]
         types = [_type(t, c.mapping) for t, c in zip(outputs, results, strict=True)]
-        wanted = tuple_type(types) if isinstance(call.result_type, TupleType) else types[0]
-        new = relax.CallTIROp(self._implementation(name), args, wanted, call.tir_vars)
-        value = insert_before(call, new).results[0]
-        if isinstance(call.result_type, TupleType):
-            fields = [insert_before(call, relax.TupleGetItemOp(value, i)).results[0] for i in range(len(outputs))]
-            rows = zip(fields, outputs, results, strict=True)
-            value = insert_before(call, relax.TupleOp([self._restored(call, *row) for row in rows])).results[0]
-        else:
-            value = self._restored(call, value, outputs[0], results[0])
-        replace_op(call, value)
+        several = isinstance(call.result_type, TupleType)
+        result_type = tuple_type(types) if several else types[0]
+        value = emit.put(relax.CallTIROp(self._implementation(name), args, result_type, call.tir_vars))
+        if not several:
+            return self._restored(value, outputs[0], results[0], emit)
+        fields = [emit.put(relax.TupleGetItemOp(value, i)) for i in range(len(outputs))]
+        rows = zip(fields, outputs, results, strict=True)
+        return emit.put(relax.TupleOp([self._restored(*row, emit) for row in rows]))
 
     def _changes(self, name: str, count: int) -> list[_Change]:
-        found = self.changes.get(name)
-        if found is None:
-            given = list((self.options.op_buffer_transforms or {}).get(name) or [None] * count)
-            separators = self._separators(self.options.op_buffer_axis_separators, name, len(given))
-            outer = self._separators(self.options.op_buffer_input_axis_separators, name, len(given))
-            rows = zip(given, separators, outer, strict=True)
-            found = self.changes[name] = [_Change(_mapping_of(m), s, o) for m, s, o in rows]
-        if len(found) != count:
+        changes = self.changes.get(name)
+        if changes is None:
+            maps = list((self.options.op_buffer_transforms or {}).get(name) or [None] * count)
+            separators = self._separators(self.options.op_buffer_axis_separators, name, len(maps))
+            outer = self._separators(self.options.op_buffer_input_axis_separators, name, len(maps))
+            rows = zip(maps, separators, outer, strict=True)
+            changes = self.changes[name] = [_Change(_mapping_of(m), s, o) for m, s, o in rows]
+        if len(changes) != count:
             message = f"{name}: there is a transformation for every buffer, or for none"
-            raise TiraxError(message, expected=f"{count} transformations", found=len(found))
-        return found
+            raise TiraxError(message, expected=f"{count} transformations", found=len(changes))
+        return changes
 
     @staticmethod
-    def _separators(given: Separators | None, name: str, count: int) -> list[Sequence[int]]:
-        rows = list((given or {}).get(name) or [None] * count)
+    def _separators(of_operators: Separators | None, name: str, count: int) -> list[Sequence[int]]:
+        rows = list((of_operators or {}).get(name) or [None] * count)
         if len(rows) != count:
             raise TiraxError(f"{name}: axis separators are given for every buffer", expected=count, found=len(rows))
         return [list(r or ()) for r in rows]
 
     def _implementation(self, name: str) -> str:
-        found = self.added.get(name)
-        if found is None:
+        if name not in self.added:
             func = self.implementations[name].clone()
-            found = self.added[name] = self._add(func, name.replace(".", "_") + "_replacement")
-        return found
+            self.added[name] = self._add(func, name.replace(".", "_") + "_replacement")
+        return self.added[name]
 
-    def _add(self, func: tir.FuncOp, name: str) -> str:
-        found = self.names.fresh(name)
-        func.sym_name = StringAttr(found)
+    def _add(self, func: tir.FuncOp, base: str) -> str:
+        name = self.names.fresh(base)
+        func.sym_name = StringAttr(name)
         func.sym_visibility = StringAttr("private")
         first = self.module.body.block.first_op
         assert first is not None
         self.module.body.block.insert_op_before(func, first)
-        return found
+        return name
 
     # Values
 
-    def _transformed(self, anchor: Operation, value: SSAValue, change: _Change) -> SSAValue:
+    @staticmethod
+    def _transformed(value: SSAValue, change: _Change, emit: Emit) -> SSAValue:
         if change.mapping is None or _is_scalar_constant(value):
             return value
-        return _transform(anchor, value, change.mapping, change.separators, change.outer_separators)
+        return _transform(value, change.mapping, change.separators, change.outer_separators, emit)
 
-    def _restored(self, anchor: Operation, value: SSAValue, wanted: Attribute, change: _Change) -> SSAValue:
-        """A result as the callers know it."""
+    def _restored(self, value: SSAValue, original: Attribute, change: _Change, emit: Emit) -> SSAValue:
+        """A result as the callers know it, of the `original` type."""
         if change.mapping is None:
             return value
-        t = cast(TensorType, wanted)
+        t = cast(TensorType, original)
         inverse = change.mapping.padded_inverse(t.dims or ())
-        found = _transform(anchor, value, inverse.map, change.outer_separators, change.separators)
-        if found.type == wanted:
-            return found
-        return insert_before(anchor, relax.CallTIROp(self._remove_pad(t), [found], wanted)).results[0]
+        whole = _transform(value, inverse.map, change.outer_separators, change.separators, emit)
+        if whole.type == original:
+            return whole
+        return emit.put(relax.CallTIROp(self._remove_pad(t), [whole], original))
 
     def _remove_pad(self, t: TensorType) -> str:
         """A function that copies the beginning of a tensor in each dimension, for all extents."""
         key = (t.rank, t.element)
-        found = self.added.get(key)
-        if found is None:
+        if key not in self.added:
             assert t.dims is not None and t.element is not None
             source = placeholder([Var(f"p{i}") for i in range(len(t.dims))], t.element, "input")
             dims = [Var(f"i{i}") for i in range(len(t.dims))]
@@ -191,8 +185,8 @@ class _Alteration:
             out = compute(dims, element, "output", "elemwise", None, [f"ax{i}" for i in range(len(dims))])
             func = build_func(REMOVE_PAD, [source, out], index_dtype="int64")
             with_attrs(func, {OPERATOR_NAME: StringAttr(REMOVE_PAD)})
-            found = self.added[key] = self._add(func, REMOVE_PAD)
-        return found
+            self.added[key] = self._add(func, REMOVE_PAD)
+        return self.added[key]
 
 
 def _is_scalar_constant(value: SSAValue) -> bool:
@@ -211,12 +205,12 @@ def _type(t: Attribute, mapping: IndexMapping | None) -> Attribute:
 
 
 def _transform(
-    anchor: Operation, value: SSAValue, mapping: IndexMapping, separators: Sequence[int], outer: Sequence[int]
+    value: SSAValue, mapping: IndexMapping, separators: Sequence[int], outer: Sequence[int], emit: Emit
 ) -> SSAValue:
-    op = LayoutTransform.make(
+    return emit(
+        "layout_transform",
         value,
         index_map=IndexMapAttr(mapping),
         axis_separators=list(separators),
         input_axis_separators=list(outer),
     )
-    return insert_before(anchor, op).results[0]

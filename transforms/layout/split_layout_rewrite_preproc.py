@@ -13,10 +13,11 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
-from ...ir.functions.lookup import callee_names, functions, ops_of_type, relax_functions
+from ...ir.functions.lookup import callee_names, functions, relax_functions
 from ...ir.names import NameSupply, function_names, name_bindings
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.edit import erase, insert_before, replace_op
+from ...ir.rewriting.driver import Emit, apply_to
+from ...ir.rewriting.edit import erase
 from .attributes import LAYOUT_FREE, layout_free, with_attrs
 
 MARK = "meta_schedule.layout_rewrite_preproc"
@@ -39,11 +40,12 @@ class SplitLayoutRewritePreproc(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         names = NameSupply(function_names(op))
         splits = {n: s for n, f in functions(op).items() if isinstance(f, tir.FuncOp) and (s := _split(f, names))}
+
+        def replaced(call: relax.CallTIROp, emit: Emit) -> SSAValue | None:
+            return _of_both(call, splits[call.callee_name], emit) if call.callee_name in splits else None
+
         for func in relax_functions(op):
-            calls = [c for c in ops_of_type(func, relax.CallTIROp) if c.callee_name in splits]
-            for call in calls:
-                _replace(call, splits[call.callee_name])
-            if calls:
+            if apply_to(func, {relax.CallTIROp.name: replaced}):
                 name_bindings(func)
         called = {n for o in op.walk() for n in callee_names(o)}
         for name, split in splits.items():
@@ -86,7 +88,7 @@ def _split(func: tir.FuncOp, names: NameSupply) -> _Split | None:
 def _rearranged(func: tir.FuncOp) -> dict[int, SSAValue]:
     """The weights that marked statements put into buffers of the function, by position: each with its buffer."""
     free = layout_free(func)
-    found: dict[int, SSAValue] = {}
+    buffers: dict[int, SSAValue] = {}
     for statement in func.body.block.ops:
         if not _is_marked(statement):
             continue
@@ -100,8 +102,8 @@ def _rearranged(func: tir.FuncOp) -> dict[int, SSAValue]:
             return {}
         if not isinstance(buffer.owner, tir.AllocBufferOp):
             return {}
-        found[weight.index] = buffer
-    return dict(sorted(found.items()))
+        buffers[weight.index] = buffer
+    return dict(sorted(buffers.items()))
 
 
 def _is_marked(statement: Operation) -> bool:
@@ -171,20 +173,13 @@ def _move_params(func: tir.FuncOp, places: Sequence[int], first: int) -> None:
         block.erase_arg(arg)
 
 
-def _replace(call: relax.CallTIROp, split: _Split) -> None:
-    """Call both functions, one after the other."""
-    several = len(split.types) > 1
-    weights = [call.args[i] for i in split.weights]
-    packed = relax.CallTIROp(
-        split.prepack.sym_name.data, weights, tuple_type(split.types) if several else split.types[0]
-    )
-    value = insert_before(call, packed).results[0]
-    fields = (
-        [insert_before(call, relax.TupleGetItemOp(value, i)).results[0] for i in range(len(split.types))]
-        if several
-        else [value]
-    )
+def _of_both(call: relax.CallTIROp, split: _Split, emit: Emit) -> SSAValue:
+    """The result of calls of both functions, one after the other."""
+    weights, types = [call.args[i] for i in split.weights], split.types
+    several = len(types) > 1
+    packed = emit.put(relax.CallTIROp(split.prepack.sym_name.data, weights, tuple_type(types) if several else types[0]))
+    fields = [emit.put(relax.TupleGetItemOp(packed, i)) for i in range(len(types))] if several else [packed]
     args = list(call.args)
     for place, field in zip(split.weights, fields, strict=True):
         args[place] = field
-    replace_op(call, relax.CallTIROp(split.compute.sym_name.data, args, call.result_type))
+    return emit.put(relax.CallTIROp(split.compute.sym_name.data, args, call.result_type))
