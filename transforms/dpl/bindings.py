@@ -66,11 +66,11 @@ def _rewrite_block(
     if matches is None:
         return False
     bound: dict[Var, Expr] = {b.var: b.value for b in view.bindings}
-    given = {_binding_of(var, block): value for var, value in rewriter(matches, bound).items()}
+    new_values = {_binding_of(var, block): value for var, value in rewriter(matches, bound).items()}
     placer = Placer(names_of(func))
     changed = False
-    for op in [op for op in block.body.block.ops if op in given]:
-        value = to_expr(given[op]).ssa
+    for op in [op for op in block.body.block.ops if op in new_values]:
+        value = to_expr(new_values[op]).ssa
         if canonical(value) is not op.results[0]:
             _hoist(value, op)
             placer.replace(op, placer.place(value, op))
@@ -107,7 +107,7 @@ def _hoist(value: SSAValue, anchor: Operation) -> None:
 
 def _dependencies(value: SSAValue, later: Mapping[Operation, None], anchor: Operation) -> set[Operation]:
     """Those of `later` that `value` is computed from; none of them may be computed from `anchor`."""
-    found: set[Operation] = set()
+    needed: set[Operation] = set()
     seen: set[Operation] = set()
     stack = [value]
     while stack:
@@ -119,10 +119,10 @@ def _dependencies(value: SSAValue, later: Mapping[Operation, None], anchor: Oper
             seen.add(op)
             stack += op.operands
             if op in later:
-                found.add(op)
+                needed.add(op)
                 if any(isinstance(v, OpResult) and v.op is anchor for v in op.operands):
                     raise TiraxError(
                         f"the new value of '{name_of(anchor.results[0])}' is computed from itself",
                         hint=f"it uses '{name_of(current)}', which is computed from it",
                     )
-    return found
+    return needed

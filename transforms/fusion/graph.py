@@ -44,7 +44,7 @@ class BindingGraph:
         self.external: set[int] = set() if last is None else set(self._producers(last))
 
     def _producers(self, op: Operation) -> list[int]:
-        found: dict[int, None] = {}
+        producers: dict[int, None] = {}
         stack = list(operands_of(op))
         stack.reverse()
         while stack:
@@ -52,10 +52,10 @@ class BindingGraph:
             if not isinstance(owner, Operation) or owner.parent is not self._block:
                 continue
             if owner in self.index:
-                found[self.index[owner]] = None
+                producers[self.index[owner]] = None
             else:
                 stack.extend(reversed(owner.operands))
-        return list(found)
+        return list(producers)
 
     def _bind_symbols(self) -> None:
         """What mentions a symbolic variable that a `match_cast` of the block may have bound stays after it."""

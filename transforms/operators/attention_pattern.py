@@ -114,19 +114,19 @@ class _WrittenOut:
             return False
         return all(self._is_in_matrices(matches, i) for i in inputs)
 
-    def _is_in_matrices(self, matches: Matches, given: _Input) -> bool:
+    def _is_in_matrices(self, matches: Matches, part: _Input) -> bool:
         """(b, s, n, h) -> (b * n, s, h), with the batch and the heads of the query; always where there are no heads."""
-        if given.permuted is None:
+        if part.permuted is None:
             return True
-        source, query = _dims(matches[given.source]), _dims(matches[self._q.source])
+        source, query = _dims(matches[part.source]), _dims(matches[self._q.source])
         if source is None or query is None or len(source) != 4 or len(query) != 4:
             return False
         b, s, n, h = source
-        same = (b, n) == (query[0], query[2]) and _dims(matches[given.matrices]) == (b * n, s, h)
-        return same and _axes(matches[given.permuted]) == _HEADS_FIRST
+        same = (b, n) == (query[0], query[2]) and _dims(matches[part.matrices]) == (b * n, s, h)
+        return same and _axes(matches[part.permuted]) == _HEADS_FIRST
 
-    def _with_heads(self, matches: Matches, given: _Input) -> Expr:
-        source = matches[given.source]
+    def _with_heads(self, matches: Matches, part: _Input) -> Expr:
+        source = matches[part.source]
         if self.heads:
             return source
         b, s, h = _known(source)

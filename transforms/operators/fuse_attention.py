@@ -52,21 +52,25 @@ class FuseAttention(Pass):
 
 def _of_product(op: Operator, emit: Emit) -> SSAValue | None:
     """Attention for the product of weights and values."""
-    found = None if _is_permuted(op) else _written_out(op)
-    if found is None:
+    attention = None if _is_permuted(op) else _written_out(op)
+    if attention is None:
         return None
-    return found.with_heads(emit, False) if found.heads_cost(False) < found.apart_cost(False) else found.apart(emit)
+    return (
+        attention.with_heads(emit, False)
+        if attention.heads_cost(False) < attention.apart_cost(False)
+        else attention.apart(emit)
+    )
 
 
 def _of_permuted(op: Operator, emit: Emit) -> SSAValue | None:
     """Attention for such a product whose heads are moved behind the length."""
-    made = producer(op.operands[0], "matmul")
-    found = None if made is None or not _is_permuted(made) else _written_out(made)
-    if found is None:
+    product_op = producer(op.operands[0], "matmul")
+    attention = None if product_op is None or not _is_permuted(product_op) else _written_out(product_op)
+    if attention is None:
         return None
-    if found.heads_cost(True) <= found.apart_cost(True):
-        return found.with_heads(emit, True)
-    return emit("permute_dims", found.apart(emit), axes=list(_HEADS_FIRST))
+    if attention.heads_cost(True) <= attention.apart_cost(True):
+        return attention.with_heads(emit, True)
+    return emit("permute_dims", attention.apart(emit), axes=list(_HEADS_FIRST))
 
 
 def _is_permuted(op: Operator) -> bool:
@@ -179,11 +183,11 @@ def _stays(axes: Sequence[int]) -> bool:
 
 def _source(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]]:
     """What a value is a permutation of, and the axes that make the same of it as `axes` of the value."""
-    found = producer(value, "permute_dims")
-    while found is not None:
-        axes = _after(_axes(found, len(axes)), axes)
-        value = found.operands[0]
-        found = producer(value, "permute_dims")
+    permutation = producer(value, "permute_dims")
+    while permutation is not None:
+        axes = _after(_axes(permutation, len(axes)), axes)
+        value = permutation.operands[0]
+        permutation = producer(value, "permute_dims")
     return value, axes
 
 
@@ -207,19 +211,19 @@ def _written_out(op: Operator) -> _WrittenOut | None:
         return None
     scores, bias, causal_mask = _without_mask(softmax.operands[0], dims[-2:])
     factor, scale = _without_scale(scores)
-    made = _used_once(factor, "matmul")
-    if made is None or scale is None:
+    product_op = _used_once(factor, "matmul")
+    if product_op is None or scale is None:
         return None
-    q, turned = made.operands
+    q, turned = product_op.operands
     if producer(turned, "permute_dims") is None:
         return None
-    found = _WrittenOut(q, turned, v, bias, scale, causal_mask, dims[:-2])
-    return found if _fits(found, dims, op.results[0]) else None
+    attention = _WrittenOut(q, turned, v, bias, scale, causal_mask, dims[:-2])
+    return attention if _fits(attention, dims, op.results[0]) else None
 
 
-def _fits(found: _WrittenOut, scores: Dims, result: SSAValue) -> bool:
+def _fits(attention: _WrittenOut, scores: Dims, result: SSAValue) -> bool:
     """Whether nothing is broadcast but the bias, and everything is of one type."""
-    values = [found.q, found.turned, found.v, result, *([] if found.bias is None else [found.bias])]
+    values = [attention.q, attention.turned, attention.v, result, *([] if attention.bias is None else [attention.bias])]
     q, turned, v = (_dims(value) for value in values[:3])
     if not len(q) == len(turned) == len(v) == len(scores) >= 2:
         return False
@@ -227,7 +231,7 @@ def _fits(found: _WrittenOut, scores: Dims, result: SSAValue) -> bool:
         return False
     if not q[:-2] == turned[:-2] == v[:-2] == scores[:-2]:
         return False
-    return found.heads_cost(True) < inf or found.apart_cost(True) < inf
+    return attention.heads_cost(True) < inf or attention.apart_cost(True) < inf
 
 
 def _both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:
