@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, NoneAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, NoneAttr, NoneType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -159,7 +159,7 @@ def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
     """The argument that an attribute stands for: the inverse of `encode`."""
     if isinstance(attr, OperandAttr):
         return operands[attr.index.data]
-    if attr == _NONE:
+    if isinstance(attr, NoneAttr | NoneType):  # the text `none` is read as the type
         return None
     if isinstance(attr, ArrayAttr):
         return [decode(a, operands) for a in cast("ArrayAttr[Attribute]", attr)]

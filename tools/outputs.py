@@ -21,11 +21,11 @@ from .specs import instantiate, parse_specs
 
 @dataclass(frozen=True)
 class ScriptTarget(Target):
-    """TVMScript; `show_meta` prints the contents of constants in front."""
+    """TVMScript; `show_meta` prints the contents of constants in front, without which it cannot be read again."""
 
     name = "tvmscript"
 
-    show_meta: bool = False
+    show_meta: bool = True
 
     def emit(self, ctx: Context, module: ModuleOp, output: io.TextIOBase) -> None:  # type: ignore[override]
         from ..script.printer import print_script

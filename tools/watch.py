@@ -96,7 +96,7 @@ class Dumps:
         if self.script and is_high_level(module):
             from ..script.printer import print_script
 
-            return print_script(module), "py"
+            return print_script(module, show_meta=True), "py"
         return str(module), "mlir"
 
 

@@ -63,11 +63,19 @@ class Body:
         try:
             if isinstance(op, host.KernelOp):
                 self._kernels(group)
-            elif (value := _RULES[type(op)](self, op)) is not None:
+            elif (value := self._rule(op)(self, op)) is not None:
                 self.values[op.results[0]] = value
         except TiraxError as error:
             error.location = error.location or location_of(op)
             raise
+
+    @staticmethod
+    def _rule(op: Operation) -> Callable[[Body, Any], Value | None]:
+        rule = _RULES.get(type(op))
+        if rule is None:
+            hint = "lower-relax-calls and plan-memory lower relax functions first"
+            raise UnsupportedError(f"'{op.name}' is not in destination passing form", hint=hint)
+        return rule
 
     def objects(self, values: Sequence[SSAValue]) -> list[SSAValue]:
         """Values as Python objects."""

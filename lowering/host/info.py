@@ -90,8 +90,11 @@ _INFOS: dict[type[Attribute], Callable[[Any], Info]] = {
 
 
 def info_of(t: Attribute) -> Info:
-    """Struct info as metadata."""
-    return _INFOS[type(t)](t)
+    """Struct info as metadata. Raises `UnsupportedError` for types that no signature has."""
+    info = _INFOS.get(type(t))
+    if info is None:
+        raise UnsupportedError(f"'{t}' in the signature of a function", expected="struct info")
+    return info(t)
 
 
 def function_info(

@@ -57,8 +57,12 @@ def _call(op: tir.CallOp, at: KernelLowerer) -> None:
     """Another kernel of the module."""
     signature = at.signatures[op.func.data]
     args = [_argument(t, v, at) for t, v in zip(signature.params, op.call_args, strict=True)]
+    noted = op.attributes.get(tir.CallOp.SIZES)
     for name in signature.symbolic_vars:
-        size = cast(SymAttr, cast(DictionaryAttr, op.attributes[tir.CallOp.SIZES]).data[name])
+        if not isinstance(noted, DictionaryAttr) or name not in noted.data:
+            message = f"the call of @{op.func.data} does not say what its size '{name}' is"
+            raise UnsupportedError(message, location=location_of(op), hint="flatten-buffer notes it before")
+        size = cast(SymAttr, noted.data[name])
         args.append(at.emit.from_index(at.values.symbolic(size.data), i64))
     _append(op, func.CallOp(signature.name, args, _results(op.result.type)), at)
 

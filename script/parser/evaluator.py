@@ -77,6 +77,8 @@ class Evaluator:
     # Leaves
 
     def visit_constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, int) and node.value >= 1 << 64:
+            raise self.error(node, f"{node.value} does not fit 64 bits")
         if isinstance(node.value, int | float | str) or node.value is None:
             return node.value
         raise self.error(node, f"{type(node.value).__name__} constants are not part of TVMScript")

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import i1
 
+from ...diagnostics import DTypeError
 from ...dialects.sym.expr import ARITHMETIC, Const, SymExpr, i32, i64
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.passes.limits import check_limit
@@ -85,6 +86,8 @@ def as_sym(value: Any, like: SymExpr | None = None, *, default: Any = None) -> S
     if isinstance(value, Imm) and isinstance(value.value, int) and value.dtype in _INDEX_TYPES:
         return Const(value.value, cast("Any", value.dtype))
     if isinstance(value, int) and not isinstance(value, bool):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise DTypeError(f"{value} does not fit 64 bits")
         dtype = default if like is None else like.dtype
         return Const(value, dtype) if dtype is not None else Const(value)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,8 +11,10 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
+from ...diagnostics import UnsupportedError
 from ...dialects import relax, tir
 from ...dialects.relax import TensorDataAttr
+from ...ir.locations import location_of
 
 _REFERENCE = re.compile(r'(\bmetadata\["relax\.expr\.Constant"\]\[)(\d+)\]')
 
@@ -128,8 +131,15 @@ class Document:
         self.lines = outer
 
     def function_name(self, func: relax.FuncOp | tir.FuncOp) -> str:
-        """The name in the module; a private function that stands alone has none, and prints as `main`."""
-        return "main" if func.sym_visibility is not None and not self.in_module else func.sym_name.data
+        """The name in the module; a private function that stands alone has none, and prints as `main`.
+
+        Raises `UnsupportedError` where Python has no such name.
+        """
+        name = "main" if func.sym_visibility is not None and not self.in_module else func.sym_name.data
+        if not name.isidentifier() or keyword.iskeyword(name):
+            message = f"a function called '{name}' has no form in TVMScript"
+            raise UnsupportedError(message, location=location_of(func), expected="a name of Python", hint="rename it")
+        return name
 
     def ir(self, name: str) -> str:
         self.used.add("ir")

@@ -6,9 +6,11 @@ import random
 import re
 import signal
 import textwrap
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException
 
 from tirax.diagnostics import TiraxError
@@ -16,6 +18,8 @@ from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source, print_script
 from tirax.tools.mlir_text import parse_mlir
+from tirax.tools.tirax_opt import main as tirax_opt
+from tirax.universe import TIRAX_UNIVERSE
 
 TESTS = Path(__file__).parent.parent
 SCRIPTS = [p.read_text() for p in sorted((TESTS / "golden" / "script").glob("*.txt"))]
@@ -217,3 +221,63 @@ def test_depth(make, depth):
     verify_module(module)
     printed = print_script(module)
     assert print_script(parse_source(printed, "t.py")) == printed
+
+
+LONG = "99999999999999999999999999"
+TOO_LONG = [
+    f"@T.prim_func\ndef f(A: T.Buffer((4,), 'int64')):\n    A[0] = T.int64({LONG})",
+    f"@T.prim_func\ndef f(A: T.Buffer(({LONG},), 'int64')):\n    pass",
+    f"@T.prim_func\ndef f(A: T.Buffer((4,), 'int64')):\n    for i in range({LONG}):\n        A[0] = T.int64(0)",
+    "@T.prim_func\ndef f(A: T.Buffer((4,), 'int64')):\n    for i in range(2**70):\n        A[0] = T.int64(0)",
+    f"@T.prim_func\ndef f():\n    T.func_attr({{'k': {LONG}}})\n    T.evaluate(0)",
+    f"@R.function\ndef main():\n    y = R.prim_value({LONG})\n    return y",
+    "@R.function\ndef main():\n    y = R.prim_value(2**63 + 2**64)\n    return y",
+    f"@R.function\ndef main(x: R.Tensor((4,), 'int64')):\n    y = R.sum(x, axis=[{LONG}])\n    return y",
+]
+
+
+@pytest.mark.parametrize("text", TOO_LONG)
+def test_integers_beyond_64_bits_are_refused_when_they_are_read(text):
+    with pytest.raises(TiraxError, match="does not fit 64 bits") as error:
+        parse_source(text)
+    assert error.value.location is not None
+
+
+@pytest.mark.parametrize("name", ["True", "None", "class", "a b", "1st", "a.b"])
+@pytest.mark.parametrize("kind", ["relax", "tir"])
+def test_a_function_whose_name_python_has_not_is_not_printed_as_a_script(name, kind):
+    body = "relax.return %x : !relax.object" if kind == "relax" else ""
+    head = "(%x: !relax.object) -> !relax.object" if kind == "relax" else "(%x: i32)"
+    module = parse_mlir(new_context(), f'{kind}.func @"{name}"{head} {{ {body} }}')
+    with pytest.raises(TiraxError, match=f"called '{name}' has no form in TVMScript"):
+        print_script(module)
+
+
+def test_a_scalar_of_a_name_comes_back():
+    text = '@R.function\ndef main(n: R.Prim("int64"), x: R.Prim(value="n")) -> R.Prim("int64"):\n    return n'
+    once = print_script(parse_source(text))
+    assert print_script(parse_source(once)) == once
+
+
+def test_what_the_tool_prints_of_constants_comes_back(tmp_path, capsys):
+    path = tmp_path / "m.mlir"
+    path.write_text(
+        "relax.func @main(%x: !relax.tensor<[4], f32>) -> !relax.tensor<[4], f32> {\n"
+        "  %c = relax.constant <f32 [4] [1.0, 2.0, 3.0, 4.0]>\n"
+        "  %y = relax.add %x, %c : !relax.tensor<[4], f32>\n"
+        "  relax.return %y : !relax.tensor<[4], f32>\n}\n"
+    )
+    assert tirax_opt([str(path), "-t", "tvmscript", "-o", str(tmp_path / "m.py")]) == 0
+    module = parse_source((tmp_path / "m.py").read_text())
+    assert str(module) == str(parse_mlir(new_context(), path.read_text()))
+
+
+def test_rules_of_schedules_in_generic_form_come_back():
+    rule = 'sched.rule "register_tiles" on "b" {lane = "i", row = "j", lanes = 8}'
+    text = f"sched.sequence @f {{ {rule} }}"
+    context = new_context()
+    context.register_dialect("sched", TIRAX_UNIVERSE.all_dialects["sched"])
+    module = parse_mlir(context, text)
+    out = StringIO()
+    Printer(out, print_generic_format=True).print_op(module)
+    assert str(parse_mlir(context, out.getvalue())) == str(module)

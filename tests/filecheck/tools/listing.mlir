@@ -7,7 +7,7 @@
 // PASSES:      adjust-matmul-order *
 // PASSES:      fold-constant
 // PASSES-NEXT:   {{.+}}
-// PASSES-NEXT:   max_bytes: int = 268435456
+// PASSES-NEXT:   max_bytes: int|None = none
 // PASSES:      fuse-ops
 // PASSES:        fuse_opt_level: int = -1
 // PASSES:      short names:
@@ -26,6 +26,6 @@
 // TARGETS: asm
 // TARGETS: opt_level: int = 3
 // TARGETS: tvmscript
-// TARGETS: show_meta: bool = false
+// TARGETS: show_meta: bool = true
 
 // VERSION: tirax {{[0-9.]+}} (xDSL {{[0-9.]+}}, llvmlite {{[0-9.]+}}, Python 3

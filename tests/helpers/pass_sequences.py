@@ -1,0 +1,89 @@
+"""Random sequences of passes over the inputs of the FileCheck tests: what comes out is IR or a diagnostic.
+
+    python tests/helpers/pass_sequences.py [count] [seed]
+
+`sequences` draws them, `outcome` runs one: a list of what is wrong, empty where nothing is.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from xdsl.utils.exceptions import DiagnosticException
+
+from tirax.diagnostics import TiraxError
+from tirax.ir.passes.transform import new_context
+from tirax.ir.verification.verify import Verifier
+from tirax.tools.mlir_text import parse_mlir
+from tirax.universe import TIRAX_UNIVERSE
+
+FILECHECK = Path(__file__).parents[1] / "filecheck"
+
+
+def inputs() -> list[tuple[str, str]]:
+    """The modules of the FileCheck tests, with the name of the file."""
+    found: list[tuple[str, str]] = []
+    for path in sorted(FILECHECK.rglob("*.mlir")):
+        for part in re.split(r"^// -----$", path.read_text(encoding="utf-8"), flags=re.M):
+            text = re.sub(r"^\s*//.*$", "", part, flags=re.M).strip()
+            found += [(str(path.relative_to(FILECHECK)), text)] if text else []
+    return found
+
+
+def passes() -> list[str]:
+    """The passes of tirax that need no options."""
+    names = []
+    for name, factory in sorted(TIRAX_UNIVERSE.all_passes.items()):
+        cls = factory()
+        needed = [f for f in fields(cls) if f.default is f.default_factory]
+        names += [] if needed else [name]
+    return names
+
+
+def sequences(count: int, seed: int) -> Iterator[tuple[str, str, list[str]]]:
+    """So many inputs (name and text), each with one to eight passes."""
+    rng = random.Random(seed)
+    texts, names = inputs(), passes()
+    for _ in range(count):
+        file, text = rng.choice(texts)
+        yield file, text, [rng.choice(names) for _ in range(rng.randint(1, 8))]
+
+
+def outcome(text: str, names: Sequence[str]) -> str | None:
+    """What is wrong with running these passes: an exception that is no diagnostic; None where nothing is."""
+    ctx, verifier, name = new_context(), Verifier(), "parse"
+    for dialect, factory in TIRAX_UNIVERSE.all_dialects.items():
+        if dialect not in ctx.registered_dialect_names:
+            ctx.register_dialect(dialect, factory)
+    try:
+        module = parse_mlir(ctx, text)
+        for name in names:
+            TIRAX_UNIVERSE.all_passes[name]()().apply(ctx, module)
+            verifier.verify(module, after=name)
+    except (TiraxError, DiagnosticException):
+        return None
+    except Exception as error:  # noqa: BLE001 (that is what is looked for)
+        return f"{name}: {type(error).__name__}: {error}"
+    return None
+
+
+def main(count: int = 1000, seed: int = 0) -> None:
+    """Print what is wrong, and how often the same."""
+    seen: dict[str, tuple[int, str, list[str]]] = {}
+    for file, text, names in sequences(count, seed):
+        wrong = outcome(text, names)
+        if wrong is not None:
+            times, *first = seen.get(wrong, (0, file, names))
+            seen[wrong] = (times + 1, *first)
+    for wrong, (times, file, names) in sorted(seen.items(), key=lambda item: -item[1][0]):
+        print(f"{times} x {wrong}\n    {file}: {','.join(names)}")
+    print(f"{count} sequences, {len(seen)} kinds of errors")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
