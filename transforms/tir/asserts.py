@@ -116,7 +116,10 @@ class _Status:
         self._block(block)
         head: list[Operation] = [self._status]
         self._store(head.append, _number(head.append, 0))
-        block.insert_ops_before(head, cast(Operation, block.first_op))
+        if block.first_op is None:  # of no elements nothing was left to do
+            block.add_ops(head)
+        else:
+            block.insert_ops_before(head, block.first_op)
         block.add_op(tir.ReturnOp(self._load(block.add_op)))
         self._func.properties["ret_type"] = i32
 
