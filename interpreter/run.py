@@ -20,14 +20,19 @@ from .tir import TirSemantics
 
 
 def make_interpreter(
-    module: ModuleOp, packed: Mapping[str, Callable[..., Any]] | None = None, *, vectorize: bool = True
+    module: ModuleOp,
+    packed: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    vectorize: bool = True,
+    semantics: Callable[[Environment], TirSemantics] | None = None,
 ) -> tuple[Interpreter, RelaxSemantics]:
     """An xDSL interpreter of the module with tirax's semantics registered.
 
     Independent iterations of loops run at once, with the same results; not so where `vectorize` is False.
+    `semantics` are others of tensor functions.
     """
     env = Environment({**external_functions(module), **(packed or {})})
-    tensor_functions = TirSemantics(env, vectorize=vectorize)
+    tensor_functions = TirSemantics(env, vectorize=vectorize) if semantics is None else semantics(env)
     functions = RelaxSemantics(env, tensor_functions)
     interpreter = Interpreter(module)
     interpreter.register_implementations(TableFunctions({**tensor_functions.table(), **functions.table()}))
@@ -41,20 +46,21 @@ def interpret(
     packed: Mapping[str, Callable[..., Any]] | None = None,
     *,
     vectorize: bool = True,
+    semantics: Callable[[Environment], TirSemantics] | None = None,
 ) -> Any:
     """Run the function `name` of `module` (a `ModuleOp` or an `IRModule`) and give its result.
 
     A Relax function takes arrays, tuples of them, shapes (tuples of ints) and numbers. A tensor function takes arrays,
     which it writes in place, and scalars; its result is None, or its scalar. `packed` are Python functions that calls
-    may name beside the registered ones; `vectorize` is that of `make_interpreter`. Raises `InterpreterError` for
-    programs without meaning on these inputs.
+    may name beside the registered ones; `vectorize` and `semantics` are those of `make_interpreter`. Raises
+    `InterpreterError` for programs without meaning on these inputs.
     """
     module = module_op(module)
     symbols = {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
     func = symbols.get(name)
     if func is None:
         raise unknown_name("function", name, symbols)
-    interpreter, functions = make_interpreter(module, packed, vectorize=vectorize)
+    interpreter, functions = make_interpreter(module, packed, vectorize=vectorize, semantics=semantics)
     with np.errstate(all="ignore"):
         if isinstance(func, relax.FuncOp):
             return functions.call(interpreter, func, tuple(args))

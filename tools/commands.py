@@ -13,7 +13,7 @@ from ..diagnostics import TiraxError, unknown_name
 from ..runtime import Executable, ObjectCache
 from ..runtime.container import MAGIC
 from .arguments import Arguments, named, sizes_of
-from .guard import OK, as_usage, report
+from .guard import OK, UsageError, as_usage, report
 from .source import read_program
 from .versions import version_of
 
@@ -23,15 +23,14 @@ _SHOWN = 8
 def run(options: Namespace) -> int:
     """Compile (or load) and call a function on inputs that are given or made up; print what comes out."""
     executable = _load(options.file) if _is_executable(options.file) else _compile(options)
-    if options.func not in executable.functions:
-        raise as_usage(unknown_name("function", options.func, executable.functions))
-    info = executable.functions[options.func]
+    name = _function(options.func, executable)
+    info = executable.functions[name]
     arguments = Arguments(info, named(options.input, "--input"), sizes_of(options.sizes), options.seed)
     values = arguments.values()
     print(info)
-    for name, size in sorted(arguments.sizes.items()):
-        print(f"  {name} = {size}{' (assumed; --sizes says otherwise)' if name in arguments.assumed else ''}")
-    result = executable[options.func](*values)
+    for symbol, size in sorted(arguments.sizes.items()):
+        print(f"  {symbol} = {size}{' (assumed; --sizes says otherwise)' if symbol in arguments.assumed else ''}")
+    result = executable[name](*values) if not options.check else _checked(options, executable, name, values)
     # A function that writes into its arguments returns nothing: those are its results.
     written = [v for p, v in zip(info.params, values, strict=True) if p.access != "read"]
     results = _flat(result) if result is not None else written
@@ -40,8 +39,33 @@ def run(options: Namespace) -> int:
     if options.output is not None:
         _save(options.output, results)
     if options.time:
-        print(f"time: {_time(executable, options.func, values)}")
+        print(f"time: {_time(executable, name, values)}")
     return OK
+
+
+def _function(name: str | None, executable: Executable) -> str:
+    """The function to call: `main`, or the only one, where none is named. Raises `UsageError`."""
+    if name is None:
+        name = next(iter(executable.functions)) if len(executable.functions) == 1 else "main"
+    if name not in executable.functions:
+        raise as_usage(unknown_name("function", name, executable.functions))
+    return name
+
+
+def _checked(options: Namespace, executable: Executable, name: str, values: list[Any]) -> Any:
+    """The result of a call that was compared with the interpreter. Raises `UsageError` for an executable."""
+    if _is_executable(options.file):
+        raise UsageError("an executable has no program to compare with", hint="tirax run model.py --check")
+    from ..ir.passes.transform import new_context
+    from ..target import Target
+    from .kernel_check import check_kernels
+
+    target = Target(options.target) if options.target else Target.host()
+    module = read_program(options.file).parse(new_context())
+    inputs = [v.copy() if isinstance(v, np.ndarray) else v for v in values]
+    result = executable[name](*values)
+    print(check_kernels(module, options.pipeline, target, name, inputs, result, values))
+    return result
 
 
 def build(options: Namespace) -> int:

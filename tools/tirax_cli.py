@@ -28,11 +28,12 @@ def command_line() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="compile a program, call a function and show the result")
     _add_compile_options(run, "a .py (TVMScript) or .mlir file, or an executable")
     add = run.add_argument
-    add("--func", default="main", metavar="NAME", help="the function to call (main)")
+    add("--func", metavar="NAME", help="the function to call (main, or the only one)")
     add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
     add("--sizes", action="append", default=[], metavar="N=4,M=8", help="what symbolic sizes are (4)")
     add("--seed", type=int, default=0, help="of random inputs (0)")
     add("--output", metavar="FILE.npz", help="write the results to a file")
+    add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
     add("--time", action="store_true", help="measure how long a call takes")
 
     build = commands.add_parser("build", help="compile a program to a file")

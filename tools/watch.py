@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Collection, Iterator
@@ -48,6 +49,10 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f}%" if whole else ""
 
 
+_DUMPED = re.compile(r"(\d\d-)?\d\d-[\w-]+\.(mlir|py)")
+"""What `--print-ir-dir` calls its files."""
+
+
 @dataclass(frozen=True)
 class Dumps:
     """When the IR is printed: before and after named passes, or all, to stderr; after each into a folder."""
@@ -59,7 +64,10 @@ class Dumps:
     script: bool = False
 
     def at_start(self, module: ModuleOp, piece: int) -> None:
-        """The input as the first file of the folder."""
+        """The input as the first file of the folder; what an earlier run wrote there goes."""
+        if self.folder is not None and piece < 2 and os.path.isdir(self.folder):
+            for name in filter(_DUMPED.fullmatch, os.listdir(self.folder)):
+                os.unlink(os.path.join(self.folder, name))
         self._to_folder(module, piece, 0, "input")
 
     def before_pass(self, module: ModuleOp, name: str) -> None:

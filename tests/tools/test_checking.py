@@ -16,6 +16,7 @@ from tirax.lowering.pipelines import PIPELINES, make_passes
 from tirax.script import parse_source
 from tirax.tools.checking import MeaningChangedError, MeaningCheck
 from tirax.tools.native import NativeModule
+from tirax.tools.tirax_opt import main
 from tirax.tvm_api import IRModule
 
 TWICE = """
@@ -133,3 +134,14 @@ def scale(a: T.handle, factor: T.int32, b: T.handle):
     np.testing.assert_array_equal(b, a * 3)
     with pytest.raises(interpreter.InterpreterError, match="no factor"):
         native.call_kernel(func, [a, np.int32(-3), b])
+
+
+def test_dumps_of_an_earlier_run_go(tmp_path, capfd):
+    """What stands in the folder beside them stays."""
+    folder, program = tmp_path / "stages", tmp_path / "model.py"
+    program.write_text(TWICE)
+    (tmp_path / "stages").mkdir()
+    (folder / "mine.mlir").write_text("")
+    for passes in ("normalize,legalize-ops", "normalize"):
+        assert main([str(program), "-p", passes, "--print-ir-dir", str(folder)]) == 0
+    assert sorted(p.name for p in folder.iterdir()) == ["00-input.mlir", "01-normalize.mlir", "mine.mlir"]
