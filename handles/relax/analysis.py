@@ -10,8 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import relax
 from ...dialects.sym.expr import Var as SymVar
 from ...ir.functions import symbolic_vars
-from ...ir.functions.lookup import callee_names
-from ...ir.functions.purity import first_impure_call, is_impure_call
+from ...ir.functions.lookup import callee_names, first_impure_call, is_impure_call
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.struct_info import BaseCheckResult
 from ...ir.verification.well_formed import check_well_formed, well_formed, well_formed_problems

@@ -22,8 +22,7 @@ from ...dialects import relax, tir
 from ...dialects.attributes import from_attr
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Var
-from ..functions.lookup import callee_names, symbol_of
-from ..functions.purity import is_impure_call
+from ..functions.lookup import callee_names, is_impure_call, symbol_of
 from ..functions.symbolic_vars import defined_in, mentioned_in
 from ..locations import location_of
 from . import ill_formed

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .constants import HALF_PI, PI, parts
-from .lanes import Float, Int, Lanes, Mask
+from .lanes import HALF_PI, PI, Float, Int, Lanes, Mask, parts
 
 _WITH_FMA = {24: (2.0**15, 24, 3), 53: (2.0**30, 53, 3)}
 """Precision -> (limit of |x|, bits of a part of pi / 2, number of parts)."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .constants import LN2, LOG2_E, head_and_rest
-from .lanes import Float, Int, Lanes
+from .lanes import LN2, LOG2_E, Float, Int, Lanes, head_and_rest
 
 _LIMITS = {24: (-104.0, 89.0), 53: (-746.0, 710.0)}
 """Precision -> where exp is 0 and infinite, rounded outwards."""

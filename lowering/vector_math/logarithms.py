@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .constants import LN2, LOG2_E, LOG10_2, LOG10_E, head_and_rest, parts
-from .lanes import Float, Lanes, Mask
+from .lanes import LN2, LOG2_E, LOG10_2, LOG10_E, Float, Lanes, Mask, head_and_rest, parts
 
 _ASINH_NEAR = 1.1755
 """Below this asinh, then at most 1, is an odd polynomial in f32: of a sum, log would lose more."""

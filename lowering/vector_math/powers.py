@@ -12,9 +12,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64
 
 from ..tir_to_scf.emitter import like
-from .constants import LOG2_E, parts
 from .exponentials import power_of_two, scaled
-from .lanes import Float, Lanes, Mask
+from .lanes import LOG2_E, Float, Lanes, Mask, parts
 from .logarithms import split
 
 _LIMITS = {24: (-200.0, 200.0), 53: (-1076.0, 1025.0)}

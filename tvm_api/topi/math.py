@@ -13,7 +13,7 @@ from ...te.broadcast import broadcasting as _broadcasting
 from ...te.functions import atan2 as _atan2
 from ...te.functions import logaddexp as _logaddexp
 from ...te.tensor import Tensor, compute
-from ...topi import fixed_point as _fixed_point
+from ...topi import elementwise as _elementwise
 from ...topi.broadcast import (
     add,
     bitwise_and,
@@ -123,7 +123,7 @@ def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
 
 def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Tensor:
     """x * multiplier * 2**(-31 - shift), rounded, of 32 bit integers."""
-    return _fixed_point.fixed_point_multiply(x, multiplier, shift)
+    return _elementwise.fixed_point_multiply(x, multiplier, shift)
 
 
 def fixed_point_multiply_per_axis(
@@ -137,7 +137,7 @@ def fixed_point_multiply_per_axis(
 ) -> Tensor:
     """x * 2**lshift * y * 2**(-rshift - 31), rounded, with multipliers and shifts by the index of `axes`."""
     required = (bool(int(is_lshift_required)), bool(int(is_rshift_required)))
-    return _fixed_point.fixed_point_multiply_per_axis(x, y, lshift, rshift, required, [int(a) for a in axes])
+    return _elementwise.fixed_point_multiply_per_axis(x, y, lshift, rshift, required, [int(a) for a in axes])
 
 
 __all__ = [
