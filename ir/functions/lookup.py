@@ -1,4 +1,4 @@
-"""The functions of a module: looking them up, walking their bindings, which calls have effects, names that users give."""
+"""The functions of a module: looking them up, walking their bindings, resolving users' names, effects of calls."""
 
 from __future__ import annotations
 
