@@ -183,18 +183,18 @@ class _Converter:
     def _match_cast(self, op: relax.MatchCastOp) -> None:
         """The cast of a tensor that was moved, to a shape that is."""
         value, layout = self.moved[op.value]
-        wanted = self._cast_type(op)
-        assert wanted is not None
-        self._replace(op, relax.MatchCastOp(value, wanted), layout)
+        cast_type = self._cast_type(op)
+        assert cast_type is not None
+        self._replace(op, relax.MatchCastOp(value, cast_type), layout)
 
     def _cast_type(self, op: relax.MatchCastOp) -> relax.TensorType | None:
         """What a tensor is cast to where it stands now; None where it was not moved, or its shape is not given."""
-        found, t = self.moved.get(op.value), op.result.type
-        if found is None or not isinstance(found[1], DataLayout) or not found[1].is_plain:
+        moved, t = self.moved.get(op.value), op.result.type
+        if moved is None or not isinstance(moved[1], DataLayout) or not moved[1].is_plain:
             return None
-        if not isinstance(t, relax.TensorType) or t.dims is None or len(t.dims) != len(found[1]):
+        if not isinstance(t, relax.TensorType) or t.dims is None or len(t.dims) != len(moved[1]):
             return None
-        places = DataLayout.initial(len(t.dims)).order(found[1])
+        places = DataLayout.initial(len(t.dims)).order(moved[1])
         return relax.TensorType.of([t.dims[p] for p in places], t.element)
 
     def _is_as_before(self, op: Operator, plan: Plan) -> bool:
@@ -207,40 +207,40 @@ class _Converter:
 
     def _plan(self, op: Operator) -> Plan | None:
         rule = self.rules.get(op.name)
-        given = self._operands(op)
-        if rule is None or not given:
+        operands = self._operands(op)
+        if rule is None or not operands:
             return None
-        plan = rule(op, given, self.choose(op))
-        if plan is None or self._fits(op, given, plan):
-            cut = any(not o.layout.is_plain for o in given)
+        plan = rule(op, operands, self.choose(op))
+        if plan is None or self._fits(op, operands, plan):
+            cut = any(not o.layout.is_plain for o in operands)
             return None if cut and rule not in CARRY_BLOCKS else plan
-        return self._unblocked(op, given) if rule is convolution else None
+        return self._unblocked(op, operands) if rule is convolution else None
 
     def _operands(self, op: Operator) -> list[Operand]:
         """The tensors that the operator takes; none where the rank of one is not known."""
-        found: list[Operand] = []
+        operands: list[Operand] = []
         for value in op.operands:
             if isinstance(value.type, relax.TensorType):
                 if value.type.rank is None:
                     return []
-                found.append(Operand(value.type, self._layout(value, value.type.rank)))
-        others = op.operands[: len(found)]
-        return found if all(isinstance(v.type, relax.TensorType) for v in others) else []
+                operands.append(Operand(value.type, self._layout(value, value.type.rank)))
+        others = op.operands[: len(operands)]
+        return operands if all(isinstance(v.type, relax.TensorType) for v in others) else []
 
     def _layout(self, value: SSAValue, rank: int) -> DataLayout:
-        found = self.moved.get(value)
-        return found[1] if found is not None and isinstance(found[1], DataLayout) else DataLayout.initial(rank)
+        moved = self.moved.get(value)
+        return moved[1] if moved is not None and isinstance(moved[1], DataLayout) else DataLayout.initial(rank)
 
-    def _fits(self, op: Operator, given: Sequence[Operand], plan: Plan) -> bool:
+    def _fits(self, op: Operator, operands: Sequence[Operand], plan: Plan) -> bool:
         """Whether blocks divide what they are to cut."""
-        wanted = zip(given, plan.inputs, strict=False)
+        planned = zip(operands, plan.inputs, strict=False)
         types = op.result_type.types if isinstance(op.result_type, TupleType) else [op.result_type]
-        pairs = [*((o.type, p) for o, p in wanted), *zip(types, plan.outputs, strict=True)]
+        pairs = [*((o.type, p) for o, p in planned), *zip(types, plan.outputs, strict=True)]
         return all(p is None or p.is_plain or _divides(t, p) for t, p in pairs)
 
-    def _unblocked(self, op: Operator, given: Sequence[Operand]) -> Plan | None:
+    def _unblocked(self, op: Operator, operands: Sequence[Operand]) -> Plan | None:
         """A convolution whose extents the blocks do not divide: as its operands stand, where these are in no blocks."""
-        plan = convolution(op, given, {})
+        plan = convolution(op, operands, {})
         return plan if plan is not None and all(p is None or p.is_plain for p in plan.inputs) else None
 
     def _structure(self, op: relax.BindOp | relax.TupleOp | relax.TupleGetItemOp) -> None:
@@ -297,12 +297,12 @@ class _Converter:
             return self._in_layout(anchor, arg, next(layouts))
         return [self._in_layout(anchor, v, next(layouts)) for v in arg]
 
-    def _in_layout(self, anchor: Operation, value: SSAValue, wanted: DataLayout | None) -> SSAValue:
+    def _in_layout(self, anchor: Operation, value: SSAValue, layout: DataLayout | None) -> SSAValue:
         """A tensor in a layout, transposed before `anchor` where it stands in another one."""
-        if wanted is None or not isinstance(value.type, relax.TensorType):
+        if layout is None or not isinstance(value.type, relax.TensorType):
             return self._initial(anchor, value) if value in self.moved else value
-        found, _ = self.moved.get(value, (value, None))
-        return self._transposed(anchor, found, self._layout(value, len(wanted.dims)), wanted)
+        tensor, _ = self.moved.get(value, (value, None))
+        return self._transposed(anchor, tensor, self._layout(value, len(layout.dims)), layout)
 
     def _transposed(self, anchor: Operation, value: SSAValue, have: DataLayout, want: DataLayout) -> SSAValue:
         if have == want:
@@ -314,21 +314,21 @@ class _Converter:
 
     def _initial(self, anchor: Operation, value: SSAValue) -> SSAValue:
         """A value that was moved, as the program had it."""
-        found, layout = self.moved[value]
-        back = self._back(anchor, found, layout, value.type)
+        moved, layout = self.moved[value]
+        back = self._back(anchor, moved, layout, value.type)
         if back.type == value.type:
             return back
         kind = relax.BindOp if is_base_of(value.type, back.type) else relax.MatchCastOp
         return self._put(anchor, kind(back, value.type))
 
-    def _back(self, anchor: Operation, value: SSAValue, layout: Layouts, wanted: Attribute) -> SSAValue:
-        if isinstance(layout, tuple) and isinstance(wanted, TupleType):
+    def _back(self, anchor: Operation, value: SSAValue, layout: Layouts, original: Attribute) -> SSAValue:
+        if isinstance(layout, tuple) and isinstance(original, TupleType):
             if _is_initial(layout):
                 return value
-            made = value.owner.fields_ if isinstance(value.owner, relax.TupleOp) else None
+            parts = value.owner.fields_ if isinstance(value.owner, relax.TupleOp) else None
             fields: list[SSAValue] = []
-            for i, (part, t) in enumerate(zip(layout, wanted.types, strict=True)):
-                item = self._put(anchor, relax.TupleGetItemOp(value, i)) if made is None else made[i]
+            for i, (part, t) in enumerate(zip(layout, original.types, strict=True)):
+                item = self._put(anchor, relax.TupleGetItemOp(value, i)) if parts is None else parts[i]
                 fields.append(self._back(anchor, item, part, t))
             return self._put(anchor, relax.TupleOp(fields))
         if not isinstance(layout, DataLayout):
