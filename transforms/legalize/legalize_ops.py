@@ -239,13 +239,14 @@ class _Legalizer:
         return [e for e in builder.emitted if e.name != op.name]
 
     def _emit(self, op: Operator, emit: Emit) -> None:
-        for check in extent_check(op):
+        checks = extent_check(op)
+        for check in checks:
             insert_before(op, check)
         key = _memo_key(op)
         known = self.memo.get(key)
         if known is None:
             call = _called(op, emit)
-            _check_result(op, call.out_type)
+            _check_result(op, call.out_type, certain=not checks)
             callee = self.add_function(call.func)
             args = call.args
             kept = _positions(op, call)
@@ -282,28 +283,47 @@ def _called(op: Operator, emit: Emit) -> TECall:
         raise
 
 
-def _check_result(op: Operator, computed: Attribute) -> None:
-    """Raise `DTypeError` or `ShapeError` where the tensor function of an operator gives what it does not infer."""
-    pairs = [(op.result_type, computed)]
-    if isinstance(op.result_type, TupleType) and isinstance(computed, TupleType):
-        pairs = list(zip(op.result_type.types, computed.types, strict=False))
-    for inferred, given in pairs:
-        if isinstance(inferred, relax.TensorType) and isinstance(given, relax.TensorType):
-            kind = _mismatch(inferred, given)
-            if kind is not None:
-                hint = f"`compute` and `infer_struct_info` of {op.name} must agree"
-                message = f"the tensor function of {op.name} does not give what the operator infers"
-                raise kind(message, location=location_of(op), expected=inferred, found=given, hint=hint)
+def _check_result(op: Operator, computed: Attribute, certain: bool) -> None:
+    """Raise `DTypeError` or `ShapeError` where the tensor function of an operator gives what it does not infer.
+
+    `certain` is whether nothing is assumed of extents until the program runs: then equal ones are equal for any sizes.
+    """
+    hint = f"`compute` and `infer_struct_info` of {op.name} must agree"
+    message = f"the tensor function of {op.name} does not give what the operator infers"
+    expected, found = _tensor_types(op.result_type), _tensor_types(computed)
+    if len(expected) != len(found):
+        raise ShapeError(message, location=location_of(op), expected=op.result_type, found=computed, hint=hint)
+    for inferred, given in zip(expected, found, strict=True):
+        kind = _mismatch(inferred, given, certain)
+        if kind is not None:
+            raise kind(message, location=location_of(op), expected=inferred, found=given, hint=hint)
 
 
-def _mismatch(inferred: relax.TensorType, given: relax.TensorType) -> type[TiraxError] | None:
+def _tensor_types(t: Attribute) -> list[relax.TensorType]:
+    """The tensors of a type, those inside of tuples too, in order."""
+    if isinstance(t, TupleType):
+        return [inner for each in t.types for inner in _tensor_types(each)]
+    return [t] if isinstance(t, relax.TensorType) else []
+
+
+def _mismatch(inferred: relax.TensorType, given: relax.TensorType, certain: bool) -> type[TiraxError] | None:
     """The error of two types that a tensor cannot have both."""
     if inferred.element is not None and inferred.element != given.element:
         return DTypeError
     if inferred.dims is None or given.dims is None:
         return None
-    known = [(a - b).constant for a, b in zip(inferred.dims, given.dims, strict=False)]
-    return ShapeError if len(inferred.dims) != len(given.dims) or any(known) else None
+    pairs = zip(inferred.dims, given.dims, strict=False)
+    return (
+        ShapeError if len(inferred.dims) != len(given.dims) or any(_differ(a - b, certain) for a, b in pairs) else None
+    )
+
+
+def _differ(difference: SymExpr, certain: bool) -> bool:
+    """Whether two extents of this difference are unequal: always, or where it is `certain`, for some sizes."""
+    if difference.constant is not None or not certain:
+        return bool(difference.constant)
+    sizes = {str(v.name): 3 + 2 * i for i, v in enumerate(difference.free_vars())}
+    return difference.evaluate(sizes) != 0
 
 
 def _memo_key(op: Operator) -> Hashable:

@@ -9,6 +9,9 @@ from tirax.diagnostics import ShapeError
 from tirax.dialects.relax import OPERATORS, TensorType
 from tirax.dialects.sym.expr import Var
 from tirax.lowering.build import build
+from tirax.transforms.legalize import LegalizeOps
+from tirax.transforms.legalize.legalize_rules import RULES, Emit
+from tirax.tvm_api import topi
 
 
 def tensor(*shape):
@@ -52,3 +55,17 @@ def test_what_an_operator_assumes():
     assert OPERATORS["relax.matmul"].make(x, y).assumptions() == [(Var("k"), Var("l"))]
     same = Block(arg_types=[tensor("n", "k"), tensor("k", 4)]).args
     assert OPERATORS["relax.matmul"].make(*same).assumptions() == []
+
+
+EXP = """relax.func @main(%x: !relax.tensor<[n, m, 4], f32>) -> !relax.tensor<[n, m, 4], f32> {
+  %r = relax.exp %x : !relax.tensor<[n, m, 4], f32>
+  relax.return %r : !relax.tensor<[n, m, 4], f32> }"""
+
+
+@pytest.mark.parametrize(
+    "compute", [lambda x: topi.transpose(x, [1, 0, 2]), lambda x: [topi.exp(x), topi.exp(x)]], ids=["swapped", "two"]
+)
+def test_a_rule_computes_symbolic_extents_and_tensors_as_inferred(parse, monkeypatch, compute):
+    monkeypatch.setitem(RULES, "relax.exp", lambda op: Emit(compute, tuple(op.args), "exp"))
+    with pytest.raises(ShapeError, match="relax.exp does not give what the operator infers"):
+        LegalizeOps()(parse(EXP))
