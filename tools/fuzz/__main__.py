@@ -44,8 +44,11 @@ def _main(options: argparse.Namespace) -> int:
     for name in names:
         if name not in KINDS:
             raise unknown_name("kind of case", name, KINDS)
-    tallies = [fuzz(n, options.seconds / len(names), options.seed, options.count, options.jobs) for n in names]
-    return max(_report(tally, options.out) for tally in tallies)
+    codes = [
+        _report(fuzz(name, options.seconds / len(names), options.seed, options.count, options.jobs), options.out)
+        for name in names
+    ]
+    return max(codes)
 
 
 def _report(tally: Tally, folder: Path) -> int:
@@ -53,7 +56,8 @@ def _report(tally: Tally, folder: Path) -> int:
     wrong = sum(tally.repeats.values())
     print(
         f"{tally.kind:12} {tally.cases:7} cases in {tally.seconds:5.0f} s, {tally.compared} results compared, "
-        f"{tally.refused} refused, {wrong} wrong of {len(tally.findings)} kinds"
+        f"{tally.refused} refused, {wrong} wrong of {len(tally.findings)} kinds",
+        flush=True,
     )
     for key, finding in tally.findings.items():
         path = folder / f"{tally.kind}_{hashlib.sha256(key.encode()).hexdigest()[:8]}.case"

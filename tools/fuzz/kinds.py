@@ -13,16 +13,18 @@ from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
+from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...diagnostics import TiraxError
 from ...interpreter import MeaningError, assert_same_meaning
-from ...ir.passes.transform import new_context
+from ...ir.passes.transform import new_context, run_pass
 from ...ir.verification.verify import verify_module
 from ...lowering.pipelines import make_passes
 from ...script import parse_source, print_script
 from ...tvm_api.script import from_source
 from ...universe import TIRAX_UNIVERSE
+from ..specs import make_pass
 from . import checks, sequences
 from .files import check_database, check_executable, draw_database, draw_executable
 from .mutations import mutated_text
@@ -134,8 +136,8 @@ def _check_passes(text: str) -> int:
     compared = 0
     for name in text.partition("\n")[0].removeprefix("// ").split(","):
         try:
-            (p,) = make_passes([name])
-            after = p(module)
+            after = module.clone()
+            run_pass(make_pass(ArgSpec(name, {}), TIRAX_UNIVERSE.all_passes), new_context(), after)
         except REFUSALS:
             continue
         if _signatures(after) == _signatures(module):

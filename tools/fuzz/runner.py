@@ -79,8 +79,8 @@ def attempt(name: str, choices: Choices | None, seed: int = 0) -> tuple[str, str
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = "" if str(error).startswith("error:") else f" ({os.path.basename(place.filename)}:{place.name})"
         first = (str(error).strip().splitlines() or [""])[0]
-        return "failed", f"{type(error).__name__}: {first}{where}", 0, tape.choices, text
-    return "ok", "", compared, tape.choices, text
+        return "failed", f"{type(error).__name__}: {first}{where}", 0, tape.drawn, text
+    return "ok", "", compared, tape.drawn, text
 
 
 def fuzz(
@@ -170,7 +170,7 @@ class _Worker:
             return
         tape = Tape(self.seed)
         text = KINDS[self.name].draw(tape)
-        yield Finding(self.name, status or "crash", message or _how(code), tape.choices, text)
+        yield Finding(self.name, status or "crash", message or _how(code), tape.drawn, text)
         self._start()
 
     def stop(self) -> None:

@@ -10,7 +10,7 @@ Choices = Sequence[int]
 
 
 class Tape(random.Random):
-    """A source of random choices that remembers them (`choices`), or plays some that were remembered.
+    """A source of random choices that remembers them (`drawn`), or plays some that were remembered.
 
     Every method of `random.Random` comes down to `getrandbits`. Behind the end of what is played each choice is 0: the
     first of a list, the least number.
@@ -19,13 +19,13 @@ class Tape(random.Random):
     def __init__(self, seed: int = 0, played: Choices | None = None):
         self._source = random.Random(seed)
         self._played = None if played is None else iter(played)
-        self.choices: list[int] = []
+        self.drawn: list[int] = []
         super().__init__(seed)
 
     def getrandbits(self, k: int, /) -> int:
-        drawn = self._source.getrandbits(k) if self._played is None else next(self._played, 0) & ((1 << k) - 1)
-        self.choices.append(drawn)
-        return drawn
+        number = self._source.getrandbits(k) if self._played is None else next(self._played, 0) & ((1 << k) - 1)
+        self.drawn.append(number)
+        return number
 
     def random(self) -> float:
         return self.getrandbits(53) * 2.0**-53

@@ -17,7 +17,7 @@ def _some(rng: random.Random) -> list[object]:
 def test_what_is_played_is_what_was_drawn() -> None:
     first = Tape(7)
     drawn = _some(first)
-    assert _some(Tape(played=first.choices)) == drawn
+    assert _some(Tape(played=first.drawn)) == drawn
     assert _some(Tape(8)) != drawn
 
 
@@ -35,9 +35,9 @@ def test_a_failure_is_made_of_few_choices() -> None:
         return any(n > 100 for n in numbers(choices))
 
     tape = Tape(3)
-    while not fails(tape.choices):
+    while not fails(tape.drawn):
         tape.getrandbits(8)
-    smallest = shrunk(tape.choices, fails, seconds=20)
+    smallest = shrunk(tape.drawn, fails, seconds=20)
     assert fails(smallest)
     assert len(smallest) == 2
     assert sum(n > 0 for n in numbers(smallest)) == 1
