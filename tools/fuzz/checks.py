@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from ...interpreter import (
@@ -28,6 +27,7 @@ from ...ir.verification.verify import verify_module
 from ...lowering.build import build
 from ...lowering.pipelines import make_passes
 from ...script import parse_source, print_script
+from ..mlir_text import parse_mlir
 
 BINDING_PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
@@ -90,7 +90,7 @@ def texts(module: ModuleOp) -> None:
     """MLIR text, generic and custom, and TVMScript: each read back is the same program, and prints the same."""
     for generic in (False, True):
         text = mlir_text(module, generic)
-        again = Parser(new_context(), text).parse_module()
+        again = parse_mlir(new_context(), text)
         assert_structural_equal(module, again)
         demand(mlir_text(again, generic) == text, f"what is read of this text prints otherwise:\n{text}")
     script_round_trip(module)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
@@ -24,6 +23,7 @@ from ...lowering.pipelines import make_passes
 from ...script import parse_source, print_script
 from ...tvm_api.script import from_source
 from ...universe import TIRAX_UNIVERSE
+from ..mlir_text import parse_mlir
 from ..specs import make_pass
 from . import checks, sequences
 from .files import check_database, check_executable, draw_database, draw_executable
@@ -48,7 +48,7 @@ class Kind:
 
 
 def _module(text: str) -> ModuleOp:
-    module = Parser(new_context(), text).parse_module()
+    module = parse_mlir(new_context(), text)
     verify_module(module)
     return module
 
@@ -176,7 +176,7 @@ KINDS = {
     "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
     "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),
     "schedules": Kind("sequences of schedule primitives, compared, and replayed", _draw_schedule, _check_schedule),
-    "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: Parser(new_context(), t).parse_module())),
+    "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(new_context(), t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
     "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),
     "databases": Kind("tuning databases with wrong bytes", draw_database, check_database),
