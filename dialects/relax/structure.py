@@ -489,7 +489,10 @@ class PrimValueOp(IRDLOperation):
     def parse(cls, parser: Parser) -> Self:
         if parser.parse_optional_keyword("float") is None:
             return cls(parse_expr(parser))
-        return cls(cast(FloatAttr, parser.parse_attribute()))
+        number = parser.parse_attribute()
+        if not isinstance(number, FloatAttr):
+            parser.raise_error(f"expected a float such as 1.0 : f32, found {number}")
+        return cls(cast("FloatAttr", number))
 
 
 @irdl_op_definition

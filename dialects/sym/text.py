@@ -47,40 +47,40 @@ exprs_part = kind_of_part(lambda printer, attrs: printer.print_string(exprs_text
 
 def _parse_sum(parser: AttrParser) -> ExprLike:
     negative = parser.parse_optional_punctuation("-") is not None
-    value = -_parse_product(parser) if negative else _parse_product(parser)
+    value = -_parse_product(parser, 2**63) if negative else _parse_product(parser)
     while True:
         if parser.parse_optional_punctuation("+") is not None:
             value = value + _parse_product(parser)
         elif parser.parse_optional_punctuation("-") is not None:
-            value = value - _parse_product(parser)
+            value = value - _parse_product(parser, 2**63)
         elif (n := parser.parse_optional_integer(allow_boolean=False)) is not None and n < 0:
             value = value + n
         else:
             return value
 
 
-def _parse_product(parser: AttrParser) -> ExprLike:
-    value = _parse_atom(parser)
+def _parse_product(parser: AttrParser, greatest: int = 2**63 - 1) -> ExprLike:
+    value = _parse_atom(parser, greatest)
     while True:
         if parser.parse_optional_punctuation("*") is not None:
-            value = value * _parse_atom(parser)
+            value = value * _parse_atom(parser, greatest)
             continue
         kind = next((k for k, word in INFIX.items() if parser.parse_optional_keyword(word) is not None), None)
         if kind is None:
             return value
-        value = _apply(parser, kind, [value, _parse_atom(parser)])
+        value = _apply(parser, kind, [value, _parse_atom(parser, greatest)])
 
 
-def _parse_atom(parser: AttrParser) -> ExprLike:
+def _parse_atom(parser: AttrParser, greatest: int = 2**63 - 1) -> ExprLike:
     if parser.parse_optional_punctuation("(") is not None:
         value = _parse_sum(parser)
         parser.parse_punctuation(")")
         return value
     if parser.parse_optional_punctuation("-") is not None:
-        return -_parse_atom(parser)
+        return -_parse_atom(parser, 2**63)
     literal = parser.parse_optional_integer(allow_boolean=False)
     if literal is not None:
-        if not -(2**63) <= literal < 2**63:
+        if not -(2**63) <= literal <= greatest:
             parser.raise_error(f"{literal} does not fit 64 bits")
         dtype = _parse_type_suffix(parser)
         return literal if dtype is None else Const(literal, dtype)
