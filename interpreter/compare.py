@@ -239,7 +239,7 @@ def same_values(a: Any, b: Any) -> bool:
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(same_values, a, b))
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):
-        return a is b or a == b
+        return a is b or (type(a) is type(b) and a == b)
     x, y = np.asarray(a), np.asarray(b)
     if x.shape != y.shape or x.dtype != y.dtype:
         return False

@@ -21,10 +21,13 @@ func.func @addressing(%x: memref<?x8xf32>, %i: index, %j: index) -> f32 {
   func.return %v : f32
 }
 
-// bf16 is computed in f32 and rounded to nearest even by integers.
+// bf16 is computed in f32, extended and rounded to nearest even by integers.
 // CHECK-LABEL: llvm.func @narrow
-// CHECK:         %[[A:.*]] = llvm.fpext %a : bf16 to f32
-// CHECK:         %[[B:.*]] = llvm.fpext %b : bf16 to f32
+// CHECK-NOT:     llvm.fpext
+// CHECK:         %[[BITS:.*]] = llvm.zext %{{.*}} : i16 to i32
+// CHECK:         llvm.shl %[[BITS]],
+// CHECK:         %[[A:.*]] = llvm.bitcast %{{.*}} : i32 to f32
+// CHECK:         %[[B:.*]] = llvm.bitcast %{{.*}} : i32 to f32
 // CHECK:         llvm.fadd %[[A]], %[[B]] {{.*}}: f32
 // CHECK-NOT:     llvm.fptrunc
 // CHECK:         llvm.bitcast %{{.*}} : i16 to bf16
