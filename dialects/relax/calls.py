@@ -256,10 +256,17 @@ class CallOp(CallBase):
     tir_vars = opt_prop_def(Dims)
     FORMAT: ClassVar = (asm.symbol("callee"), asm.values("args"), TIR_VARS, RESULT)
 
-    def __init__(self, callee: str, args: Sequence[SSAValue], result_type: Attribute, tir_vars: Dims | None = None):
+    def __init__(
+        self,
+        callee: str,
+        args: Sequence[SSAValue],
+        result_type: Attribute,
+        tir_vars: Sequence[ExprLike | str] | Dims | None = None,
+    ):
+        dims = tir_vars if tir_vars is None or isinstance(tir_vars, ArrayAttr) else dims_attr(tir_vars)
         super().__init__(
             operands=[args],
-            properties={"callee": SymbolRefAttr(callee), "tir_vars": tir_vars},
+            properties={"callee": SymbolRefAttr(callee), "tir_vars": dims},
             result_types=[result_type],
         )
 

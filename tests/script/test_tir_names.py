@@ -11,6 +11,7 @@ from tirax.script.parser.tir_buffers import BUFFER_CALLS
 from tirax.script.parser.tir_calls import CALLS, dtype_by_name
 from tirax.script.parser.tir_parser import TirParser
 from tirax.script.parser.tir_unsupported import UNSUPPORTED
+from tirax.transforms.tir.asserts import RAISED
 
 _LANES = ("", "x4", "x8", "x16", "x32", "x64")
 _SCALARS = [
@@ -73,7 +74,8 @@ def test_refused_names_say_what_to_write(name):
 
 def test_every_intrinsic_has_a_meaning_and_machine_code():
     assert set(MEANINGS) | {"power"} <= set(intrinsics.INTRINSICS)
-    assert set(values.ADDRESSES) <= set(ADDRESSES)
+    made_by_lowering = {RAISED}  # it stands where the interpreter's call_packed has raised already
+    assert set(values.ADDRESSES) - made_by_lowering <= set(ADDRESSES)
     no_intrinsics = {"call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed"}
     no_intrinsics |= {
         "tvm_call_packed",

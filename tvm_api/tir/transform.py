@@ -15,7 +15,8 @@ PrimFuncPass = PythonPass
 _OWN = frozenset(
     (
         "GuardIndices", "LowerAsserts", "LowerNarrowTypes", "MarkUnrolledLoops", "ParallelizeLoops",
-        "PromoteBuffersToStack", "SimplifyScheduled", "TirSimplify", "UnrollMarkedLoops", "VectorizeForTarget",
+        "PromoteBuffersToStack", "ReportIndices", "SimplifyScheduled", "TirSimplify", "UnrollMarkedLoops",
+        "VectorizeForTarget",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""
