@@ -1,6 +1,10 @@
-// RUN: tirax-opt %s -p normalize-global-var --check-each | filecheck %s --check-prefix NAMES
+// RUN: tirax-opt %s -p normalize-global-var | filecheck %s --check-prefix NAMES
+// RUN: not tirax-opt %s -p normalize-global-var --check-each 2>&1 | filecheck %s --check-prefix GONE
 // RUN: tirax-opt %s -p attach-global-symbol | filecheck %s --check-prefix PUBLIC
 // RUN: tirax-opt %s -p lambda-lift --check-each | filecheck %s --check-prefix LIFT
+
+// A function of another name cannot be compared, which --check-each says.
+// GONE: error: pass 1, 'normalize-global-var': nothing was compared
 
 // NAMES: relax.func @foo(
 // PUBLIC: relax.func @main(
