@@ -322,9 +322,13 @@ def attention_var_len(
         "ended_sequences",
     )
 
+    def start(starts: Tensor, at: PrimExpr) -> PrimExpr:
+        """Where a sequence starts; 0 where there are no sequences."""
+        return tx.if_then_else(from_sym(count) > 0, starts(at).astype(i64), tx.const(0, i64))
+
     def bounds(i: PrimExpr, upper: bool) -> PrimExpr:
         own = tx.minimum(ended(i), from_sym(count - 1))
-        first_q, end_q, first_k, end_k = (t(at).astype(i64) for t in (starts_q, starts_k) for at in (own, own + 1))
+        first_q, end_q, first_k, end_k = (start(t, at) for t in (starts_q, starts_k) for at in (own, own + 1))
         longer = (end_k - first_k) - (end_q - first_q)
         shift = tx.maximum(longer, longer * -1) if causal_mask == "BottomRight" else tx.const(0, i64)
         last = first_k + (i - first_q) + shift
