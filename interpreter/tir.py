@@ -23,6 +23,7 @@ from ..dialects.sym.expr import SymExpr, Var
 from ..ir.functions.tir_calls import extents_of_call
 from ..ir.locations import location_of
 from . import scalars
+from .empty_reductions import initialize_points
 from .environment import Environment, Implementation
 from .foreign import ADDRESSES, call_extern, call_llvm
 from .nests import Nest, plan_nest
@@ -108,7 +109,10 @@ class TirSemantics:
     def loop(self, interpreter: Interpreter, op: tir.ForOp, _args: PythonValues) -> PythonValues:
         if self.vectorize and self.loop_at_once(interpreter, op):
             return ()
-        for i in self.values_of(interpreter, op):
+        values = self.values_of(interpreter, op)
+        if not values:
+            initialize_points(interpreter, op, self.values_of)
+        for i in values:
             interpreter.run_ssacfg_region(op.body, (scalars.of_type(i, op.loop_var.type),), "for")
         return ()
 

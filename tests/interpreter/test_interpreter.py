@@ -53,6 +53,35 @@ def test_a_reduction_with_init(parse, n):
     np.testing.assert_allclose(c, a @ b, rtol=1e-6)
 
 
+LARGEST = """
+tir.func @largest(%A: !tir.buffer<[n, k], f32>, %B: !tir.buffer<[n], f32>) {{
+  tir.for {0} {{
+    tir.for {1} {{
+      tir.block "B" (%vi = spatial(%i, n), %vk = reduce(%k, k)) {{
+        tir.init {{
+          %z = tir.const -1.0 : f32
+          tir.store %z, %B[%vi]
+        }}
+        %b = tir.load %B[%vi] : f32
+        %a = tir.load %A[%vi, %vk] : f32
+        %m = tir.max %b, %a : f32
+        tir.store %m, %B[%vi]
+      }}
+    }}
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("loops", [("%i = 0 to n", "%k = 0 to k"), ("%k = 0 to k", "%i = 0 to n")])
+@pytest.mark.parametrize(("n", "k"), [(3, 0), (0, 0), (0, 2), (3, 2)])
+def test_a_reduction_of_nothing_is_its_init(parse, loops, n, k):
+    a = np.random.default_rng(k).random((n, k), "float32")
+    b = np.full(n, 7, "float32")
+    interpret(parse(LARGEST.format(*loops)), "largest", [a, b])
+    np.testing.assert_array_equal(b, a.max(axis=1, initial=-1))
+
+
 def scalar(parse, body, *args, types):
     """The value of %r after `body` on scalar arguments."""
     names = "abc"

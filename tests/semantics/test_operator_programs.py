@@ -7,6 +7,7 @@ from hypothesis import given
 from random_programs import Program, operator_programs
 from strength import drawn
 
+from tirax.dialects.attributes import to_attr
 from tirax.tools.fuzz import checks
 
 PASSES = (
@@ -19,6 +20,9 @@ PASSES = (
     "legalize-ops",
 )  # fmt: skip
 """Each alone, on the program as it is."""
+
+TRAINING = {"decompose-ops-for-inference": to_attr(False), "decompose-ops-for-training": to_attr(True)}
+"""What these take every batch norm for, whatever it says."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -33,7 +37,11 @@ def test_texts(program: Program) -> None:
 @given(operator_programs())
 def test_passes(program: Program) -> None:
     for name in PASSES:
-        checks.passes_keep_meaning(program.module, [name])
+        module = program.module.clone()
+        for op in module.walk():
+            if op.name == "relax.nn.batch_norm" and name in TRAINING:
+                op.properties["training"] = TRAINING[name]
+        checks.passes_keep_meaning(module, [name])
 
 
 @drawn(15)
