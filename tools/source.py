@@ -7,49 +7,67 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import SourceLocation, TiraxError, suggestion
+from .guard import UsageError
 from .mlir_text import parse_mlir
 
 STDIN = "<stdin>"
 _SEPARATOR = re.compile(r"^\s*(?://|#) -----.*\n?", re.MULTILINE)
 
 
-def _parse_script(_ctx: Context, text: str, filename: str) -> ModuleOp:
+def _parse_script(_ctx: Context, text: str, filename: str, name: str | None) -> ModuleOp:
     from ..script import parse_source
 
     with warnings.catch_warnings():  # Python remarks on some literals while it reads: `1if`
         warnings.simplefilter("ignore", SyntaxWarning)
-        return parse_source(text, filename)
+        return parse_source(text, filename, program=name)
 
 
-FORMATS: dict[str, Callable[[Context, str, str], ModuleOp]] = {
-    "mlir": parse_mlir,
+def _parse_mlir(ctx: Context, text: str, filename: str, name: str | None) -> ModuleOp:
+    if name is not None:
+        raise UsageError("a file of MLIR is one program", expected=filename, found=f"{filename}:{name}")
+    return parse_mlir(ctx, text, filename)
+
+
+FORMATS: dict[str, Callable[[Context, str, str, str | None], ModuleOp]] = {
+    "mlir": _parse_mlir,
     "tvmscript": _parse_script,
     "py": _parse_script,
 }
-"""Language -> parser `(context, text, filename)`."""
+"""Language -> parser `(context, text, filename, name of the program in it)`."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A text to compile. Where it is a piece of a file, empty lines stand for what comes before it there."""
+    """A text to compile. Where it is a piece of a file, empty lines stand for what comes before it there.
+
+    `name` says which of several programs of a Python file is meant.
+    """
 
     text: str
     filename: str
     format: str
+    name: str | None = None
 
     def parse(self, ctx: Context) -> ModuleOp:
         """The module. Raises `TiraxError` where the text is not a program."""
-        return FORMATS[self.format](ctx, self.text, self.filename)
+        return FORMATS[self.format](ctx, self.text, self.filename, self.name)
 
 
 def read_program(path: str | None, format_name: str | None = None) -> Program:
-    """The program in a file, or on stdin where `path` is None or `-`. Raises `TiraxError` where it cannot be read."""
+    """The program in a file, or on stdin where `path` is None or `-`; `file.py:Layer` is the one of that name.
+
+    Raises `TiraxError` where it cannot be read.
+    """
+    name = None
+    if path is not None and not os.path.lexists(path):
+        found = re.fullmatch(r"(.*\.py):(\w+)", path, re.DOTALL)
+        path, name = found.groups() if found else (path, None)
     if path is None or path == "-":
         return Program(_decode(sys.stdin.buffer.read(), STDIN), STDIN, format_name or "mlir")
     try:
@@ -58,7 +76,7 @@ def read_program(path: str | None, format_name: str | None = None) -> Program:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TiraxError(f"cannot read '{path}': {reason}", hint=_near(path)) from error
-    return Program(_decode(data, path), path, format_name or _format_of(path))
+    return Program(_decode(data, path), path, format_name or _format_of(path), name)
 
 
 def _format_of(path: str) -> str:
@@ -96,7 +114,7 @@ def split_program(program: Program) -> Iterator[Program]:
         end = match.start() if match else len(program.text)
         piece = program.text[start:end]
         if piece.strip() or match is None and start == 0:
-            yield Program("\n" * program.text.count("\n", 0, start) + piece, program.filename, program.format)
+            yield replace(program, text="\n" * program.text.count("\n", 0, start) + piece)
         start = match.end() if match else end
 
 

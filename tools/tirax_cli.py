@@ -26,7 +26,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     run = commands.add_parser("run", help="compile a program, call a function and show the result")
-    _add_compile_options(run, "a .py (TVMScript) or .mlir file, or an executable")
+    _add_compile_options(run, "a .py (TVMScript; file.py:NAME) or .mlir file, or an executable")
     add = run.add_argument
     add("--func", metavar="NAME", help="the function to call (main, or the only one)")
     add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
@@ -37,7 +37,7 @@ def command_line() -> argparse.ArgumentParser:
     add("--time", action="store_true", help="measure how long a call takes")
 
     build = commands.add_parser("build", help="compile a program to a file")
-    _add_compile_options(build, "a .py (TVMScript) or .mlir file")
+    _add_compile_options(build, "a .py (TVMScript; file.py:NAME) or .mlir file")
     build.add_argument("-o", "--output", required=True, metavar="FILE", help="the executable to write")
 
     inspect = commands.add_parser("inspect", help="what is in an executable")

@@ -56,7 +56,11 @@ def command_line() -> argparse.ArgumentParser:
     parser.register("type", "sizes", _sizes)
     add = parser.add_argument
     flag: dict[str, Any] = {"action": "store_true"}
-    add("input_file", nargs="?", help="a .mlir or .py (TVMScript) file; stdin by default")
+    add(
+        "input_file",
+        nargs="?",
+        help="a .mlir or .py (TVMScript) file, file.py:NAME for one of its modules; stdin by default",
+    )
     add(
         "-f", "--format", metavar="LANG", help="language of the input: mlir, py or tvmscript (by default its extension)"
     )

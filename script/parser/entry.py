@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -13,24 +13,27 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...diagnostics import register_source
 from ...dialects import relax, tir
-from .evaluator import refuse
-from .module import ModuleParser, parse_class_node, parse_function_nodes
+from .module import parse_class_node, parse_function_nodes
+from .python_file import read_file
 from .scope import Environment, header_names
 from .source import ScriptError, Source, parse_text
-from .tir_functions import Macro, is_macro
-from .values import Metadata, Ref
+from .tir_functions import Macro
+from .values import Metadata
 
-_IMPORTS = ("tvm", "tirax", "numpy", "typing", "__future__")
-"""What a text may import; nothing is imported."""
-_DIALECTS = ("ir", "tir", "relax")
 _NO_METADATA = Metadata(None)
 
 
-def parse_source(text: str, filename: str = "<string>", extra_vars: Mapping[str, Any] | None = None) -> ModuleOp:
-    """The module that a text says: a class with `@I.ir_module`, or decorated functions.
+def parse_source(
+    text: str,
+    filename: str = "<string>",
+    extra_vars: Mapping[str, Any] | None = None,
+    program: str | None = None,
+) -> ModuleOp:
+    """The module that a text says: a class with `@I.ir_module`, or decorated functions; the one called `program`.
 
-    Nothing of the text runs: imports at its head are noted by name alone. `extra_vars` are Python values that the text
-    may use. Raises `ScriptError` or another located `TiraxError`.
+    The text may be any file of Python. Nothing of it runs: imports are noted by name alone, constants at its head are
+    computed, the rest is passed over. `extra_vars` are Python values that the text may use. Raises `ScriptError` or
+    another located `TiraxError`, also where there are several programs and `program` names none.
     """
     text = text.removeprefix("\ufeff")  # what some editors put at the head of a file
     register_source(filename, text)
@@ -39,7 +42,7 @@ def parse_source(text: str, filename: str = "<string>", extra_vars: Mapping[str,
     given = extra_vars or {}
     names: dict[str, Any] = {**header_names(text), "metadata": _NO_METADATA}
     environment = Environment(given, {n: v for n, v in names.items() if n not in given})
-    return _guarded(source, tree, lambda: _parse_tree(source, environment, tree))
+    return _guarded(source, tree, lambda: read_file(source, environment, tree, program))
 
 
 def parse_function(
@@ -51,70 +54,6 @@ def parse_function(
     if len(functions) != 1:
         raise ScriptError("one function is expected", expected=1, found=len(functions))
     return functions[0]
-
-
-def _parse_tree(source: Source, environment: Environment, tree: ast.Module) -> ModuleOp:
-    classes: list[ast.ClassDef] = []
-    functions: list[ast.FunctionDef] = []
-    head = ModuleParser(source, environment)
-    for statement in tree.body:
-        if isinstance(statement, ast.ClassDef):
-            classes.append(statement)
-        elif isinstance(statement, ast.FunctionDef):
-            if is_macro(head.evaluator, statement):
-                head.declare_function(statement)
-            else:
-                functions.append(statement)
-        else:
-            _head_statement(head, statement)
-    if len(classes) > 1 or (classes and functions):
-        raise source.error([*classes, *functions][-1], "a script is one module, or functions", found="more than one")
-    if not classes and not functions:
-        raise source.error(
-            tree, "the script has neither a module nor a function", expected="@I.ir_module class Module:"
-        )
-    if not classes:
-        return parse_function_nodes(source, environment, functions)
-    (node,) = classes
-    decorators = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
-    if len(decorators) != 1 or head.decorator_kind(decorators[0]) != "ir_module":
-        raise source.error(
-            node, f"class '{node.name}' is no module", expected="@I.ir_module", hint="a script is never run"
-        )
-    return parse_class_node(source, environment, node)
-
-
-def _head_statement(head: ModuleParser, statement: ast.stmt) -> None:
-    """What may stand at the head of a text: imports, constants, a docstring."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        for name, value in _imported_names(head.source, statement):
-            head.environment.define(name, value)
-    elif (
-        isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name)
-    ):
-        with head.source.located(statement):
-            head.environment.define(statement.targets[0].id, head.evaluator.visit(statement.value))
-    elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
-        raise refuse(head.source, statement, "a script")
-
-
-def _imported_names(source: Source, statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Ref]]:
-    module = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
-    for alias in statement.names:
-        whole = f"{module}.{alias.name}" if module else alias.name
-        if whole.partition(".")[0] not in _IMPORTS:
-            raise source.error(
-                statement,
-                f"'{whole}' may not be imported by a script",
-                expected=f"{', '.join(_IMPORTS[:3])}",
-                hint="a script is read, never run",
-            )
-        name, last = alias.asname or alias.name.partition(".")[0], whole.rpartition(".")[2]
-        root = whole.partition(".")[0]
-        if isinstance(statement, ast.ImportFrom) and root in ("tvm", "tirax"):
-            yield name, Ref(last) if last in _DIALECTS else Ref("tvm", "" if last == "tvm_api" else last)
-        elif isinstance(statement, ast.Import) and root in ("tvm", "tirax"):
-            yield name, Ref(last) if alias.asname and last in _DIALECTS else Ref("tvm")
 
 
 def _guarded(source: Source, node: ast.AST, read: Callable[[], ModuleOp]) -> ModuleOp:

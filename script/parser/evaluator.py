@@ -20,7 +20,7 @@ from ...ir.passes.limits import exceeded, limit
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import Scope, is_missing, script_value
 from .source import ScriptError, Source
-from .values import Builtin, CallSite, Imm, Metadata, Method, ModuleRef, Ref, Slice, describe
+from .values import Builtin, CallSite, Imm, Metadata, Method, ModuleRef, Ref, Slice, Unknown, describe
 
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "len": len,
@@ -88,7 +88,17 @@ class Evaluator:
         if is_missing(found):
             known = self.scope.names() | self.scope.environment.names()
             raise self.error(node, f"'{node.id}' is not defined here", hint=suggestion(node.id, known))
+        if isinstance(found, Unknown):
+            raise self._not_known(node, found)
         return found
+
+    def _not_known(self, node: ast.Name, value: Unknown) -> ScriptError:
+        return self.error(
+            node,
+            f"the value of '{node.id}' is not known: {value.reason}",
+            hint="a script is read, never run; write the value, or run the file and write Module.script()",
+            notes=[value.place.render()],
+        )
 
     def visit_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
         return tuple(self._elements(node.elts))

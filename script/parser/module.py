@@ -21,7 +21,8 @@ from .tir_functions import Macro, hygienic, is_macro
 from .tir_parser import TirParser
 from .values import CallSite, GlobalRef, ModuleRef, Ref, describe
 
-_KINDS = ("prim_func", "function")
+FUNCTION_KINDS = ("prim_func", "function")
+"""The decorators of functions."""
 _OPTIONS = {
     "prim_func": "private= check_well_formed= tracked=",
     "function": "private= pure= check_well_formed=",
@@ -161,7 +162,7 @@ class ModuleParser:
         decorator = node.decorator_list[0]
         call = decorator if isinstance(decorator, ast.Call) else None
         kind = self.decorator_kind(call.func if call is not None else decorator)
-        if kind not in _KINDS:
+        if kind not in FUNCTION_KINDS:
             raise self.source.error(
                 decorator, "this is no decorator of TVMScript", expected="@R.function or @T.prim_func"
             )
@@ -239,12 +240,14 @@ class ModuleParser:
         return op
 
 
-def parse_class_node(source: Source, environment: Environment, node: ast.ClassDef) -> ModuleOp:
-    """The module that a class is."""
+def parse_class_node(
+    source: Source, environment: Environment, node: ast.ClassDef, named: Sequence[ast.FunctionDef] = ()
+) -> ModuleOp:
+    """The module that a class is, with the functions `named` in it that stand beside it."""
     if node.bases or node.keywords:
         raise source.error(node, "a module has no base classes")
     environment.define(node.name, ModuleRef())
-    parser = ModuleParser(source, environment)
+    parser = _with_functions(source, environment, named)
     parser.declare(node.body)
     module = parser.parse()
     module.location = source.attr(node)
@@ -253,9 +256,13 @@ def parse_class_node(source: Source, environment: Environment, node: ast.ClassDe
 
 def parse_function_nodes(source: Source, environment: Environment, nodes: Sequence[ast.FunctionDef]) -> ModuleOp:
     """A module of functions that stand by themselves; they may call each other by name."""
+    return _with_functions(source, environment, nodes).parse()
+
+
+def _with_functions(source: Source, environment: Environment, nodes: Sequence[ast.FunctionDef]) -> ModuleParser:
     for node in nodes:
         environment.define(node.name, GlobalRef(node.name))
     parser = ModuleParser(source, environment)
     for node in nodes:
         parser.declare_function(node)
-    return parser.parse()
+    return parser

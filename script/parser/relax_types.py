@@ -20,7 +20,7 @@ from .evaluator import Evaluator
 from .folding import as_sym
 from .scope import is_missing
 from .source import ScriptError
-from .values import CallSite, FreshVar, Imm, Ref, describe
+from .values import CallSite, FreshVar, Imm, Ref, Unknown, describe
 
 
 class StructInfoEvaluator(Evaluator):
@@ -36,6 +36,8 @@ class StructInfoEvaluator(Evaluator):
             found = self.scope.local(node.id)
             if not isinstance(found, SymExpr):
                 known = self.scope.environment.lookup(node.id)
+                if is_missing(found) and isinstance(known, Unknown):
+                    return super().visit_name(node)
                 found = known if is_missing(found) and isinstance(known, Ref | int) else Var(node.id)
             return found
         return super().visit_name(node)

@@ -46,6 +46,9 @@ class Environment:
         self._captured = captured
         self._known: dict[str, Any] = dict(known or {})
 
+    def copy(self) -> Environment:
+        return Environment(self._captured, self._known)
+
     def define(self, name: str, value: Any) -> None:
         self._known[name] = value
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
-from ...diagnostics import suggestion
+from ...diagnostics import SourceLocation, suggestion
 from ...dialects.dtypes import dtype_name
 from .source import ScriptError, Source
 
@@ -39,6 +39,14 @@ class GlobalRef:
     """A function of the module."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A name of a file whose value only a run of it would give: where it is bound, and why that cannot be read."""
+
+    place: SourceLocation
+    reason: str = "it is no constant"
 
 
 @dataclass(frozen=True)

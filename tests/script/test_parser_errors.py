@@ -159,11 +159,13 @@ SIGNATURES: list[tuple[str, str, str]] = [
     ("@T.prim_func\ndef f(A):", "A[0] = 1", "parameter 'A' has no type"),
     ("@T.prim_func\ndef f(A: T.Bufer((4,))):", "A[0] = 1", "T has no 'Bufer'"),
     ("@T.prim_func\ndef f(A: T.Buffer(4, 'float32', foo=1)):", "A[0] = 1", "no argument is called 'foo'"),
-    ("@foo\ndef f(A: T.handle):", "pass", "'foo' is not defined here"),
+    ("@foo\ndef f(A: T.handle):", "pass", "'f' is decorated by @foo"),
+    ("@T.prim_func\n@I.foo\ndef f(A: T.handle):", "pass", "needs one decorator"),
+    ("@I.ir_module\n@foo\nclass Foo:", "pass", "class 'Foo' needs one decorator"),
     ("@T.foo\ndef f(A: T.handle):", "pass", "this is no decorator of TVMScript"),
     ("@T.prim_func(privat=True)\ndef f(A: T.handle):", "pass", "no argument is called 'privat'"),
-    ("def f(A: T.handle):", "pass", "needs one decorator"),
-    ("class Foo:", "pass", "class 'Foo' is no module"),
+    ("def f(A: T.handle):", "pass", "'f' is decorated by nothing"),
+    ("class Foo:", "pass", "'Foo' is decorated by nothing"),
     ("@I.ir_module\nclass Foo(Base):", "pass", "a module has no base classes"),
     ("@I.ir_module\nclass Foo:", "x = 3", "may not stand in a module"),
     ("@I.ir_module\nclass Foo:", "I.foo()", "this may not stand in a module"),
@@ -175,7 +177,7 @@ SIGNATURES: list[tuple[str, str, str]] = [
 @pytest.mark.parametrize(("head", "body", "message"), SIGNATURES)
 def test_declarations(head: str, body: str, message: str) -> None:
     error = failure(head + "\n", body)
-    assert message in error.message
+    assert message in str(error)
     assert error.location is not None
 
 
@@ -223,10 +225,6 @@ def test_functions_are_unique_and_results_not_circular() -> None:
 
 
 HOSTILE = [
-    "import os\n@R.function\ndef f(x: R.Object):\n    return x",
-    "from os import system\n@R.function\ndef f(x: R.Object):\n    return x",
-    "open({path!r}, 'w')\n@R.function\ndef f(x: R.Object):\n    return x",
-    "x = open({path!r}, 'w')\n@R.function\ndef f(x: R.Object):\n    return x",
     "@R.function\ndef f(x: R.Object):\n    open({path!r}, 'w')\n    return x",
     "@R.function\ndef f(x: R.Object):\n    eval('1')\n    return x",
     "@R.function\ndef f(x: R.Object):\n    __import__('os').system('touch {path}')\n    return x",
@@ -258,8 +256,9 @@ HOSTILE = [
     "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    print('x')",
     "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A[0] = (y := 1.0)",
     "if True:\n    open({path!r}, 'w')",
+    "x = open({path!r}, 'w')\n@R.function\ndef f(y: R.Tensor((x,))):\n    return y",
+    "metadata = tvm.ir.load_json('nonsense')\n@R.function\ndef f(x: R.Object):\n    return metadata['a'][0]",
     "while True:\n    pass",
-    "metadata = tvm.ir.load_json('nonsense')\n@R.function\ndef f(x: R.Object):\n    return x",
     "@R.function\ndef f(x: R.Object):\n    return x\n\0",
 ]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -53,6 +56,20 @@ def test_run_computes_what_numpy_computes(cli, model, tmp_path, rows):
     assert f"n = {rows}" in result.out
     found = np.load(tmp_path / "r.npz")["result0"]
     np.testing.assert_allclose(found, np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
+
+
+def test_the_program_of_the_readme_is_read_from_its_file(cli, opt, tmp_path):
+    readme = Path(__file__).parents[2] / "README.md"
+    (text,) = re.findall(r"^```python\n(.*?)^```", readme.read_text(), re.DOTALL | re.MULTILINE)
+    path = tmp_path / "layer.py"
+    path.write_text(text)
+    assert "relax.matmul" in opt(path).out
+    result = cli("run", f"{path}:Layer", "--sizes", "n=3")
+    assert result.code == 0 and "float32[3, 128]" in result.out, result.err
+    result = cli("run", f"{path}:Laier")
+    assert result.code == 1 and "did you mean 'Layer'" in result.err
+    result = opt(f"{path}:Layer", "-f", "mlir")
+    assert result.code == 2 and "a file of MLIR is one program" in result.err
 
 
 def test_made_up_inputs_follow_the_signature(cli, model):
