@@ -12,6 +12,8 @@ OUT    := build/test
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
+# Many tests start Python: without its compiled files each start would compile the whole package.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from strength import thinned
 from xdsl.dialects.builtin import ModuleOp
 
 import tirax.tvm_api as tvm
@@ -121,7 +122,7 @@ def test_texts(golden):
     golden("nn/layers.txt", "\n\n".join(texts))
 
 
-@pytest.mark.parametrize("name", [n for n in LAYERS if n != "attention_cross"])
+@thinned("name", [n for n in LAYERS if n != "attention_cross"], 10)
 def test_native_code_agrees_with_the_interpreter(name):
     mod, _ = exported(name)
     forward = machine(mod)["forward"]

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from strength import thinned
 
 import tirax.tvm_api as tvm
 from tirax import te
@@ -372,7 +373,7 @@ def test_texts(golden):
     golden("nn/operators.txt", "\n\n".join(texts))
 
 
-@pytest.mark.parametrize("name", CASES)
+@thinned("name", CASES, 16)
 def test_numbers(name):
     _, inputs, reference = CASES[name]
     mod = exported(name)

@@ -68,8 +68,7 @@ INTEGER_OPS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
-@pytest.mark.parametrize("op", INTEGER_OPS)
+@crossed("op, kind", list(INTEGER_OPS), ["i8", "i16", "i32", "i64"])
 def test_integers(backend, dtypes, op, kind, lanes):
     rng = np.random.default_rng(1)
     a = rng.integers(-100, 100, 64).astype(dtypes[kind])
@@ -119,8 +118,7 @@ FLOAT_OPS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["f64", "f32", "f16", "bf16"])
-@pytest.mark.parametrize("op", FLOAT_OPS)
+@crossed("op, kind", list(FLOAT_OPS), ["f64", "f32", "f16", "bf16"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_floats(backend, dtypes, op, kind, lanes):
     rng = np.random.default_rng(2)
@@ -199,8 +197,7 @@ def test_extf(backend, dtypes, source, target, lanes):
     np.testing.assert_array_equal(got, values.astype(dtypes[target]))
 
 
-@pytest.mark.parametrize("kind", ["f64", "f32", "f16", "bf16"])
-@pytest.mark.parametrize("integer", ["i8", "i32", "i64"])
+@crossed("kind, integer", ["f64", "f32", "f16", "bf16"], ["i8", "i32", "i64"])
 def test_integers_to_floats_and_back(backend, dtypes, kind, integer, lanes):
     values = np.array([0, 1, -1, 100, -128, 127, 77], dtype=dtypes[integer])
     for prefix, unsigned in (("si", False), ("ui", True)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from strength import crossed
 from xdsl.parser import Parser
 
 from tirax.ir.passes.transform import new_context
@@ -19,8 +19,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("cpu", ["x86-64", "haswell", "skylake-avx512"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@crossed("program, cpu", list(PROGRAMS), ["x86-64", "haswell", "skylake-avx512"])
 def test_no_conversion_is_left_to_a_library(program: str, cpu: str) -> None:
     params, op, result = PROGRAMS[program]
     text = f"relax.func @main({params}) -> {result} {{ %lv = {op} relax.return %lv : {result} }}"

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from strength import is_full
+from strength import is_full, thinned
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from tirax.dialects import relax
@@ -97,8 +97,7 @@ def _inputs(name: str, func: Any) -> list[Any]:
     return [(np.abs(v) + 1).astype(v.dtype) if isinstance(v, np.ndarray) and v.dtype != bool else v for v in values]
 
 
-@pytest.mark.thinned
-@pytest.mark.parametrize("name", sorted(CASES))
+@thinned("name", sorted(CASES), 80)
 def test_operator(name: str) -> None:
     (case, *_) = CASES[name]
     module = _together(case)

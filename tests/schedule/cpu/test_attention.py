@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from strength import crossed, thinned
 from xdsl.parser import Parser
 
 import tirax.tvm_api as tvm
@@ -116,13 +117,12 @@ def check(case, target, dtype="float32", tolerance=2e-5):
         np.testing.assert_allclose(found, wanted, rtol=10 * tolerance, atol=tolerance, err_msg=str(sizes))
 
 
-@pytest.mark.parametrize("name", CASES)
+@thinned("name", CASES, 4)
 def test_numbers(name):
     check(CASES[name], TARGETS[0])
 
 
-@pytest.mark.parametrize("target", TARGETS[1:])
-@pytest.mark.parametrize("name", ["odd", "window"])
+@crossed("name, target", ["odd", "window"], TARGETS[1:])
 def test_numbers_with_other_vectors(name, target):
     check(CASES[name], target)
 
