@@ -111,7 +111,7 @@ def prepare_kernel(f: HostFunction, name: str, values: Sequence[Value], scalars:
     binding.check()
     _check_written(name, [(p, v, a) for (p, _, v), a in zip(params, kernel.accesses, strict=True)])
     _check_buffers(f, [(tuple(map(binding.translate, dims)), t) for dims, t in kernel.buffers])
-    _check_reaches(f, name, {binding.translate(e): reach for e, reach in kernel.least.items()})
+    _check_reaches(f, name, {tuple(map(binding.translate, k)): reach for k, reach in kernel.least.items()})
     args = [_argument(f, name, param, t, value) for param, t, value in params]
     args += [f.scope.of(binding.translate(Var(v))) for v in signature.symbolic_vars]
     return KernelCall(signature, args, _work(kernel, binding))
@@ -205,7 +205,9 @@ def kernel_of(func: tir.FuncOp) -> Kernel:
     signature = kernel_signature(func)
     check_indices(func)
     names = {*signature.names, *signature.symbolic_vars}
-    least = {e: reach for e, reach in least_extents(func).items() if {v.name for v in e.free_vars()} <= names}
+    least = {
+        k: reach for k, reach in least_extents(func).items() if {v.name for e in k for v in e.free_vars()} <= names
+    }
     accesses, buffers = tuple(buffer_accesses(func)), _local_buffers(func, signature)
     return Kernel(signature, accesses, loop_iterations(func), least, buffers)
 
@@ -233,16 +235,20 @@ def _shape(op: tir.AllocBufferOp | tir.AllocateOp) -> Shape:
     return (*dims, *lanes), scalar_of(dtype)
 
 
-def _check_reaches(f: HostFunction, kernel: str, least: Mapping[SymExpr, Reach]) -> None:
+def _check_reaches(f: HostFunction, kernel: str, least: Mapping[tuple[SymExpr, ...], Reach]) -> None:
     """End the function where a kernel is to access what its arguments do not have."""
-    for extent, reach in least.items():
+    for (extent, *counts), reach in least.items():
+        if reach.counts and (extent.constant or 0 in [count.constant for count in counts]):
+            continue
         message, most = f"'{kernel}': {reach.text}", int(reach.indices.high)
         known = extent.constant
-        if known is not None and known <= most:
+        if known is not None and known <= most and not counts:
             raise ShapeError(message, location=location_of(reach.op), expected=f"0 to {known - 1}", found=str(most))
-        if known is None:
+        if known is None or counts:
             value = f.scope.of(extent)
             holds = f.compare("slt", f.integer(most), value)
+            for count in counts:
+                holds = f.binary(arith.OrIOp, holds, f.compare("sle", f.scope.of(count), f.integer(0)))
             f.require(holds, "shape", message, [value], expected=f"an extent above {most}", found="{0}")
 
 

@@ -352,13 +352,14 @@ class Extents(Symbolic):
             fits.append(code.compare("olt", code.real(-_EXACT), value))
         code.unless(code.all_of(fits), overflow)
 
-    def divisible(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> None:
+    def divided(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """Processors trap where the divisor is zero, or -1 and the quotient does not fit."""
         code, divisor = self.code, e.args[1].constant
         if divisor is None and self.zero_division is not None:
             code.unless(code.compare("ne", rhs, code.integer(0)), self.zero_division)
         if divisor in (None, -1) and self.overflow is not None:
             code.unless(code.compare("ne", lhs, code.integer(-(2**63))), self.overflow)
+        return self.division(e, lhs, rhs)
 
 
 __all__ = ["I1", "I8", "I32", "I64", "PTR", "Extents", "Native", "f64"]

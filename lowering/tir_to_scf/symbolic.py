@@ -51,8 +51,19 @@ class Symbolic(Algebra[SSAValue]):
         """The value of what is known to fit its type, or need not be exact."""
         return e.fold(self) if isinstance(e, Sum | Product) else self.of(e)
 
-    def divisible(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> None:
-        """Called before each division; where code runs that divides by an extent, that is not 0."""
+    def divided(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """A quotient or remainder, 0 where the divisor is: kernels must not trap."""
+        if self.bounds.of(e.args[1]).low > 0:
+            return self.division(e, lhs, rhs)
+        return divided(self.emit, rhs, lambda divisor: self.division(e, lhs, divisor), quotient="div" in e.kind)
+
+    def division(self, e: Op, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """A quotient or remainder where the divisor is not 0."""
+        if all(map(self.is_nonnegative, e.args)):
+            return self.emit.binary(_UNSIGNED[e.kind], lhs, rhs)
+        if e.kind == "floormod":
+            return floor_mod(self.emit, lhs, rhs, False, self.flags)
+        return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
 
     def condition(self, e: SymExpr) -> SSAValue:
         """Whether an expression is not 0, as an i1."""
@@ -85,14 +96,19 @@ class Symbolic(Algebra[SSAValue]):
         if e.kind == "select":
             return self.emit.select(self.condition(e.args[0]), *map(self.of, e.args[1:]))
         lhs, rhs = map(self.of, e.args)
-        if e.kind not in DIVISIONS:
-            return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
-        self.divisible(e, lhs, rhs)
-        if all(map(self.is_nonnegative, e.args)):
-            return self.emit.binary(_UNSIGNED[e.kind], lhs, rhs)
-        if e.kind == "floormod":
-            return floor_mod(self.emit, lhs, rhs, False, self.flags)
+        if e.kind in DIVISIONS:
+            return self.divided(e, lhs, rhs)
         return self.emit.binary(_ARITH[OPERATIONS[e.kind].arith], lhs, rhs)
+
+
+def divided(emit: Emitter, divisor: SSAValue, divide: Callable[[SSAValue], SSAValue], *, quotient: bool) -> SSAValue:
+    """What `divide` gives for a divisor, which it is not asked for 0: that gives 0, as a remainder by 1 does."""
+    if emit.known.get(divisor):
+        return divide(divisor)
+    zero, one = (emit.constant(n, divisor.type) for n in (0, 1))
+    by_zero = emit.compare("eq", divisor, zero)
+    result = divide(emit.select(by_zero, one, divisor))
+    return emit.select(by_zero, zero, result) if quotient else result
 
 
 def floor_mod(emit: Emitter, a: SSAValue, b: SSAValue, unsigned: bool, flags: Attribute = NSW) -> SSAValue:

@@ -28,7 +28,7 @@ from .emitter import Emitter, is_vector, lane_count, pick_lanes, vector_type
 from .expressions import BUILDERS, DIVISIONS, divide
 from .intrinsics import build_intrinsic, reinterpret
 from .signature import scalar_type
-from .symbolic import Symbolic, floor_mod
+from .symbolic import Symbolic, divided, floor_mod
 
 
 class _Scoped:
@@ -197,14 +197,14 @@ def _keeps_value(op: tir.CastOp) -> bool:
 
 
 def _has_index_rule(op: Operation, dtype: Attribute) -> bool:
-    """Whether an integer is computed as an index: without overflow, divided only by what is not 0."""
+    """Whether an integer is computed as an index: without overflow, divided only by constants and extents."""
     if type(op) not in _INDEX_RULES or is_float(dtype) or is_unsigned(dtype):
         return False
     return not isinstance(op, tir.FloorDivOp | tir.FloorModOp) or _is_size(op.operands[1])
 
 
 def _is_size(value: SSAValue) -> bool:
-    """Whether an integer is a constant that is not 0, or made of extents, which are not where something runs."""
+    """Whether an integer is a constant that is not 0, or made of extents."""
     expr = sym_expr_of(value)
     return expr.constant != 0 and all(isinstance(v.name, str) for v in expr.free_vars())
 
@@ -217,8 +217,9 @@ def _index_division(values: Values, op: Operation) -> SSAValue:
     a, b = (values.index(o) for o in op.operands)
     nonnegative = all(values.nonnegative(o) for o in op.operands)
     if isinstance(op, tir.FloorModOp):
-        return floor_mod(values.emit, a, b, nonnegative)
-    return values.emit.binary(arith.DivUIOp if nonnegative else arith.FloorDivSIOp, a, b)
+        return divided(values.emit, b, lambda d: floor_mod(values.emit, a, d, nonnegative), quotient=False)
+    division = arith.DivUIOp if nonnegative else arith.FloorDivSIOp
+    return divided(values.emit, b, lambda d: values.emit.binary(division, a, d), quotient=True)
 
 
 _INDEX_RULES: dict[type[Operation], Callable[[Values, Operation], SSAValue]] = {

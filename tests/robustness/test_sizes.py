@@ -67,6 +67,57 @@ for n, m in ((-2**63, -1), (-2**63, 0), (7, 0)):
     assert [line.partition(" ")[0] for line in printed[1:]] == ["ShapeError"] * 3
 
 
+def test_kernels_that_divide_by_an_extent(in_process):
+    """What is divided by an extent of 0 is 0; what is read there is refused, as the empty array has nothing."""
+    printed = in_process('''
+ex = compiled("""
+tir.func @values(%A: !tir.buffer<[n], f32>, %B: !tir.buffer<[3, m], i64>) {
+  tir.for %i = 0 for m {
+    %n = sym.value n : i64
+    %row0 = tir.const 0 : i64
+    %row1 = tir.const 1 : i64
+    %row2 = tir.const 2 : i64
+    %q = tir.floordiv %i, %n : i64
+    %r = tir.floormod %i, %n : i64
+    %s = sym.value (m + 1) floordiv n + (m + 1) mod n : i64
+    tir.store %q, %B[%row0, %i]
+    tir.store %r, %B[%row1, %i]
+    tir.store %s, %B[%row2, %i]
+  }
+}
+tir.func @read(%A: !tir.buffer<[n], f32>, %B: !tir.buffer<[m], f32>) {
+  tir.for %i = 0 for m {
+    %n = sym.value n : i64
+    %r = tir.floormod %i, %n : i64
+    %v = tir.load %A[%r] : f32
+    tir.store %v, %B[%i]
+  }
+}
+tir.func @gather(%A: !tir.buffer<[n], f32>, %I: !tir.buffer<[m], i64>, %B: !tir.buffer<[m], f32>) {
+  tir.for parallel %i = 0 for m {
+    %k = tir.load %I[%i] : i64
+    %v = tir.load %A[%k] : f32
+    tir.store %v, %B[%i]
+  }
+}""")
+for n in (0, 2):
+    b = np.full((3, 5), 7)
+    ex["values"](np.ones(n, "f4"), b)
+    print(b.tolist())
+    for m in (0, 4):
+        attempt(ex["read"], np.ones(n, "f4"), np.zeros(m, "f4"))
+        attempt(ex["gather"], np.ones(n, "f4"), np.zeros(m, "i8"), np.zeros(m, "f4"))
+''').splitlines()
+    nothing = "the function reads index 0 of dimension 0 of 'A'"
+    assert printed == [
+        str([[0] * 5] * 3),
+        *["None"] * 2,
+        *[f"ShapeError '{name}': {nothing}" for name in ("read", "gather")],
+        str([[0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [3] * 5]),
+        *["None"] * 4,
+    ]
+
+
 def test_numbers_that_are_no_extents(in_process):
     """A number given as R.Prim may be negative; the first tensor of the arena must not move the second before it."""
     printed = in_process('''

@@ -3,6 +3,7 @@ always run.
 
     %x = tir.load %A[4] of !tir.buffer<[4], f32>       refused (`check_indices`)
     %x = tir.load %A[4] of !tir.buffer<[n], f32>       5 <= n, which the caller is to check (`least_extents`)
+    for m: %x = tir.load %A[%i mod n] of !tir.buffer<[n], f32>, or at an index that is data:  1 <= n or m <= 0, likewise
 
 What stands under a condition may never run, and is not looked at.
 """
@@ -10,17 +11,18 @@ What stands under a condition may never run, and is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import ShapeError
 from ...dialects import tir
 from ...dialects.names import name_of
 from ...dialects.sym.bounds import Interval
-from ...dialects.sym.expr import SymExpr, Var, offset_of, terms_of
+from ...dialects.sym.expr import Op, SymExpr, Var, offset_of, terms_of
+from ...dialects.sym.operations import DIVISIONS
 from ...ir.affine.values import sym_expr_of
 from ...ir.locations import location_of
 
@@ -33,6 +35,8 @@ class Reach:
     dimension: int
     extent: SymExpr
     indices: Interval
+    counts: tuple[SymExpr, ...] = ()
+    """What the loops around it count to that only the run knows: it is made where each is above 0."""
 
     @property
     def text(self) -> str:
@@ -48,6 +52,8 @@ def check_indices(func: tir.FuncOp) -> None:
     """Raise `ShapeError`, with its place, for an access outside of a buffer of constant extents."""
     for reach in _reaches(func):
         extent = reach.extent.constant
+        if reach.counts:
+            continue
         if reach.indices.low < 0 or (extent is not None and reach.indices.high >= extent):
             found = f"{reach.indices.low if reach.indices.low < 0 else reach.indices.high}"
             raise ShapeError(
@@ -55,67 +61,93 @@ def check_indices(func: tir.FuncOp) -> None:
             )
 
 
-def least_extents(func: tir.FuncOp) -> dict[SymExpr, Reach]:
-    """What extents that only the run knows have to be more than: the access that reaches farthest in each."""
-    found: dict[SymExpr, Reach] = {}
+def least_extents(func: tir.FuncOp) -> dict[tuple[SymExpr, ...], Reach]:
+    """What extents that only the run knows have to be more than: the access that reaches farthest in each.
+
+    Behind the extent are the reach's `counts`.
+    """
+    found: dict[tuple[SymExpr, ...], Reach] = {}
     for reach in _reaches(func):
-        if reach.extent.constant is None and (
-            reach.extent not in found or found[reach.extent].indices.high < reach.indices.high
-        ):
-            found[reach.extent] = reach
+        key = reach.extent, *reach.counts
+        if reach.extent.constant is None and (key not in found or found[key].indices.high < reach.indices.high):
+            found[key] = reach
     return found
 
 
 def _reaches(func: tir.FuncOp) -> Iterator[Reach]:
-    yield from _in_block(func.body.block, {}, {})
+    yield from _in_block(func.body.block, _Around({}, {}, ()))
 
 
-def _in_block(block: Block, ranges: dict[SSAValue, Interval], bindings: dict[SSAValue, SymExpr]) -> Iterator[Reach]:
+@dataclass(frozen=True)
+class _Around:
+    """What is around an access: variables of loops with their values, of blocks with what they are bound to."""
+
+    ranges: dict[SSAValue, Interval]
+    bindings: dict[SSAValue, SymExpr]
+    counts: tuple[SymExpr, ...]
+
+    def expression(self, value: SSAValue) -> SymExpr:
+        """A value over what is around."""
+        expr = sym_expr_of(value, through_casts=True)
+        known = self.bindings
+        return expr.substitute({v: bound for v in expr.free_vars() if v.value and (bound := known.get(v.value))})
+
+    def values(self, index: SymExpr) -> Interval | None:
+        """The least and the greatest value, both of which are taken: of sums of loops' variables."""
+        total = Interval(offset_of(index), offset_of(index))
+        for term, factor in terms_of(index):
+            around = self.ranges.get(term.value) if isinstance(term, Var) and term.value is not None else None
+            if around is None:
+                return None
+            total = total + around.scaled(factor)
+        return total
+
+
+def _in_block(block: Block, around: _Around) -> Iterator[Reach]:
     for op in block.ops:
         if isinstance(op, tir.LoadOp | tir.StoreOp):
-            yield from _of_access(op, ranges, bindings)
-        inner = _always_runs(op, ranges, bindings)
+            yield from _of_access(op, around)
+        inner = _runs(op, around)
         if inner is not None:
-            yield from _in_block(inner, ranges, bindings)
+            yield from _in_block(*inner)
 
 
-def _always_runs(op: Operation, ranges: dict[SSAValue, Interval], bindings: dict[SSAValue, SymExpr]) -> Block | None:
-    """The body of what runs as often as what is around it, or more; its variables are noted."""
+def _runs(op: Operation, around: _Around) -> tuple[Block, _Around] | None:
+    """The body of what runs as often as what is around it, or more, or where an extent is above 0; its variables are
+    noted."""
     if isinstance(op, tir.ForOp):
-        first, count = (e.constant if isinstance(e, SymExpr) else None for e in (op.min, op.extent))
-        if first is None or count is None or count <= 0:
+        if not isinstance(op.extent, SymExpr) or any(v.value is not None for v in op.extent.free_vars()):
             return None
-        ranges[op.loop_var] = Interval(first, first + count - 1)
-        return op.body.block
+        first, count = op.min.constant if isinstance(op.min, SymExpr) else None, op.extent.constant
+        if count is None:
+            return op.body.block, replace(around, counts=tuple(dict.fromkeys((*around.counts, op.extent))))
+        if count <= 0:
+            return None
+        if first is not None:
+            around.ranges[op.loop_var] = Interval(first, first + count - 1)
+        return op.body.block, around
     if isinstance(op, tir.BlockOp) and op.predicate is None:
         for var, binding in zip(op.iter_vars, op.bindings, strict=True):
-            bindings[var] = _expression(binding, bindings)
-        return op.body.block
-    return op.body.block if isinstance(op, tir.AttrOp) else None
+            around.bindings[var] = around.expression(binding)
+        return op.body.block, around
+    return (op.body.block, around) if isinstance(op, tir.AttrOp) else None
 
 
-def _expression(value: SSAValue, bindings: dict[SSAValue, SymExpr]) -> SymExpr:
-    expr = sym_expr_of(value, through_casts=True)
-    return expr.substitute({v: bound for v in expr.free_vars() if v.value and (bound := bindings.get(v.value))})
-
-
-def _of_access(
-    op: tir.LoadOp | tir.StoreOp, ranges: dict[SSAValue, Interval], bindings: dict[SSAValue, SymExpr]
-) -> Iterator[Reach]:
+def _of_access(op: tir.LoadOp | tir.StoreOp, around: _Around) -> Iterator[Reach]:
     dims = cast(tir.BufferType, op.buffer.type).dims
-    for dimension, (index, extent) in enumerate(zip(op.indices, dims, strict=True)):
-        if isinstance(index.type, IntegerType):
-            indices = _values(_expression(index, bindings), ranges)
-            if indices is not None:
+    for dimension, (value, extent) in enumerate(zip(op.indices, dims, strict=True)):
+        if isinstance(value.type, IntegerType):
+            index = around.expression(value)
+            indices = around.values(index)
+            if indices is not None and not around.counts:
                 yield Reach(op, dimension, extent, indices)
+            elif extent.constant is None and extent not in around.counts and _is_anywhere(index):
+                yield Reach(op, dimension, extent, Interval(0, 0), around.counts)
 
 
-def _values(index: SymExpr, ranges: dict[SSAValue, Interval]) -> Interval | None:
-    """The least and the greatest value, both of which are taken: of sums of loops' variables."""
-    total = Interval(offset_of(index), offset_of(index))
-    for term, factor in terms_of(index):
-        around = ranges.get(term.value) if isinstance(term, Var) and term.value is not None else None
-        if around is None:
-            return None
-        total = total + around.scaled(factor)
-    return total
+def _is_anywhere(index: SymExpr) -> bool:
+    """Whether an index is data, or divided by an extent: such an index is made to fit, where anything fits."""
+    if isinstance(index, Var):
+        return isinstance(index.value, OpResult)
+    by_extent = isinstance(index, Op) and index.kind in DIVISIONS and index.args[1].constant is None
+    return by_extent or any(map(_is_anywhere, index.children()))
