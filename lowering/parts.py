@@ -17,7 +17,7 @@ from ..dialects import tir
 from ..ir.locations import location_of
 from ..ir.passes.extern import check_extern
 from ..ir.rewriting.walk import operations
-from ..runtime import abi, result_pool, thread_pool
+from ..runtime import abi, result_pool, stack, thread_pool
 from .tir_to_scf.signature import kernel_signature, param_type
 
 KERNELS_IN_A_PART = 4
@@ -36,7 +36,7 @@ _ENTRY_POINTS = (
     "aligned_alloc free"
 )
 _OWN_SYMBOLS = frozenset(
-    (*_ENTRY_POINTS.split(), thread_pool.SYMBOL, *result_pool.SYMBOLS, abi.TABLE_SYMBOL, abi.ABI_SYMBOL)
+    (*_ENTRY_POINTS.split(), thread_pool.SYMBOL, stack.SYMBOL, *result_pool.SYMBOLS, abi.TABLE_SYMBOL, abi.ABI_SYMBOL)
 )
 """What code that tirax writes is linked with: CPython's interface as entry points use it, memory, the runtime."""
 

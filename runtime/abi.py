@@ -20,7 +20,8 @@ Linked by name from the process
     PyObject_Vectorcall, PyTuple_New, PyTuple_SetItem (steals), PyTuple_GetItem (borrowed), PyLong_FromLongLong,
     PyLong_AsLongLong, PyFloat_FromDouble, PyFloat_AsDouble, PyBool_FromLong, Py_IncRef, Py_DecRef, PyEval_SaveThread,
     PyEval_RestoreThread, …
-    tirax: tirax_parallel_for (`thread_pool.py`), tirax_take, tirax_give, tirax_new_result (`result_pool.py`)
+    tirax: tirax_parallel_for (`thread_pool.py`), tirax_take, tirax_give, tirax_new_result (`result_pool.py`),
+    tirax_has_stack (`stack.py`)
     libc and libm: aligned_alloc, free, memcpy, memset, expf, …; libgcc: __extendhfsf2, __truncsfhf2, … (not bfloat16's)
 
 What an entry does

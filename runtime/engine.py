@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from . import abi, result_pool, thread_pool
+from . import abi, result_pool, stack, thread_pool
 from .errors import AbiError, LoadError
 from .jit import engine, link
 
@@ -64,6 +64,8 @@ def _object(code: bytes, imports: Mapping[str, int]) -> Any:
         library.import_symbol(symbol, address)
     if thread_pool.SYMBOL.encode() in code:
         library.import_symbol(thread_pool.SYMBOL, thread_pool.parallel_for_address())
+    if stack.SYMBOL.encode() in code:
+        library.import_symbol(stack.SYMBOL, stack.has_stack_address())
     for symbol in result_pool.SYMBOLS:
         if symbol.encode() in code:
             library.import_symbol(symbol, result_pool.addresses()[symbol])

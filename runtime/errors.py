@@ -7,7 +7,8 @@ from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, U
 __all__ = [
     "AbiError", "ArgumentError", "AssertionFailedError", "DTypeError", "DamagedFileError", "DeviceError",
     "ExecutableFileError", "ForeignFileError", "IncompatibleFileError", "LoadError", "NameLookupError",
-    "NewerFileError", "RegistryError", "ShapeError", "TiraxError", "UnsupportedError", "unknown_name",
+    "NewerFileError", "OutsideError", "RegistryError", "ShapeError", "StackError", "TiraxError", "UnsupportedError",
+    "unknown_name",
 ]  # fmt: skip
 
 
@@ -17,6 +18,10 @@ class ArgumentError(TiraxError, TypeError):
 
 class OutsideError(TiraxError, IndexError):
     """An index that was computed or given as data is outside of its tensor."""
+
+
+class StackError(TiraxError, RecursionError):
+    """Functions that call each other so deep that the thread's stack is full."""
 
 
 class AssertionFailedError(TiraxError, AssertionError):

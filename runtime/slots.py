@@ -9,7 +9,7 @@ A slot is plain data, `(kind, payload)`; `resolve` turns it into what native cod
     ("value", json)           a str, int, float, bool, None or a tuple of such
     ("cast", {"name", "info", "vars": [n, …]})
                               callable(value, *values of vars) -> normalised value, or raises: for match_cast
-    ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "internal", "message", …})
+    ("fail", {"error": "shape" | "dtype" | "argument" | "index" | "stack" | "internal", "message", …})
                               callable(*integers): raises; {0}, {1}, … stand for the integers in the texts, which
                               may be "expected", "found" and "hint", too
 """
@@ -25,7 +25,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .arguments import normalize_arguments, normalize_value
-from .errors import ArgumentError, DTypeError, LoadError, NameLookupError, OutsideError, ShapeError, TiraxError
+from .errors import (
+    ArgumentError,
+    DTypeError,
+    LoadError,
+    NameLookupError,
+    OutsideError,
+    ShapeError,
+    StackError,
+    TiraxError,
+)
 from .metadata import FunctionInfo, MetadataError, info_from_json
 from .ndarray import NDArray
 from .registry import PackedFunction, get_global_func
@@ -37,6 +46,7 @@ _FAILURES: dict[str, type[TiraxError]] = {
     "dtype": DTypeError,
     "argument": ArgumentError,
     "index": OutsideError,
+    "stack": StackError,
     "internal": LoadError,
 }
 

@@ -103,6 +103,7 @@ class Body:
 
     def call_dps(self, op: host.CallDPSOp) -> None:
         args = [as_object(self.f, v) for v in self._flat(op.call_args)]
+        self.f.require_stack()
         result = self.f.vectorcall(self.f.slot_of("packed", op.func.data), args)
         self.f.check(result)
         self.f.call("Py_DecRef", [result], None)
@@ -114,6 +115,7 @@ class Body:
         return self._call_object(op, as_object(self.f, self.values[op.func]))
 
     def _call_object(self, op: Any, function: SSAValue) -> Value:
+        self.f.require_stack()
         return self._received(op, self.f.vectorcall(function, self.objects(op.args)))
 
     def call(self, op: relax.CallOp) -> Value:
@@ -124,6 +126,7 @@ class Body:
         args = [f.null, f.array(self.objects(op.args)), f.integer(len(op.args))]
         guarded = f.name in f.module.recursive and op.callee_name in f.module.recursive
         if guarded:
+            f.require_stack()
             too_deep = f.call("Py_EnterRecursiveCall", [f.text(f" in compiled function '{f.name}'")], I32)
             f.when(f.compare("ne", too_deep, f.integer(0, I32)), f.cleanup, f.null)
         result = f.call(ENTRY_PREFIX + op.callee_name, args)

@@ -166,6 +166,7 @@ def _packed_entry(f: HostFunction, call: tir.CallPackedOp) -> func.FuncOp:
     for value, dims in zip(call.call_args, cast("ArrayAttr[Dims]", call.attributes[PACKED_DIMS]), strict=True):
         obj, at = _argument(f, value, len(dims), at)
         args.append(obj)
+    f.require_stack()
     result = f.own(f.vectorcall(f.slot_of("packed", call.func.data), args))
     none, zero = f.slot(Slot.NONE), f.integer(0)
     number = f.choose(

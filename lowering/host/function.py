@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym.expr import SymExpr
-from ...runtime import abi, result_pool
+from ...runtime import abi, result_pool, stack
 from ...runtime.metadata import FunctionInfo
 from ...runtime.slots import SlotSpec
 from ...transforms.tir.index_bounds import Reach
@@ -42,7 +42,7 @@ class Kernel:
     """For each parameter: read, write or readwrite."""
     work: SymExpr
     """About how many iterations its loops make."""
-    least: Mapping[SymExpr, Reach] = field(default_factory=dict[SymExpr, Reach])
+    least: Mapping[tuple[SymExpr, ...], Reach] = field(default_factory=dict[tuple[SymExpr, ...], Reach])
     """Extents, and where they are accessed whenever the kernel runs."""
     buffers: tuple[Shape, ...] = ()
     """Those that it allocates, but small ones and those that are no larger than a parameter."""
@@ -220,3 +220,9 @@ class HostFunction(Native):
     ) -> None:
         """`fail` unless `condition` holds."""
         self.unless(condition, lambda: self.fail(error, message, values, **texts))
+
+    def require_stack(self) -> None:
+        """End the function where what it is about to call, which may call it in turn, would find no stack left."""
+        has = self.compare("ne", self.call(stack.SYMBOL, [], I32), self.integer(0, I32))
+        hint = "run it in a thread with a larger stack: threading.stack_size(bytes)"
+        self.require(has, "stack", f"the stack is full, so deep are the calls of '{self.name}'", hint=hint)

@@ -327,6 +327,63 @@ for limit in (1000, 6000):
     assert printed.split() == ["main", "main", "back", "back"] * 2
 
 
+def test_recursion_that_fills_the_stack_is_an_exception(in_process):
+    """However large the stack and far Python's limit: what ends before is right, what does not is an error."""
+    printed = in_process('''
+import threading
+from tirax.runtime import registry
+from tirax.runtime.errors import StackError
+from tirax.script import parse_source
+ex = build(parse_source("""
+@I.ir_module
+class M:
+    @T.prim_func
+    def ask(A: T.Buffer((1,), "int64")):
+        B = T.alloc_buffer((1000,), "int64")
+        B[A[0]] = 1
+        T.evaluate(T.call_packed("robust.again", B[A[0]]))
+    @R.function
+    def down(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        c = R.less(x, R.const(1, "int64"))
+        if c:
+            r = x
+        else:
+            y = R.subtract(x, R.const(1, "int64"))
+            r = M.up(y)
+        return r
+    @R.function
+    def up(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        y = M.down(x)
+        return R.add(y, R.const(1, "int64"))
+    @R.function
+    def back(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
+        y = R.call_packed("robust.back", x, sinfo_args=R.Tensor((), "int64"))
+        return y
+"""))
+registry.register_func("robust.back", lambda x: ex["back"](x))
+registry.register_func("robust.again", lambda x: ex["ask"](np.ones(1, np.int64)))
+def work():
+    print(ex["down"](np.array(20)))
+    for name, x in (("down", np.array(10**9)), ("back", np.array(1)), ("ask", np.ones(1, np.int64))):
+        try:
+            ex[name](x)
+        except StackError as error:
+            print(name, isinstance(error, RecursionError))
+sys.setrecursionlimit(10**9)
+work()
+print(ex["down"](np.array(2000)))
+for stack in (1 << 16, 1 << 20, 1 << 26):
+    threading.stack_size(stack)
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+''')
+    assert printed.splitlines() == ["20", "down True", "back True", "ask True", "2000"] + [
+        "20", "down True", "back True", "ask True"
+    ] * 6  # fmt: skip
+
+
 def _right(function, rows: int) -> bool:
     x = ramp(rows)
     return np.array_equal(function(x, (rows, 1), 1, (x, 1.0), True), x + 1)

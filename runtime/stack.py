@@ -1,0 +1,43 @@
+"""How much stack a thread has left: what calls itself, or Python, asks before it does.
+
+`i32 tirax_has_stack()` is 0 where less than 256 KiB are left, or less than half of a smaller stack: kernels and what
+tells of the error need some. Python's own limit of recursion counts levels, which are of any size. Where threads do
+not know their stacks (not Linux) there is always some. The code is `native/linux_stack.ll`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import threading
+
+from .jit import link_text, native_text
+
+SYMBOL = "tirax_has_stack"
+
+
+@functools.cache
+def has_stack_address() -> int:
+    """The address of `tirax_has_stack`, which is compiled at the first call, and never unloaded."""
+    tracker, addresses = link_text(stack_text(), (SYMBOL, "stack_set_main"))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(tracker))
+    ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(addresses["stack_set_main"])(*_main_stack())
+    return addresses[SYMBOL]
+
+
+def stack_text(system: str = sys.platform) -> str:
+    """The code as LLVM text for a system (`linux`, `darwin`, …)."""
+    return native_text("linux_stack" if system == "linux" else "any_stack")
+
+
+def _main_stack() -> tuple[int, int]:
+    """Where the stack of the main thread begins and ends, which is slow to ask; (0, 0) where that is not known."""
+    process, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(128)
+    low, size = ctypes.c_size_t(), ctypes.c_size_t()
+    main = ctypes.c_size_t(threading.main_thread().ident or 0)
+    if sys.platform != "linux" or process.pthread_getattr_np(main, attributes):
+        return 0, 0
+    process.pthread_attr_getstack(attributes, ctypes.byref(low), ctypes.byref(size))
+    process.pthread_attr_destroy(attributes)
+    return low.value, low.value + size.value
