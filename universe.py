@@ -7,10 +7,14 @@ more row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from xdsl.universe import Universe
+
+from .diagnostics import TiraxError, raised_outside
 
 _DIALECTS = {
     "sym": "dialects.sym:Sym",
@@ -157,6 +161,40 @@ _TARGETS: dict[str, str] = {
     "asm": "lowering.emit:AssemblyTarget",
     "obj": "lowering.emit:ObjectTarget",
 }
+
+
+class PluginError(TiraxError, ImportError):
+    """A plug-in that cannot be loaded."""
+
+    __str__ = TiraxError.__str__
+
+
+def load_plugin(entry: EntryPoint) -> Any:
+    """What an entry point names. Raises `PluginError` with the plug-in's name and the line that raised."""
+    try:
+        return entry.load()
+    except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that has to be named
+        package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
+        raise PluginError(
+            f"the plug-in '{entry.name}'{package} cannot be loaded",
+            location=raised_outside(error),
+            expected=f"a module '{entry.value}' that can be imported",
+            found=f"{type(error).__name__}: {str(error).removeprefix('error: ')}",
+            hint="repair the package, or uninstall it",
+        ) from error
+
+
+@cache
+def whole_universe() -> Universe:
+    """What tirax, xDSL and plug-ins (the entry points `xdsl.universe`) bring. Raises `PluginError`."""
+    for entry in entry_points(group="xdsl.universe"):
+        if not isinstance(load_plugin(entry), Universe):
+            expected = "an xdsl.universe.Universe"
+            raise PluginError(f"the plug-in '{entry.name}' is no universe", expected=expected, found=entry.value)
+    try:
+        return Universe.get_multiverse()
+    except ValueError as error:
+        raise PluginError(str(error), hint="uninstall one of the packages, or rename what it brings") from error
 
 
 def _lazy(path: str) -> Callable[[], Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.interpreter import Interpreter
+from xdsl.interpreter import Interpreter, PythonValues
 
 from ..diagnostics import unknown_name
 from ..dialects import relax, tir
@@ -35,8 +35,16 @@ def make_interpreter(
     tensor_functions = TirSemantics(env, vectorize=vectorize) if semantics is None else semantics(env)
     functions = RelaxSemantics(env, tensor_functions)
     interpreter = Interpreter(module)
-    interpreter.register_implementations(TableFunctions({**tensor_functions.table(), **functions.table()}))
+    table = {**tensor_functions.table(), **functions.table()}
+    foreign = {type(op) for op in module.walk() if hasattr(op, "reference")} - table.keys()
+    interpreter.register_implementations(TableFunctions({**table, **dict.fromkeys(foreign, _reference)}))
     return interpreter, functions
+
+
+def _reference(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
+    """An operation of another dialect that says what it means; several results are a tuple."""
+    found = op.reference(*args)
+    return found if len(op.results) > 1 else (found,)
 
 
 def interpret(

@@ -117,14 +117,18 @@ def pipeline_passes(name: str, target: str = "llvm") -> list[Any]:
 
 
 def make_passes(names: Sequence[str], target: str = "llvm") -> list[Any]:
-    """Passes by their names; those that have an option `target` get it. Raises `NameLookupError`."""
-    from ..universe import TIRAX_UNIVERSE
+    """Passes by their names, also xDSL's and those of plug-ins; those that have an option `target` get it.
+
+    Raises `NameLookupError`.
+    """
+    from ..universe import TIRAX_UNIVERSE, whole_universe
 
     passes: list[Any] = []
     for name in names:
-        if name not in TIRAX_UNIVERSE.all_passes:
+        factory = TIRAX_UNIVERSE.all_passes.get(name) or whole_universe().all_passes.get(name)
+        if factory is None:
             raise unknown_name("pass", name, TIRAX_UNIVERSE.all_passes)
-        kind: Any = TIRAX_UNIVERSE.all_passes[name]()
+        kind: Any = factory()
         takes_target = any(f.name == "target" for f in fields(kind))
         passes.append(kind(target=target) if takes_target else kind())
     return passes

@@ -1,10 +1,11 @@
-"""TVMScript: the parser, the printer and what they share. Both are loaded when they are first used."""
+"""Text: TVMScript read and printed, MLIR read. Each is loaded when it is first used."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .mlir_text import parse_mlir
     from .parser import (
         ScriptError,
         is_class_body,
@@ -27,6 +28,10 @@ def __getattr__(name: str) -> Any:
         from . import parser
 
         return getattr(parser, name)
+    if name == "parse_mlir":
+        from .mlir_text import parse_mlir
+
+        return parse_mlir
     if name in _PRINTER:
         from . import printer
 
@@ -40,6 +45,7 @@ __all__ = [
     "parse_class",
     "parse_decorated",
     "parse_function",
+    "parse_mlir",
     "parse_source",
     "print_script",
     "read_macro",

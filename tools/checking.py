@@ -177,7 +177,7 @@ def _interpreted(module: ModuleOp) -> dict[str, Function]:
         f.sym_name.data: f
         for f in functions
         if (isinstance(f, tir.FuncOp) or not f.private)
-        and all(op.name.partition(".")[0] in _INTERPRETED for op in f.walk())
+        and all(op.name.partition(".")[0] in _INTERPRETED or hasattr(op, "reference") for op in f.walk())
     }
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError, unknown_name
 from ..runtime import Executable, ObjectCache
 from ..runtime.container import MAGIC
+from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
 from .guard import OK, UsageError, as_usage, report
 from .source import read_program
@@ -56,12 +58,11 @@ def _checked(options: Namespace, executable: Executable, name: str, values: list
     """The result of a call that was compared with the interpreter. Raises `UsageError` for an executable."""
     if _is_executable(options.file):
         raise UsageError("an executable has no program to compare with", hint="tirax run model.py --check")
-    from ..ir.passes.transform import new_context
     from ..target import Target
     from .kernel_check import check_kernels
 
     target = Target(options.target) if options.target else Target.host()
-    module = read_program(options.file).parse(new_context())
+    module = _read(options)
     inputs = [v.copy() if isinstance(v, np.ndarray) else v for v in values]
     result = executable[name](*values)
     print(check_kernels(module, options.pipeline, target, name, inputs, result, values))
@@ -126,7 +127,7 @@ def _cache_text() -> str:
 
 def _compile(options: Namespace) -> Executable:
     from ..ir.passes.extern import ALLOW_EXTERN
-    from ..ir.passes.transform import PassContext, new_context
+    from ..ir.passes.transform import PassContext
     from ..lowering.build import Timings
     from ..lowering.build import build as build_executable
 
@@ -134,11 +135,24 @@ def _compile(options: Namespace) -> Executable:
     config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
     try:
         with timings, PassContext(config=config):
-            module = read_program(options.file).parse(new_context())
+            module = _read(options)
             return build_executable(module, options.target, pipeline=options.pipeline)
     finally:
         if options.timing:
             report(str(timings))
+
+
+def _read(options: Namespace) -> ModuleOp:
+    """The program, after the passes that were asked for before the pipeline."""
+    from ..lowering.build import run_passes
+    from ..script.mlir_text import reading_context
+    from .driver import all_passes
+
+    passes = all_passes([("passes", options.passes)] if options.passes else (), whole_universe().all_passes)
+    ctx = reading_context()
+    module = read_program(options.file).parse(ctx)
+    run_passes(passes, ctx, module)
+    return module
 
 
 def _is_executable(path: str) -> bool:

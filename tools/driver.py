@@ -15,6 +15,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..diagnostics import TiraxError, unknown_name
+from ..universe import whole_universe
 from .guard import FAILED, OK, UsageError, as_usage, report
 from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
@@ -41,15 +42,13 @@ class Job:
     times: Times
     check: MeaningCheck | None
     verify: bool
-    dialects: Mapping[str, Callable[[], object]]
     allow_unregistered: bool
 
     def new_context(self) -> Context:
         """A context of its own for each piece: what one loads another does not see."""
-        ctx = Context(allow_unregistered=self.allow_unregistered)
-        for name, factory in self.dialects.items():
-            ctx.register_dialect(name, factory)  # type: ignore[arg-type]
-        return ctx
+        from ..script.mlir_text import reading_context
+
+        return reading_context(self.allow_unregistered)
 
     def compile(self, program: Program, piece: int = 0) -> str | bytes:
         """Parse, run the passes, emit. Raises `TiraxError`, or xDSL's `DiagnosticException` from its own passes."""
@@ -101,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     """Do what the options say and return the exit code. Raises `TiraxError`."""
     from ..ir.passes.transform import no_gc
 
-    universe = Universe.get_multiverse()
+    universe = whole_universe()
     listing = _listing(options, universe)
     if listing is not None:
         print(listing)
@@ -125,9 +124,9 @@ def _listing(options: argparse.Namespace, universe: Universe) -> str | None:
     from . import listing
 
     makers = (
-        lambda: listing.passes_text(universe.all_passes),
+        listing.passes_text,
         listing.pipelines_text,
-        lambda: listing.dialects_text(universe.all_dialects),
+        listing.dialects_text,
         lambda: listing.targets_text(all_targets(universe)),
     )
     return "\n\n".join(make() for make, want in zip(makers, wanted, strict=True) if want)
@@ -150,7 +149,6 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         Times(),
         _meaning_check(options.check_sizes) if options.check_each else None,
         not options.disable_verify,
-        universe.all_dialects,
         options.allow_unregistered_dialect,
     )
 

@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..universe import TIRAX_UNIVERSE
+from xdsl.universe import XDSL_UNIVERSE
+
+from ..universe import TIRAX_UNIVERSE, whole_universe
 from .outputs import OWN_TARGETS
 from .specs import ALIASES, option_texts
 
@@ -33,16 +35,25 @@ def _others(kind: str, names: Iterable[str]) -> list[str]:
     return [f"{kind} of xDSL:", *_wrapped(", ".join(sorted(names)), 2)]
 
 
-def passes_text(known: Mapping[str, Callable[[], type[Any]]]) -> str:
-    """Our passes with what they do and their options, then the names of xDSL's."""
+def _of_plugins(known: Iterable[str], ours: Iterable[str], xdsl: Iterable[str]) -> list[str]:
+    """The names that neither tirax nor xDSL brings."""
+    return sorted(set(known) - set(ours) - set(xdsl))
+
+
+def passes_text() -> str:
+    """Our passes and those of plug-ins with what they do and their options, then the names of xDSL's."""
     from ..lowering.pipelines import pipelines_of
 
-    ours = TIRAX_UNIVERSE.all_passes
+    ours, others, known = TIRAX_UNIVERSE.all_passes, XDSL_UNIVERSE.all_passes, whole_universe().all_passes
     lines = ["passes (those with a * are in no pipeline, for those who ask for them):"]
     for name in sorted(ours):
         lines += _entry(name, ours[name](), "" if pipelines_of(name) else " *")
     lines += ["short names:", *(f"  {short} = {name}" for short, name in ALIASES.items())]
-    return "\n".join([*lines, *_others("passes", known.keys() - ours.keys())])
+    plugins = _of_plugins(known, ours, others)
+    lines += ["passes of plug-ins:"] if plugins else []
+    for name in plugins:
+        lines += _entry(name, known[name]())
+    return "\n".join([*lines, *_others("passes", others)])
 
 
 def pipelines_text() -> str:
@@ -55,21 +66,26 @@ def pipelines_text() -> str:
     return "\n".join(lines)
 
 
-def dialects_text(known: Mapping[str, Callable[[], Any]]) -> str:
-    """Our dialects with their numbers of operations and attributes, then the names of xDSL's."""
-    ours = TIRAX_UNIVERSE.all_dialects
-    lines = ["dialects:"]
-    for name in sorted(ours):
-        dialect = ours[name]()
-        operations, attributes = len(list(dialect.operations)), len(list(dialect.attributes))
-        lines.append(f"  {name}: {operations} operations, {attributes} types and attributes")
-    return "\n".join([*lines, *_others("dialects", known.keys() - ours.keys())])
+def dialects_text() -> str:
+    """Our dialects and those of plug-ins with their numbers of operations and attributes, then the names of xDSL's."""
+    ours, others, known = TIRAX_UNIVERSE.all_dialects, XDSL_UNIVERSE.all_dialects, whole_universe().all_dialects
+    plugins = _of_plugins(known, ours, others)
+    lines: list[str] = []
+    for head, names in (("dialects:", sorted(ours)), ("dialects of plug-ins:", plugins)):
+        lines += [head] if names else []
+        for name in names:
+            dialect = known[name]()
+            operations, attributes = len(list(dialect.operations)), len(list(dialect.attributes))
+            lines.append(f"  {name}: {operations} operations, {attributes} types and attributes")
+    return "\n".join([*lines, *_others("dialects", others)])
 
 
 def targets_text(known: Mapping[str, Callable[[], type[Any]]]) -> str:
-    """Our targets with their options, then the names of xDSL's."""
-    ours = sorted(OWN_TARGETS.keys() | TIRAX_UNIVERSE.all_targets.keys())
-    lines = ["targets:"]
-    for name in ours:
-        lines += _entry(name, known[name]())
-    return "\n".join([*lines, *_others("targets", known.keys() - set(ours))])
+    """Our targets and those of plug-ins with their options, then the names of xDSL's."""
+    ours, others = OWN_TARGETS.keys() | TIRAX_UNIVERSE.all_targets.keys(), XDSL_UNIVERSE.all_targets.keys()
+    lines: list[str] = []
+    for head, names in (("targets:", sorted(ours)), ("targets of plug-ins:", _of_plugins(known, ours, others))):
+        lines += [head] if names else []
+        for name in names:
+            lines += _entry(name, known[name]())
+    return "\n".join([*lines, *_others("targets", others - ours)])

@@ -14,13 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import SourceLocation, TiraxError, suggestion
 from .guard import UsageError
-from .mlir_text import parse_mlir
 
 STDIN = "<stdin>"
 _SEPARATOR = re.compile(r"^\s*(?://|#) -----.*\n?", re.MULTILINE)
 
 
-def _parse_script(_ctx: Context, text: str, filename: str, name: str | None) -> ModuleOp:
+def _parse_script(_ctx: Context | None, text: str, filename: str, name: str | None) -> ModuleOp:
     from ..script import parse_source
 
     with warnings.catch_warnings():  # Python remarks on some literals while it reads: `1if`
@@ -28,13 +27,15 @@ def _parse_script(_ctx: Context, text: str, filename: str, name: str | None) -> 
         return parse_source(text, filename, program=name)
 
 
-def _parse_mlir(ctx: Context, text: str, filename: str, name: str | None) -> ModuleOp:
+def _parse_mlir(ctx: Context | None, text: str, filename: str, name: str | None) -> ModuleOp:
+    from ..script import parse_mlir
+
     if name is not None:
         raise UsageError("a file of MLIR is one program", expected=filename, found=f"{filename}:{name}")
-    return parse_mlir(ctx, text, filename)
+    return parse_mlir(text, filename, ctx)
 
 
-FORMATS: dict[str, Callable[[Context, str, str, str | None], ModuleOp]] = {
+FORMATS: dict[str, Callable[[Context | None, str, str, str | None], ModuleOp]] = {
     "mlir": _parse_mlir,
     "tvmscript": _parse_script,
     "py": _parse_script,
@@ -54,8 +55,8 @@ class Program:
     format: str
     name: str | None = None
 
-    def parse(self, ctx: Context) -> ModuleOp:
-        """The module. Raises `TiraxError` where the text is not a program."""
+    def parse(self, ctx: Context | None = None) -> ModuleOp:
+        """The module; `ctx` has the dialects that are read, all by default. Raises `TiraxError` for what is none."""
         return FORMATS[self.format](ctx, self.text, self.filename, self.name)
 
 

@@ -51,6 +51,7 @@ def command_line() -> argparse.ArgumentParser:
 def _add_compile_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("file", help=what)
     parser.add_argument("--target", metavar="TARGET", help="what to compile for (this machine)")
+    parser.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run before the pipeline")
     parser.add_argument("--pipeline", default="default-cpu", metavar="NAME", help="see tirax-opt --list-pipelines")
     parser.add_argument(
         "--allow-extern", action="append", default=[], metavar="NAME", help="a C function that the program may call"

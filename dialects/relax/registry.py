@@ -12,22 +12,17 @@ Plug-ins are imported when somebody first looks into the table, not before: `imp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from threading import RLock
 from typing import Generic, TypeVar
 
-from ...diagnostics import TiraxError, raised_outside
+from ...diagnostics import TiraxError
+from ...universe import load_plugin
 
 GROUP = "tirax.plugins"
 """The group of entry points of plug-ins."""
 
 T = TypeVar("T")
-
-
-class PluginError(TiraxError, ImportError):
-    """A plug-in that cannot be loaded."""
-
-    __str__ = TiraxError.__str__
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
@@ -61,7 +56,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             self._loading = True
             try:
                 for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-                    _import(entry)
+                    load_plugin(entry)
                 self._loaded = True
             finally:
                 self._loading = False
@@ -74,17 +69,3 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all())
-
-
-def _import(entry: EntryPoint) -> None:
-    try:
-        entry.load()
-    except Exception as error:  # whatever a plug-in's module raises, it is the plug-in that has to be named
-        package = f" of the package {entry.dist.name}" if entry.dist is not None else ""
-        raise PluginError(
-            f"the plug-in '{entry.name}'{package} cannot be loaded",
-            location=raised_outside(error),
-            expected=f"a module '{entry.value}' that can be imported",
-            found=f"{type(error).__name__}: {str(error).removeprefix('error: ')}",
-            hint="repair the package, or uninstall it",
-        ) from error

@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from tirax.diagnostics import TiraxError
 from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import Verifier
-from tirax.tools.mlir_text import parse_mlir
+from tirax.script.mlir_text import parse_mlir
 from tirax.universe import TIRAX_UNIVERSE
 
 FILECHECK = Path(__file__).parents[1] / "filecheck"
@@ -61,7 +61,7 @@ def outcome(text: str, names: Sequence[str]) -> str | None:
         if dialect not in ctx.registered_dialect_names:
             ctx.register_dialect(dialect, factory)
     try:
-        module = parse_mlir(ctx, text)
+        module = parse_mlir(text, ctx=ctx)
         for name in names:
             TIRAX_UNIVERSE.all_passes[name]()().apply(ctx, module)
             verifier.verify(module, after=name)

@@ -9,10 +9,9 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import build
 from tirax.runtime.executable import Executable
-from tirax.tools.mlir_text import parse_mlir
+from tirax.script.mlir_text import parse_mlir
 
 KERNELS = """
 tir.func private @inc(%A: !tir.buffer<[n, 4], f32>, %B: !tir.buffer<[n, 4], f32>) attributes {tir.noalias = true} {
@@ -36,7 +35,7 @@ tir.func private @double(%A: !tir.buffer<[n, 4], f32>) attributes {tir.noalias =
 
 def parse(text: str) -> ModuleOp:
     """A module of MLIR text after the kernels; `!T` stands for `!relax.tensor<[n, 4], f32>`."""
-    return parse_mlir(new_context(), KERNELS + text.replace("!T", "!relax.tensor<[n, 4], f32>"))
+    return parse_mlir(KERNELS + text.replace("!T", "!relax.tensor<[n, 4], f32>"))
 
 
 @pytest.fixture(scope="session")

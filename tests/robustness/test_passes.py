@@ -7,7 +7,7 @@ from strength import thinned
 from tirax.diagnostics import UnsupportedError
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.host.convert import ConvertHostToFunc
-from tirax.tools.mlir_text import parse_mlir
+from tirax.script.mlir_text import parse_mlir
 
 FOUND = [
     ("transforms/training/gradient.mlir", ["convert-host-to-func"]),
@@ -33,7 +33,7 @@ def test_an_operator_that_was_not_lowered_is_named():
 }"""
     context = new_context()
     with pytest.raises(UnsupportedError, match="'relax.exp' is not in destination passing form"):
-        ConvertHostToFunc().apply(context, parse_mlir(context, text))
+        ConvertHostToFunc().apply(context, parse_mlir(text, ctx=context))
 
 
 @thinned("seed", list(range(20)), 2)

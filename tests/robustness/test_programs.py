@@ -7,10 +7,9 @@ from strength import thinned
 
 from tirax.diagnostics import ShapeError, VerifyError
 from tirax.interpreter import interpret
-from tirax.ir.passes.transform import new_context
 from tirax.lowering.build import build
 from tirax.script import parse_source
-from tirax.tools.mlir_text import parse_mlir
+from tirax.script.mlir_text import parse_mlir
 
 
 def relax(params: str, *bindings: str):
@@ -82,7 +81,7 @@ def test_a_literal_beyond_its_type_is_infinite(dtype: str, value: float) -> None
 
 def test_a_literal_beyond_its_type_in_mlir_has_a_place() -> None:
     with pytest.raises(VerifyError, match="too large") as error:
-        parse_mlir(new_context(), "tir.func @f() {\n  %x = tir.const 1.0e39 : f32\n}\n")
+        parse_mlir("tir.func @f() {\n  %x = tir.const 1.0e39 : f32\n}\n")
     assert "2:3" in str(error.value)
 
 

@@ -16,7 +16,7 @@ from tirax.ir.passes.extern import ALLOW_EXTERN, LIBM, ExternError
 from tirax.ir.passes.transform import PassContext, new_context
 from tirax.lowering.build import build
 from tirax.script import parse_source
-from tirax.tools.mlir_text import parse_mlir
+from tirax.script.mlir_text import parse_mlir
 from tirax.tools.tirax_cli import main
 from tirax.transforms.bindings.fold_constant import FoldConstant
 from tirax.tuning.database import JSONDatabase
@@ -73,7 +73,7 @@ def test_functions_that_are_declared_below_tir_are_checked_too():
     call = "%r = llvm.call @system(%p) : (!llvm.ptr) -> i32"
     declared = f"llvm.func @system(!llvm.ptr) -> i32 llvm.func @f(%p: !llvm.ptr) {{ {call} llvm.return }}"
     module = parse_source(program("sinf"))
-    for op in list(parse_mlir(context, declared).body.block.ops):
+    for op in list(parse_mlir(declared, ctx=context).body.block.ops):
         op.detach()
         module.body.block.add_op(op)
     with pytest.raises(ExternError, match="'system'"):

@@ -17,7 +17,7 @@ from tirax.diagnostics import TiraxError
 from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_source, print_script
-from tirax.tools.mlir_text import parse_mlir
+from tirax.script.mlir_text import parse_mlir
 from tirax.tools.tirax_opt import main as tirax_opt
 from tirax.universe import TIRAX_UNIVERSE
 
@@ -101,14 +101,14 @@ def test_mutated_mlir(seed):
     read = 0
     for text in mutants(MLIR, STRANGE["mlir"].split(" "), seed, 120):
         try:
-            module = parse_mlir(new_context(), text, "f.mlir")
+            module = parse_mlir(text, "f.mlir")
             verify_module(module)
         except (TiraxError, DiagnosticException) as error:
             assert str(error)
             continue
         read += 1
         printed = str(module)
-        assert str(parse_mlir(new_context(), printed, "g.mlir")) == printed, text
+        assert str(parse_mlir(printed, "g.mlir")) == printed, text
     assert read > 0
 
 
@@ -248,7 +248,7 @@ def test_integers_beyond_64_bits_are_refused_when_they_are_read(text):
 def test_a_function_whose_name_python_has_not_is_not_printed_as_a_script(name, kind):
     body = "relax.return %x : !relax.object" if kind == "relax" else ""
     head = "(%x: !relax.object) -> !relax.object" if kind == "relax" else "(%x: i32)"
-    module = parse_mlir(new_context(), f'{kind}.func @"{name}"{head} {{ {body} }}')
+    module = parse_mlir(f'{kind}.func @"{name}"{head} {{ {body} }}')
     with pytest.raises(TiraxError, match=f"called '{name}' has no form in TVMScript"):
         print_script(module)
 
@@ -269,7 +269,7 @@ def test_what_the_tool_prints_of_constants_comes_back(tmp_path, capsys):
     )
     assert tirax_opt([str(path), "-t", "tvmscript", "-o", str(tmp_path / "m.py")]) == 0
     module = parse_source((tmp_path / "m.py").read_text())
-    assert str(module) == str(parse_mlir(new_context(), path.read_text()))
+    assert str(module) == str(parse_mlir(path.read_text()))
 
 
 def test_rules_of_schedules_in_generic_form_come_back():
@@ -277,7 +277,7 @@ def test_rules_of_schedules_in_generic_form_come_back():
     text = f"sched.sequence @f {{ {rule} }}"
     context = new_context()
     context.register_dialect("sched", TIRAX_UNIVERSE.all_dialects["sched"])
-    module = parse_mlir(context, text)
+    module = parse_mlir(text, ctx=context)
     out = StringIO()
     Printer(out, print_generic_format=True).print_op(module)
-    assert str(parse_mlir(context, out.getvalue())) == str(module)
+    assert str(parse_mlir(out.getvalue(), ctx=context)) == str(module)

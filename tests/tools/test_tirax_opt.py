@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 
 from tirax.dialects import relax
 from tirax.ir.passes.transform import Pass, new_context
+from tirax.script.mlir_text import MLIRSyntaxError, parse_mlir
 from tirax.tools.checking import MeaningChangedError, MeaningCheck
-from tirax.tools.mlir_text import MLIRSyntaxError, parse_mlir
 from tirax.tools.specs import instantiate
 from tirax.tools.tirax_opt import main
 
@@ -169,7 +169,7 @@ class Swap(Pass):
 
 
 def test_check_each_names_the_pass_and_shows_the_inputs(mlp):
-    before = parse_mlir(new_context(), mlp)
+    before = parse_mlir(mlp)
     after = before.clone()
     check = MeaningCheck((2,))
     check.check(before, after, 1, "nothing")
@@ -183,7 +183,7 @@ def test_check_each_names_the_pass_and_shows_the_inputs(mlp):
 
 
 def test_every_op_knows_its_place(mlp):
-    module = parse_mlir(new_context(), mlp, "m.mlir")
+    module = parse_mlir(mlp, "m.mlir")
     places = [(op.name, op.location.line.data, op.location.column.data) for op in module.walk()]
     assert ("relax.matmul", 4, 5) in places
     assert ("relax.func", 2, 1) in places
@@ -192,7 +192,7 @@ def test_every_op_knows_its_place(mlp):
 
 def test_a_location_in_the_text_wins():
     text = 'func.func @f() {\n  func.return loc("other.py":7:3)\n}'
-    module = parse_mlir(new_context_with_func(), text)
+    module = parse_mlir(text)
     places = {op.name: str(op.location) for op in module.walk()}
     assert "other.py" in places["func.return"]
 
@@ -207,7 +207,7 @@ def new_context_with_func():
 
 def test_caret_points_at_the_token():
     with pytest.raises(MLIRSyntaxError) as caught:
-        parse_mlir(new_context(), "relax.func @f() -> !relax.object {\n  relax.retrun\n}", "f.mlir")
+        parse_mlir("relax.func @f() -> !relax.object {\n  relax.retrun\n}", "f.mlir")
     assert str(caught.value).split("\n")[:3] == [
         "f.mlir:2:3: error: unknown operation 'relax.retrun'",
         "    2 |   relax.retrun",

@@ -22,12 +22,10 @@ from ...interpreter import (
 from ...interpreter.compare import same_values
 from ...ir.equality import assert_structural_equal
 from ...ir.functions.lookup import functions
-from ...ir.passes.transform import new_context
 from ...ir.verification.verify import verify_module
 from ...lowering.build import build
 from ...lowering.pipelines import make_passes
-from ...script import parse_source, print_script
-from ..mlir_text import parse_mlir
+from ...script import parse_mlir, parse_source, print_script
 
 BINDING_PASSES = (
     "normalize", "canonicalize-bindings", "eliminate-common-subexpr", "dead-code-elimination", "fold-constant",
@@ -90,7 +88,7 @@ def texts(module: ModuleOp) -> None:
     """MLIR text, generic and custom, and TVMScript: each read back is the same program, and prints the same."""
     for generic in (False, True):
         text = mlir_text(module, generic)
-        again = parse_mlir(new_context(), text)
+        again = parse_mlir(text)
         assert_structural_equal(module, again)
         demand(mlir_text(again, generic) == text, f"what is read of this text prints otherwise:\n{text}")
     script_round_trip(module)

@@ -20,10 +20,9 @@ from ...interpreter import MeaningError, assert_same_meaning
 from ...ir.passes.transform import new_context, run_pass
 from ...ir.verification.verify import verify_module
 from ...lowering.pipelines import make_passes
-from ...script import parse_source, print_script
+from ...script import parse_mlir, parse_source, print_script
 from ...tvm_api.script import from_source
 from ...universe import TIRAX_UNIVERSE
-from ..mlir_text import parse_mlir
 from ..specs import make_pass
 from . import checks, sequences
 from .files import check_database, check_executable, draw_database, draw_executable
@@ -48,7 +47,7 @@ class Kind:
 
 
 def _module(text: str) -> ModuleOp:
-    module = parse_mlir(new_context(), text)
+    module = parse_mlir(text)
     verify_module(module)
     return module
 
@@ -176,7 +175,7 @@ KINDS = {
     "tensor": Kind("random tensor functions, with a schedule and without", _drawn(tensor_program), _check_tensor),
     "passes": Kind("passes in any order, each compared with what it was given", _draw_passes, _check_passes),
     "schedules": Kind("sequences of schedule primitives, compared, and replayed", _draw_schedule, _check_schedule),
-    "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(new_context(), t))),
+    "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
     "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),
     "databases": Kind("tuning databases with wrong bytes", draw_database, check_database),

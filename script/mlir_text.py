@@ -17,6 +17,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer
 
 from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
+from ..universe import whole_universe
 
 AnySpan: TypeAlias = "Span[str] | Span[bytes]"
 
@@ -116,11 +117,21 @@ class LocatedParser(Parser):
         return _syntax_error(error, self.span_place)
 
 
-def parse_mlir(ctx: Context, text: str, filename: str = "<string>") -> ModuleOp:
+def reading_context(allow_unregistered: bool = False) -> Context:
+    """A context with all dialects of tirax, xDSL and plug-ins, each loaded when it is first read."""
+    ctx = Context(allow_unregistered=allow_unregistered)
+    for name, factory in whole_universe().all_dialects.items():
+        ctx.register_dialect(name, factory)
+    return ctx
+
+
+def parse_mlir(text: str, filename: str = "<string>", ctx: Context | None = None) -> ModuleOp:
     """The module of an MLIR text; where it is not one `builtin.module`, one is put around it.
 
-    Raises `MLIRSyntaxError`, or `VerifyError` for attributes and types that are not well formed.
+    `ctx` has the dialects that are read: all by default. The module is not verified. Raises `MLIRSyntaxError`, or
+    `VerifyError` for attributes and types that are not well formed.
     """
+    ctx = ctx or reading_context()
     register_source(filename, text)
     if not text.strip():
         raise MLIRSyntaxError(f"{filename} is empty", hint="a module or at least one operation is expected")
