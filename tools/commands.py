@@ -15,7 +15,7 @@ from ..runtime import Executable, ObjectCache
 from ..runtime.container import MAGIC
 from ..universe import whole_universe
 from .arguments import Arguments, named, sizes_of
-from .guard import OK, UsageError, as_usage, report
+from .guard import OK, UsageError, as_usage, report, schedule_notes
 from .source import read_program
 from .versions import version_of
 
@@ -134,7 +134,7 @@ def _compile(options: Namespace) -> Executable:
     timings = Timings()
     config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
     try:
-        with timings, PassContext(config=config):
+        with timings, PassContext(config=config), schedule_notes():
             module = _read(options)
             return build_executable(module, options.target, pipeline=options.pipeline)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from xdsl.utils.target import Target
 
 from ..diagnostics import TiraxError, unknown_name
 from ..universe import whole_universe
-from .guard import FAILED, OK, UsageError, as_usage, report
+from .guard import FAILED, OK, UsageError, as_usage, report, schedule_notes
 from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .specs import find_pass, make_pass, parse_specs
@@ -110,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
     job = _job(options, universe)
     try:
         program = read_program(options.input_file, options.format)
-        with no_gc():
+        with no_gc(), schedule_notes(logging.DEBUG if options.explain else logging.INFO):
             return _run_pieces(job, program, options)
     finally:
         if options.timing:

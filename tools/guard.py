@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from xdsl.utils.exceptions import DiagnosticException
@@ -60,6 +62,25 @@ class ArgumentParser(argparse.ArgumentParser):
 def report(error: BaseException | str) -> None:
     """Print a diagnostic to stderr."""
     print(error, file=sys.stderr)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        report(f"note: {record.getMessage()}")
+
+
+@contextmanager
+def schedule_notes(level: int = logging.INFO) -> Iterator[None]:
+    """Inside, rules of plug-ins that write loops are told on stderr; at `DEBUG` also why others do not fit."""
+    logger, handler = logging.getLogger("tirax.schedule"), _Notes()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def run_guarded(program: Callable[[], int]) -> int:

@@ -85,6 +85,7 @@ def command_line() -> argparse.ArgumentParser:
     group.add_argument("--print-ir-after-all", help="print the IR after every pass", **flag)
     group.add_argument("--print-ir-dir", metavar="DIR", help="write the IR after every pass to a file in DIR")
     group.add_argument("--print-ir-as", choices=["mlir", "tvmscript"], default="mlir", help="form of these prints")
+    group.add_argument("--explain", help="say why schedule rules of plug-ins do not fit", **flag)
     group.add_argument("--timing", help="print how long each pass took", **flag)
 
     group = parser.add_argument_group("checking")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, cast
@@ -17,7 +18,11 @@ from ..rewrite import erase_if_unread
 from .epilogue import Epilogue
 from .fuse_iters import merged
 from .plan import DecisionError, Machine
-from .rules import AnyRule, P, Rule
+from .rules import RULES, AnyRule, P, Rule
+from .stages import function_name
+
+logger = logging.getLogger("tirax.schedule")
+"""Told which rules of one's own write which blocks (info) and why others do not fit (debug)."""
 
 
 @dataclass
@@ -76,12 +81,22 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
     def fit(first: int) -> AnyDecision | None:
         for at, rule in enumerate(rules[first:], first):
             plan = rule.plan(whole, machine)
+            if rule not in RULES:
+                _tell(rule, epilogue, plan is not None)
             if plan is not None:
                 other = fit(at + 1) if rule.size is not None and rule.size(plan).constant is None else None
                 return _decision(rule, plan, epilogue, rule.least, other)
         return None
 
     return fit(0)
+
+
+def _tell(rule: AnyRule, epilogue: Epilogue, fits: bool) -> None:
+    block, name = epilogue.stage.block.name_hint, function_name(epilogue.stage.root)
+    if fits:
+        logger.info("the rule '%s' writes the block '%s' of '%s'", rule.name, block, name)
+    else:
+        logger.debug("the rule '%s' does not fit the block '%s' of '%s'", rule.name, block, name)
 
 
 def follow(

@@ -27,12 +27,13 @@ from ...transforms.tir.walk import erase_with_tree, values_of
 from ..loop_builder import LoopBuilder
 from ..rewrite import refresh_regions
 from ..schedule import Schedule
-from ..state import ScheduleError, function_of
+from ..state import ScheduleError
 from ..trace import Trace
+from .choices import logger
 from .epilogue import Epilogue
 from .plan import Machine, Plan
 from .rules import Rule
-from .stages import analyse
+from .stages import analyse, function_name
 
 Function = Callable[[Any, Any], object]
 """Given a schedule and a block."""
@@ -56,7 +57,7 @@ def rule_of_trace(name: str, trace: Trace | str) -> Rule:
         there = {stage.block.name_hint for stage in (epilogue.stage, epilogue.last)}
         if epilogue.stage.block.name_hint not in blocks or not blocks <= there:
             return None
-        if functions and functions != {_function_name(epilogue)}:
+        if functions and functions != {function_name(epilogue.stage.root)}:
             return None
         return _planned(epilogue, lambda sch, block: steps.apply_to_schedule(sch))
 
@@ -95,9 +96,11 @@ def _planned(epilogue: Epilogue, function: Function) -> Scheduled | None:
     sch.work_on(name)
     try:
         function(sch, sch.get_block(epilogue.stage.block.name_hint, name))
-    except ScheduleError:
+    except ScheduleError as error:
+        logger.debug("at the block '%s' a step is refused: %s", epilogue.stage.block.name_hint, error.message)
         return None
     if all(inst.SPEC.only_names for inst in sch.trace.insts):
+        logger.debug("at the block '%s' no step is taken", epilogue.stage.block.name_hint)
         return None
     return Scheduled(alone, epilogue, _is_left(alone))
 
@@ -108,12 +111,6 @@ def _is_left(alone: _Alone) -> bool:
         return False
     body, last = alone.func.body.block, alone.roots[-1]
     return alone.buffer.owner.parent is body and last.parent is body and analyse(last) is not None
-
-
-def _function_name(epilogue: Epilogue) -> str:
-    """The name of the function that a stage is in, without what building puts in front of it."""
-    func = function_of(epilogue.stage.root)
-    return "main" if func is None else func.sym_name.data.rpartition(".")[2]
 
 
 def _alone(epilogue: Epilogue) -> _Alone | None:
@@ -137,7 +134,7 @@ def _alone(epilogue: Epilogue) -> _Alone | None:
     outside = [value for value in used if isinstance(mapping[value].owner, Block)]
     roots = [stage.root.clone(value_mapper=mapping) for stage in stages]
     block.add_ops(roots)
-    func = tir.FuncOp(_function_name(epilogue), Region(block), attrs={"tir.noalias": True})
+    func = tir.FuncOp(function_name(epilogue.stage.root), Region(block), attrs={"tir.noalias": True})
     for inner in list(func.walk()):
         if isinstance(inner, tir.BlockOp):
             refresh_regions(inner)

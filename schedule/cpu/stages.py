@@ -22,6 +22,7 @@ from ...transforms.tir.walk import erase_with_tree, remove_dead
 from ..checks import step_of
 from ..loop_builder import Iter
 from ..rewrite import depends_on
+from ..state import function_of
 
 COMBINERS = (tir.AddOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _EXPRESSIONS = frozenset[type[Operation]]((
@@ -339,3 +340,9 @@ def _keep_only(root: Operation, buffer: SSAValue) -> None:
         if isinstance(op, tir.StoreOp | tir.WritesOp) and op.buffer is not buffer:
             erase_with_tree(op)
     remove_dead(root)
+
+
+def function_name(root: Operation) -> str:
+    """The name of the function that a stage is in, without what building puts in front of it."""
+    func = function_of(root)
+    return "main" if func is None else func.sym_name.data.rpartition(".")[2]

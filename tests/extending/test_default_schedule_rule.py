@@ -51,6 +51,18 @@ def test_the_commands_of_the_page_find_the_plugin(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_rule_that_is_refused_says_at_which_step(tmp_path):
+    (tmp_path / "product.py").write_text(blocks("sh")[0].split("EOF_PY")[1].split("\n", 1)[1])
+    code = "import row_tile; from tirax.tools.tirax_opt import main; raise SystemExit(main())"
+    command = [sys.executable, "-c", code, "product.py", "--pipeline", "optimize", "-p", "plan-schedule"]
+    done = run(tmp_path, [*command, "--explain"], RULE.replace("sch.unroll(i_1)", "sch.parallel(k)"))
+    assert done.returncode == 0, done.stderr
+    assert "note: at the block 'matmul' a step is refused: parallel: " in done.stderr
+    assert "note: the rule 'row tile' does not fit the block 'matmul' of 'matmul'" in done.stderr
+    done = run(tmp_path, command, RULE)
+    assert done.stderr == "note: the rule 'row tile' writes the block 'matmul' of 'matmul'\n"
+
+
 def test_the_page_shows_what_the_files_hold():
     assert all(text in RULE or text in MICROKERNEL for text in blocks("py"))
 
