@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter, PythonValues
+from xdsl.utils.exceptions import InterpretationError
 
-from ..diagnostics import unknown_name
+from ..diagnostics import UnsupportedError, unknown_name
 from ..dialects import relax, tir
 from ..dialects.relax.external import external_functions
 from ..ir.passes.transform import module_op
@@ -61,7 +62,8 @@ def interpret(
     A Relax function takes arrays, tuples of them, shapes (tuples of ints) and numbers. A tensor function takes arrays,
     which it writes in place, and scalars; its result is None, or its scalar. `packed` are Python functions that calls
     may name beside the registered ones; `vectorize` and `semantics` are those of `make_interpreter`. Raises
-    `InterpreterError` for programs without meaning on these inputs.
+    `InterpreterError` for programs without meaning on these inputs, `UnsupportedError` for operations that it does not
+    know: those below Relax and tensor functions.
     """
     module = module_op(module)
     symbols = {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
@@ -69,11 +71,15 @@ def interpret(
     if func is None:
         raise unknown_name("function", name, symbols)
     interpreter, functions = make_interpreter(module, packed, vectorize=vectorize, semantics=semantics)
-    with np.errstate(all="ignore"):
-        if isinstance(func, relax.FuncOp):
-            return functions.call(interpreter, func, tuple(args))
-        results = functions.tir.call(interpreter, func, tuple(args))
-        return results[0] if results else None
+    try:
+        with np.errstate(all="ignore"):
+            if isinstance(func, relax.FuncOp):
+                return functions.call(interpreter, func, tuple(args))
+            results = functions.tir.call(interpreter, func, tuple(args))
+            return results[0] if results else None
+    except InterpretationError as error:
+        hint = "what is lowered further is built and run"
+        raise UnsupportedError("interpreting this program", notes=[str(error)], hint=hint) from error
 
 
 __all__ = ["InterpreterError", "interpret", "make_interpreter"]

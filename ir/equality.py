@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, TupleType
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerType, ModuleOp, TupleType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, ParametrizedAttribute, Region, SSAValue
 
 from ..diagnostics import TiraxError
@@ -25,6 +25,11 @@ from .affine.values import sym_expr_of
 
 _TREE_OPS: frozenset[type[Operation]] = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 _LEAF_OPS: frozenset[type[Operation]] = frozenset(relax.INLINE_OPS)
+_PARTS_OF_BLOCKS: dict[type[Operation], dict[type[Operation], int]] = {
+    tir.FuncOp: {tir.AllocBufferOp: -1},
+    tir.BlockOp: {tir.ReadsOp: -5, tir.WritesOp: -4, tir.AllocBufferOp: -3, tir.MatchBufferOp: -2, tir.InitOp: -1},
+}
+"""What belongs to a block of TVM rather than to its body, wherever it stands among the statements; in its order."""
 _IGNORED_PROPERTIES = frozenset({"handle_names", "block_name", "sym_visibility"})
 
 Entry = tuple[Hashable, "Operation | None"]
@@ -83,8 +88,9 @@ class _Reader:
 
     def region(self, region: Region) -> None:
         self.entries.append((("region",), None))
+        parts = _PARTS_OF_BLOCKS.get(type(region.parent), {})
         for block in region.blocks:
-            for op in block.ops:
+            for op in sorted(block.ops, key=lambda op: parts.get(type(op), 0)) if parts else block.ops:
                 if not self.inline(op):
                     self.operation(op)
         self.entries.append((("end",), None))
@@ -128,7 +134,9 @@ class _Reader:
         for region in op.regions:
             self.region(region)
         inner, self.entries = self.entries, outer
-        return tuple(e for e, _ in inner)
+        # An expression that is read here first is an entry of its own: a second copy of these regions has none.
+        outer += [entry for entry in inner if entry[0] in self.trees]
+        return tuple(e for e, _ in inner if e not in self.trees)
 
     def symbolic(self, value: SSAValue) -> SymExpr | None:
         """The expression of an integer made of symbolic variables alone: `sym.value n * 2`, or `%n` times 2."""
@@ -165,6 +173,8 @@ class _Reader:
             return self.expr(attr.data)
         if isinstance(attr, IndexMapAttr):
             return self.index_map(attr.data)
+        if isinstance(attr, UnitAttr):  # as TVMScript has it
+            return BoolAttr.from_bool(True)
         if isinstance(attr, ArrayAttr):
             return tuple(self.attribute(a) for a in attr)
         if isinstance(attr, DictionaryAttr):

@@ -156,12 +156,13 @@ class Trace:
     def from_mlir(text: str) -> Trace:
         """The inverse of `mlir`. Raises a diagnostic where the text is no `sched.sequence`."""
         from xdsl.context import Context
-        from xdsl.parser import Parser
+
+        from ..ir.text import TextParser
 
         ctx = Context()
         ctx.load_dialect(sched.Sched)
         ctx.load_dialect(Sym)
-        module = Parser(ctx, text, "<trace>").parse_op()
+        module = TextParser(ctx, text, "<trace>").parse_op()
         op = module.body.block.first_op if isinstance(module, ModuleOp) else module
         if not isinstance(op, SequenceOp) or op.function is not None:
             raise TiraxError("not a trace", expected="sched.sequence", found=module.name)
@@ -397,11 +398,10 @@ def _attribute(value: Any) -> Any:
 
 
 def _parsed(text: str) -> Attribute:
-    from xdsl.parser import Parser
-
     from ..ir.passes.transform import new_context
+    from ..ir.text import TextParser
 
-    return Parser(new_context(), text).parse_attribute()
+    return TextParser(new_context(), text).parse_attribute()
 
 
 class Location(Enum):

@@ -16,6 +16,7 @@ import binascii
 import json
 from collections.abc import Iterable, Mapping
 from math import prod
+from operator import index as whole
 from typing import cast
 
 from ..diagnostics import TiraxError
@@ -70,8 +71,10 @@ def _constant(index: int, row: object) -> TensorDataAttr:
     try:
         fields = cast("Mapping[str, object]", row)
         dtype = dtype_of(cast(str, fields["dtype"]))
-        shape = tuple(int(d) for d in cast("list[int]", fields["shape"]))
+        shape = tuple(map(whole, cast("list[int]", fields["shape"])))
         raw = base64.b64decode(cast(str, fields["data"]), validate=True)
+        if min(shape, default=0) < 0:
+            raise ValueError(shape)
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise MetadataError(f"constant {index} of the metadata must have dtype, shape and data") from error
     wanted = prod(shape) * byte_size(dtype)

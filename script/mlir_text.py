@@ -10,13 +10,11 @@ from typing import TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
-from xdsl.parser import Parser
-from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.lexer import Span
 
 from ..diagnostics import SourceLocation, TiraxError, VerifyError, register_source, suggestion
+from ..ir.text import TextParser
 from ..universe import whole_universe
 
 AnySpan: TypeAlias = "Span[str] | Span[bytes]"
@@ -26,17 +24,8 @@ class MLIRSyntaxError(TiraxError, SyntaxError):
     """Text that is not MLIR of the dialects that are known."""
 
 
-class _Lexer(MLIRLexer):
-    """xDSL's lexer, whose time for a string that is not closed would double with each character.
-
-    Possessive repetition (`++`, `*+`) gives nothing back, so there is one way to match.
-    """
-
-    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
-
-
-class LocatedParser(Parser):
-    """xDSL's parser; every operation gets the place of its first token, unless the text gives a `loc`."""
+class LocatedParser(TextParser):
+    """A parser; every operation gets the place of its first token, unless the text gives a `loc`."""
 
     def __init__(self, ctx: Context, text: str, filename: str):
         self.text = text
@@ -46,8 +35,7 @@ class LocatedParser(Parser):
         while at >= 0:
             self._line_starts.append(at + 1)
             at = text.find("\n", at + 1)
-        super().__init__(ctx, "", filename)
-        self._parser_state = ParserState(_Lexer(Input(text, filename)))
+        super().__init__(ctx, text, filename)
 
     def place(self, position: int, end: int | None = None) -> SourceLocation:
         """Line and column of an offset in the text; `end` counts where it is on the same line."""

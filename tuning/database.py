@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from xdsl.ir import Attribute
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
 from ..diagnostics import TiraxError, UnsupportedError, unknown_name
 from ..handles.module import IRModule
 from ..ir.equality import fingerprint, structural_equal
 from ..ir.passes.transform import new_context
+from ..ir.text import TextParser
 from ..schedule import Schedule, Trace
 from ..schedule.state import ScheduleError
 from ..target import Target
@@ -245,7 +245,7 @@ def find_equal(workloads: Sequence[Workload], mod: IRModule) -> Workload | None:
 def _module_of(text: str) -> IRModule | None:
     """The module of MLIR text, None for text that this version cannot read (TVM's own is in a form of TVM's)."""
     try:
-        return IRModule(Parser(new_context(), text).parse_module())
+        return IRModule(TextParser(new_context(), text).parse_module())
     except (ParseError, TiraxError):
         return None
 

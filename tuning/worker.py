@@ -44,16 +44,15 @@ def build(payload: Payload) -> dict[str, Any]:
     `processor` is what the target means where tuning runs: a worker with another one refuses. Raises what building
     raises.
     """
-    from xdsl.parser import Parser
-
     from ..ir.passes.transform import new_context
+    from ..ir.text import TextParser
     from ..lowering.build import build as compile_module
     from ..target import Target
 
     target = Target(payload["target"])
     if target.cpu != payload["processor"]:
         raise TiraxError("this worker has another processor", expected=payload["processor"], found=target.cpu)
-    module = Parser(new_context(), payload["module"]).parse_module()
+    module = TextParser(new_context(), payload["module"]).parse_module()
     executable = compile_module(module, target, pipeline="lower-cpu")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "candidate")

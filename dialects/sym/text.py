@@ -7,6 +7,7 @@ A literal or variable is i64 unless `: i32` follows; a literal inside of an expr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Data
@@ -14,7 +15,7 @@ from xdsl.parser import AttrParser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ..assembly import kind_of_part
-from .expr import INFIX, OPS, Const, ExprLike, SymExpr, Var, expr_text, i1, i32, i64
+from .expr import INFIX, OPS, Const, ExprLike, Sum, SymExpr, Var, expr_text, i1, i32, i64
 from .operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -26,7 +27,18 @@ _TYPES = {"i1": i1, "i32": i32, "i64": i64}
 def parse_expr(parser: AttrParser) -> SymExpr:
     """Parse an expression; literals without a type become i64."""
     value = _parse_sum(parser)
-    return Const(value) if isinstance(value, int) else value
+    return require_64_bits(parser, Const(value) if isinstance(value, int) else value)
+
+
+def require_64_bits(parser: AttrParser, expr: SymExpr) -> SymExpr:
+    """The expression, whose numbers are such as a text may hold: others come of sums of those."""
+    numbers = [expr.offset, *(n for _, n in expr.terms)] if isinstance(expr, Sum) else [expr.constant or 0]
+    for n in numbers:
+        if not -(2**63) <= n < 2**63:
+            parser.raise_error(f"{n} does not fit 64 bits")
+    for child in expr.children():
+        require_64_bits(parser, child)
+    return expr
 
 
 def parse_exprs(parser: AttrParser) -> list[SymExpr]:
@@ -87,6 +99,8 @@ def _parse_atom(parser: AttrParser, greatest: int = 2**63 - 1) -> ExprLike:
     name = parser.parse_optional_identifier()
     if name is None:
         parser.raise_error("expected a symbolic expression: an integer, a variable or an operation such as min(n, 8)")
+    if not name.isidentifier() or iskeyword(name):
+        parser.raise_error(f"'{name}' is no name of a variable")
     if name in OPS and parser.parse_optional_punctuation("(") is not None:
         args = parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _parse_sum(parser))
         parser.parse_punctuation(")")

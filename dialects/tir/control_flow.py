@@ -33,7 +33,7 @@ from ..assembly import parse_attr_dict, parse_body, parse_optional_value, parse_
 from ..attributes import PyValue, function_attrs
 from ..sym import SymAttr
 from ..sym.expr import Const, SymExpr, expr_text
-from ..sym.text import parse_expr
+from ..sym.text import parse_expr, require_64_bits
 from .expressions import HoldsExpressions, YieldOp
 
 
@@ -179,7 +179,7 @@ def _parse_extent(parser: Parser, min_: SymExpr | SSAValue) -> SymExpr | SSAValu
         return end
     if isinstance(min_, SSAValue) or isinstance(end, SSAValue):
         parser.raise_error("write the number of iterations, `for <extent>`, where a bound is an SSA value")
-    return end - min_
+    return require_64_bits(parser, end - min_)
 
 
 def _default_loop_type(extent: SymExpr | SSAValue, min_: SymExpr | SSAValue) -> Attribute:

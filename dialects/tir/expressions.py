@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from keyword import iskeyword
 from typing import ClassVar, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import (
@@ -620,6 +621,10 @@ class CallIntrinOp(CallExpr):
 
     name = "tir.call_intrin"
     traits = traits_def(Pure())
+
+    def verify_(self) -> None:
+        if not all(part.isidentifier() and not iskeyword(part) for part in self.func.data.split(".")):
+            raise VerifyException(f"'{self.func.data}' is no name of an intrinsic")
 
 
 @irdl_op_definition

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
 from ...diagnostics import DTypeError, TiraxError
@@ -65,10 +64,11 @@ def save_json(node: IRModule | BaseFunc) -> str:
 def load_json(text: str) -> Any:
     """The module or function that `save_json` stored. Raises `TiraxError` for another text."""
     from ...ir.passes.transform import new_context
+    from ...ir.text import TextParser
 
     stored = _stored(text)
     try:
-        op = Parser(new_context(), stored["mlir"]).parse_module()
+        op = TextParser(new_context(), stored["mlir"]).parse_module()
     except ParseError as error:
         raise TiraxError("the stored text is no module", notes=[str(error)]) from error
     module = IRModule(op)

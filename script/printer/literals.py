@@ -131,13 +131,18 @@ def _integer(doc: Document, attr: Attribute, tir: bool) -> str:
     return tir_int(doc, given.value.data, i1).text if tir else str(bool(given.value.data))
 
 
+def _float(value: float) -> str:
+    """A float of a dictionary, where `"inf"` would be a string: a number too large is infinite."""
+    return f"{math.copysign(1, value):.0f}e400" if math.isinf(value) else floating(value)
+
+
 def _array(doc: Document, attr: Attribute, tir: bool) -> str:
     return "[" + ", ".join(attribute(doc, a, tir) for a in cast("ArrayAttr[Attribute]", attr)) + "]"
 
 
 _ATTRIBUTES: dict[type[Attribute], Printed] = {
     IntegerAttr: _integer,
-    FloatAttr: lambda doc, attr, tir: floating(cast(FloatAttr, attr).value.data),
+    FloatAttr: lambda doc, attr, tir: _float(cast(FloatAttr, attr).value.data),
     StringAttr: lambda doc, attr, tir: string(cast(StringAttr, attr).data),
     IntAttr: lambda doc, attr, tir: str(cast(IntAttr, attr).data),
     ArrayAttr: _array,

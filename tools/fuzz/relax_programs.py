@@ -290,7 +290,7 @@ def reduction(m: Maker) -> None:
 def arg_reduction(m: Maker) -> None:
     x = m.exact_value()
     t: Any = x.type
-    if not t.rank:
+    if not t.rank or any(d.constant == 0 for d in t.dims):  # no element has a position there
         return
     axis = m.choice([None, m.number(-t.rank, t.rank - 1)])
     m.make(m.choice(["argmax", "argmin"]), x, axis=axis, keepdims=m.chance(), bound=1e4, exact=True)

@@ -1,0 +1,24 @@
+"""Text is read in a time that grows with its length only, wherever it comes from."""
+
+import pytest
+from xdsl.utils.exceptions import ParseError
+
+from tirax.diagnostics import TiraxError
+from tirax.handles.relax.utils import load_json, save_json
+from tirax.ir.passes.transform import new_context
+from tirax.ir.text import TextParser
+from tirax.tvm_api.script import from_source
+
+OPEN = 'x = "' + "a" * 4000
+
+
+def test_a_string_that_is_not_closed_is_told_at_once():
+    with pytest.raises(ParseError, match="closing string literal"):
+        TextParser(new_context(), f"builtin.module attributes {{{OPEN}}}").parse_module()
+
+
+def test_a_stored_module_with_such_a_string_is_refused():
+    module = from_source("from tvm.script import ir as I\n@I.ir_module\nclass Module:\n    pass")
+    text = save_json(module).replace("builtin.module", "builtin.module attributes {" + OPEN.replace('"', '\\"') + "}")
+    with pytest.raises(TiraxError, match="the stored text is no module"):
+        load_json(text)
