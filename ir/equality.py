@@ -88,7 +88,7 @@ class _Reader:
 
     def region(self, region: Region) -> None:
         self.entries.append((("region",), None))
-        parts = _PARTS_OF_BLOCKS.get(type(region.parent), {})
+        parts = {} if region.parent is None else _PARTS_OF_BLOCKS.get(type(region.parent), {})
         for block in region.blocks:
             for op in sorted(block.ops, key=lambda op: parts.get(type(op), 0)) if parts else block.ops:
                 if not self.inline(op):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...diagnostics import TiraxError, UnsupportedError
@@ -122,7 +122,7 @@ def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
 
 _APART = frozenset({"apply-dpl-patterns"})
 """Passes that read files."""
-_OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {"gradient": {"func_name": ("main",)}}
+_OPTIONS: dict[str, dict[str, ParameterListType]] = {"gradient": {"func_name": ("main",)}}
 """What passes cannot do without."""
 
 
