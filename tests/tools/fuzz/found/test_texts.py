@@ -9,7 +9,6 @@ from xdsl.utils.exceptions import DiagnosticException
 from tirax.diagnostics import TiraxError, UnsupportedError
 from tirax.interpreter import interpret
 from tirax.ir.equality import structural_equal
-from tirax.ir.passes.transform import new_context
 from tirax.ir.verification.verify import verify_module
 from tirax.lowering.pipelines import make_passes
 from tirax.script import parse_source
@@ -63,10 +62,10 @@ def test_buffers_of_a_block_are_the_same_wherever_they_stand(match: str) -> None
 
 
 def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
-    module = parse_mlir(new_context(), TWICE)
+    module = parse_mlir(TWICE)
     checks.texts(module)
     for old, new in (("%A[%4]", "%A[%i]"), ("tir.sub", "tir.add"), ("%i, %0 : i64\n    %2", "%0, %i : i64\n    %2")):
-        assert not structural_equal(module, parse_mlir(new_context(), TWICE.replace(old, new)))
+        assert not structural_equal(module, parse_mlir(TWICE.replace(old, new)))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
 )
 def test_numbers_and_names_that_no_text_can_hold_are_told(old: str, new: str, message: str) -> None:
     with pytest.raises((TiraxError, DiagnosticException), match=message):
-        verify_module(parse_mlir(new_context(), TWICE.replace(old, new)))
+        verify_module(parse_mlir(TWICE.replace(old, new)))
 
 
 @pytest.mark.parametrize("shape", ["[1e400]", "[2.5]", "[-1, -2]", '["2"]'])
@@ -97,7 +96,7 @@ EXP = f"relax.func @main(%x: {T}) -> {T} {{\n  %lv = relax.exp %x : {T}\n  relax
 
 
 def test_what_is_below_the_interpreter_is_told() -> None:
-    module = parse_mlir(new_context(), EXP)
+    module = parse_mlir(EXP)
     for p in make_passes(("legalize-ops", "lower-relax-calls")):
         module = p(module)
     with pytest.raises(UnsupportedError, match=r"(?s)interpreting this program.*host\."):
