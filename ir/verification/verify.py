@@ -9,13 +9,13 @@ takes some thirty times as long as a look at whether anything that it depends on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-from xdsl.dialects.builtin import ModuleOp, TupleType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TupleType, UnitAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import HasAncestor, IsolatedFromAbove, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
@@ -36,13 +36,14 @@ class Verifier:
     def __init__(self) -> None:
         self._seen: dict[int, _Seen] = {}
         self._passed: set[_Signature] = set()
+        self._interfaces: dict[_Signature, int] = {}
 
     def verify(self, module: ModuleOp, after: str | None = None) -> None:
         """Raise `VerifyError` where the module is not well formed; `after` names the pass that is to blame.
 
         An op is verified again where it, an op whose values it takes (or their operands, and so on), the op around it
-        or an op in its regions has changed since the last time that this was called and raised nothing. Dominance is
-        checked in functions in which anything has.
+        or an op in its regions has changed since the last time that this was called and raised nothing; a call also
+        where the function that it calls has. Dominance is checked in functions in which anything has changed.
         """
         context = f" after {after}" if after else ""
         changes = _Changes(module, self._seen)
@@ -54,7 +55,7 @@ class Verifier:
         isolated = not any(op.results or op.operands for op in module.body.block.ops)
         for root in changes.roots if isolated else [module]:
             check_dominance(root)
-        _check_calls(module, changes.calls)
+        self._verify_calls(changes.calls, _Symbols(module, self._interfaces), context)
         self._seen = changes.seen
 
     def _verify_op(self, op: Operation) -> None:
@@ -69,17 +70,54 @@ class Verifier:
             op.verify(verify_nested_ops=False)
             self._passed.add(signature)
 
+    def _verify_calls(self, calls: Iterable[Operation], symbols: _Symbols, context: str) -> None:
+        """Verify what calls functions of the module: once for all calls alike of functions alike."""
+        for op in calls:
+            signature = _signature(op, symbols)
+            if signature is not None and signature in self._passed:
+                continue
+            try:
+                op.verify(verify_nested_ops=False)
+            except (TiraxError, VerifyException) as error:
+                raise _verify_error(error, op, context) from error
+            check = _CALL_CHECKS.get(type(op))
+            if check is not None:
+                check(op, symbols)
+            if signature is not None:
+                self._passed.add(signature)
+
 
 _Signature = tuple[object, ...]
 
-_BY_SIGNATURE = ("arith", "arith_extras", "cf", "llvm", "llvm_extras", "math", "memref", "scf", "sym", "tir", "vector")
-"""Dialects whose ops look at nothing but what is in their `_signature`, but for functions and `_DEEP`."""
+_BY_SIGNATURE = (
+    *("arith", "arith_extras", "cf", "func", "llvm", "llvm_extras", "math", "memref", "relax", "scf", "sym", "tir"),
+    "vector",
+)
+"""Dialects whose ops look at nothing but what is in their `_signature`, but for `_CALLEES` and `_DEEP`."""
 
-_DEEP = ("scf.parallel", "scf.reduce", "tir.reduce")
-"""Operations that look at more than the types and the ends of their regions."""
+_DEEP = (
+    *("func.return", "relax.constant", "relax.dataflow", "relax.memory.alloc_tensor", "relax.vm.alloc_tensor"),
+    *("scf.parallel", "scf.reduce", "tir.reduce"),
+)
+"""Operations that look at more than the types and the ends of their regions, or (constants) are large."""
+
+_LITERALS = (relax.DataTypeOp, relax.PrimValueOp)
+"""Operations that others look at, beyond the types of their values."""
 
 _SHALLOW = ("builtin", "func", "llvm", "relax", "scf", "tir")
 """Dialects whose ops with regions look at the ops in these and no deeper, but for `_DEEP`."""
+
+_CALLEES = {
+    "func.call": "callee",
+    "llvm.call": "callee",
+    "relax.call": "callee",
+    "relax.call_tir": "callee",
+    "relax.call_tir_inplace": "callee",
+    "tir.call": "func",
+}
+"""Calls of functions of the module, which look at what those take and give: the property that names the function."""
+
+_OURS = (__name__.partition(".")[0] + ".", "xdsl.")
 
 
 @dataclass(frozen=True)
@@ -90,35 +128,49 @@ class _Kind:
     shallow: bool
     afar: bool
     """Whether it looks at other functions, or at all ops around it: such an op is verified each time."""
+    callee: str | None
+    reads_literals: bool
 
 
 @cache
 def _kind(cls: type[Operation]) -> _Kind:
+    ours = next(c.__module__ for c in cls.__mro__ if c.__module__ != "abc").startswith(_OURS)  # rows of tables: "abc"
     dialect, deep = cls.name.partition(".")[0], cls.name in _DEEP
-    afar = any(isinstance(t, SymbolUserOpInterface | HasAncestor) for t in cls.traits)
-    local = not (afar or deep or cls.has_trait(IsolatedFromAbove))
-    return _Kind(dialect in _BY_SIGNATURE and local, dialect in _SHALLOW and not deep, afar)
+    callee = _CALLEES.get(cls.name) if ours else None
+    afar = callee is None and any(isinstance(t, SymbolUserOpInterface | HasAncestor) for t in cls.traits)
+    local = ours and not (afar or deep or cls.has_trait(IsolatedFromAbove))
+    return _Kind(dialect in _BY_SIGNATURE and local, dialect in _SHALLOW and not deep, afar, callee, dialect == "relax")
 
 
-def _signature(op: Operation) -> _Signature | None:
+def _signature(op: Operation, symbols: _Symbols | None = None) -> _Signature | None:
     """What the op's verification depends on: types, attributes, its place, and how its regions begin and end.
 
-    None for what is in no block or has regions of several blocks.
+    Of a call, with the `symbols`: what is known of the function, instead of its name. None for what is in no block or
+    has regions of several blocks.
     """
     block = op.parent
     if block is None or block.parent is None or any(r.first_block is not r.last_block for r in op.regions):
         return None
-    alone = block.prev_block is None and block.next_block is None
     return (
         type(op),
         type(block.parent.parent),
-        op.next_op is None and (alone, *[(b.parent is block.parent, b.arg_types) for b in op.successors]),
-        tuple([v.type for v in op._operands]),
-        tuple([r.type for r in op.results]),
+        op._next_op is None and _end(op, block),
+        tuple([v._type for v in op._operands]),
+        tuple([r._type for r in op.results]),
         tuple(op.attributes.items()),
-        tuple(op.properties.items()),
-        tuple([_ends(region) for region in op.regions]),
+        tuple(op.properties.items() if symbols is None else symbols.resolved(op).items()),
+        op.regions and tuple([_ends(region) for region in op.regions]),
+        _kind(type(op)).reads_literals and tuple([_literal(v) for v in op._operands]),
     )
+
+
+def _end(op: Operation, block: Block) -> _Signature:
+    alone = block.prev_block is None and block.next_block is None
+    return alone, tuple([(b.parent is block.parent, b.arg_types) for b in op.successors])
+
+
+def _literal(value: SSAValue) -> Attribute | None:
+    return value.owner.properties["value"] if isinstance(value.owner, _LITERALS) else None
 
 
 def _ends(region: Region) -> _Signature:
@@ -129,17 +181,71 @@ def _ends(region: Region) -> _Signature:
     return block.arg_types, type(last), tuple([v.type for v in last._operands])
 
 
+class _Symbols(dict[str, Operation]):
+    """The functions of a module by name."""
+
+    def __init__(self, module: ModuleOp, interfaces: dict[_Signature, int]):
+        super().__init__()
+        self._numbers = interfaces
+        self._known: dict[str, int] = {}
+        for op in module.body.block.ops:
+            trait = _symbol_trait(type(op))
+            name = None if trait is None else trait.get_sym_attr_name(op)
+            if name is not None:
+                self.setdefault(name.data, op)
+
+    def resolved(self, op: Operation) -> dict[str, object]:
+        """The properties of a call, with the number of its function's interface instead of the name."""
+        key = _CALLEES[op.name]
+        callee = op.properties.get(key)
+        nested = isinstance(callee, SymbolRefAttr) and callee.nested_references
+        if callee is None or nested:
+            return dict(op.properties)
+        name = callee.root_reference.data if isinstance(callee, SymbolRefAttr) else cast(StringAttr, callee).data
+        return {**op.properties, key: (type(callee), self._interface(name))}
+
+    def _interface(self, name: str) -> int:
+        """A number for what a function is but for its name and body; those that are alike share it."""
+        if name not in self._known:
+            op = self.get(name)
+            self._known[name] = -1 if op is None else self._numbers.setdefault(_interface(op), len(self._numbers))
+        return self._known[name]
+
+
+def _interface(op: Operation) -> _Signature:
+    blocks = [region.first_block for region in op.regions]
+    kept = {k: v for k, v in op.properties.items() if k != "sym_name"}
+    return type(op), tuple(kept.items()), tuple([b and b.arg_types for b in blocks])
+
+
+@cache
+def _symbol_trait(cls: type[Operation]) -> SymbolOpInterface | None:
+    return cls.get_trait(SymbolOpInterface)
+
+
 class _Seen:
-    """What an op was when it was verified. It holds the op, so that no other can have its `id`."""
+    """What an op was when it was verified. It holds the op, so that no other can have its `id`.
 
-    __slots__ = ("after", "attributes", "firsts", "op", "operands", "parent", "properties", "shape", "types")
+    One is `plain` that has neither regions nor successors, looks at nothing else far away and has at most one result,
+    its `result`, of the `type`: nearly all ops.
+    """
 
-    def __init__(self, op: Operation):
-        self.op, self.parent, self.after = op, op.parent, op.next_op
+    __slots__ = (
+        *("after", "attributes", "firsts", "op", "operands", "parent", "plain", "properties", "result", "shape"),
+        *("type", "types"),
+    )
+
+    def __init__(self, op: Operation, kind: _Kind):
+        self.op, self.parent, self.after = op, op.parent, op._next_op
         self.operands = op._operands  # a new tuple where one changes
-        self.types = [r.type for r in op.results]
-        self.attributes, self.properties = op.attributes.copy(), op.properties.copy()
-        self.shape, self.firsts = _shape(op), _firsts(op)
+        self.types = [r._type for r in op.results]
+        self.attributes = op.attributes.copy() if op.attributes else _NOTHING
+        self.properties = op.properties.copy() if op.properties else _NOTHING
+        simple = not (op.regions or op._successors)
+        self.shape, self.firsts = (_NONE, _NONE) if simple else (_shape(op), _firsts(op))
+        self.plain = simple and len(self.types) <= 1 and not (kind.afar or kind.callee)
+        self.result = op.results[0] if self.types else _NO_RESULT
+        self.type = self.result._type
 
     def is_still(self, op: Operation) -> bool:
         """Whether the op by itself is what it was: where, of what, what it gives, and the blocks it has."""
@@ -148,13 +254,18 @@ class _Seen:
             and self.parent is op.parent
             and self.attributes == op.attributes
             and self.properties == op.properties
-            and self.types == [r.type for r in op.results]
+            and self.types == [r._type for r in op.results]
             and (not (self.shape or op.regions or op._successors) or self.shape == _shape(op))
         )
 
     def has_still_around(self, op: Operation) -> bool:
         """Whether what comes after the op and what is first in its blocks is what it was."""
-        return self.after is op.next_op and (not op.regions or self.firsts == _firsts(op))
+        return self.after is op._next_op and (not op.regions or self.firsts == _firsts(op))
+
+
+_NOTHING: dict[str, Attribute] = {}
+_NONE: list[Any] = []
+_NO_RESULT: SSAValue = Block(arg_types=[UnitAttr()]).args[0]
 
 
 def _shape(op: Operation) -> list[object]:
@@ -186,19 +297,20 @@ class _Changes:
 
     def _visit(self, op: Operation, around: bool) -> bool:
         """Whether the op, or what it takes, is not as it was; `around`: whether that is so of the op around it."""
-        seen = self._before.get(id(op))
+        seen, kind = self._before.get(id(op)), _kind(type(op))
         same = seen is not None and seen.is_still(op)
-        new = not same or bool(self._values) and not self._values.isdisjoint(map(id, op._operands))
+        new = not same or self._takes_new(op)
         linked = seen is not None and seen.has_still_around(op)
-        self.seen[id(op)] = seen if same and linked and seen is not None else _Seen(op)
+        self.seen[id(op)] = seen if same and linked and seen is not None else _Seen(op, kind)
         if new:
             self._values.update(map(id, op.results))
-        if type(op) in _CALL_CHECKS:
+        if kind.callee is not None:
             self.calls.append(op)
+            return new or not linked
         place = len(self._ops)
         self._ops.append(op)
         inside = self._visit_regions(op, new) if op.regions else False
-        kind, deep = _kind(type(op)), len(self._ops) > place + 1
+        deep = len(self._ops) > place + 1
         wanted = new or around or inside or not linked or kind.afar or deep and not kind.shallow
         if op.parent is self._top and (wanted or deep):
             self.roots.append(op)
@@ -208,6 +320,9 @@ class _Changes:
             self._ops.pop()
         return new or not linked
 
+    def _takes_new(self, op: Operation) -> bool:
+        return bool(self._values) and not self._values.isdisjoint(map(id, op._operands))
+
     def _visit_regions(self, op: Operation, new: bool) -> bool:
         """Whether an op that stands in the regions has changed."""
         found = False
@@ -215,8 +330,33 @@ class _Changes:
             for block in region.blocks:
                 if new:
                     self._values.update(map(id, block.args))
-                for inner in block.ops:
-                    found = self._visit(inner, new) or found
+                found = self._visit_block(block, new) or found
+        return found
+
+    def _visit_block(self, block: Block, new: bool) -> bool:
+        """Whether an op of the block has changed; `new`: whether the op around it has.
+
+        What a plain op is, is asked here and not by `is_still`: it takes half of the time.
+        """
+        found, before, values = False, self._before, self._values
+        op = block.first_op
+        while op is not None:
+            old = before.get(id(op))
+            if (
+                old is not None
+                and old.plain
+                and old.type is old.result._type
+                and old.operands is op._operands
+                and old.after is op._next_op
+                and old.parent is block
+                and old.properties == op.properties
+                and old.attributes == op.attributes
+                and not (new or values and self._takes_new(op))
+            ):
+                self.seen[id(op)] = old
+            else:
+                found = self._visit(op, new) or found
+            op = op._next_op
         return found
 
 
@@ -235,11 +375,6 @@ def _verify_error(error: Exception, op: Operation, context: str) -> VerifyError:
     )
 
 
-def _verify_op(op: Operation) -> None:
-    """The op's own verification, without its regions' (which the walk reaches) and with its structure's."""
-    op.verify(verify_nested_ops=False)
-
-
 def _ir_note(op: Operation) -> list[str]:
     if location_of(op) is not None or op.regions:
         return []
@@ -248,21 +383,21 @@ def _ir_note(op: Operation) -> list[str]:
 
 def check_dominance(root: Operation) -> None:
     """Raise `VerifyError` where an operand does not dominate its use."""
-    visible: set[SSAValue] = set()
+    visible: set[int] = set()
     for region in root.regions:
         _check_region(region, visible)
 
 
-def _check_region(region: Region, visible: set[SSAValue]) -> None:
+def _check_region(region: Region, visible: set[int]) -> None:
+    """Check the ops of a region, around which the values of the ids `visible` are."""
     first = region.first_block
     if first is None:
         return
     if first.next_block is None:
-        added = _check_block(first, visible)
-        visible.difference_update(added)
+        visible.difference_update(_check_block(first, visible))
         return
     children = _dominator_tree(region)
-    stack: list[tuple[Block | None, list[SSAValue]]] = [(first, [])]
+    stack: list[tuple[Block | None, list[int]]] = [(first, [])]
     while stack:
         block, added = stack.pop()
         if block is None:
@@ -272,20 +407,22 @@ def _check_region(region: Region, visible: set[SSAValue]) -> None:
         stack.extend((child, []) for child in children.get(block, ()))
 
 
-def _check_block(block: Block, visible: set[SSAValue]) -> list[SSAValue]:
-    """Check the ops of a block; the values it defines stay visible and are returned."""
-    added: list[SSAValue] = list(block.args)
+def _check_block(block: Block, visible: set[int]) -> list[int]:
+    """Check the ops of a block; the values it defines stay visible, their ids are returned."""
+    added = list(map(id, block.args))
     visible.update(added)
-    for op in block.ops:
-        for operand in op.operands:
-            if operand not in visible:
-                raise _dominance_error(op, operand)
+    op = block.first_op
+    while op is not None:
+        if not visible.issuperset(map(id, op._operands)):
+            raise _dominance_error(op, next(v for v in op._operands if id(v) not in visible))
         if op.regions:
-            inside = set[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
+            inside = set[int]() if op.has_trait(IsolatedFromAbove) else visible
             for region in op.regions:
                 _check_region(region, inside)
-        added.extend(op.results)
-        visible.update(op.results)
+        for result in op.results:
+            added.append(id(result))
+            visible.add(id(result))
+        op = op._next_op
     return added
 
 
@@ -301,81 +438,74 @@ def _dominance_error(op: Operation, operand: SSAValue) -> VerifyError:
 def _dominator_tree(region: Region) -> dict[Block, list[Block]]:
     """Immediate dominator -> the blocks that it dominates immediately; unreachable blocks hang below the entry."""
     order = list(_reverse_postorder(region))
-    index = {b: i for i, b in enumerate(order)}
-    predecessors: dict[Block, list[Block]] = {b: [] for b in order}
-    for b in order:
-        for s in _successors(b):
-            predecessors[s].append(b)
-    idom: dict[Block, Block] = {order[0]: order[0]}
-    changed = True
-    while changed:
-        changed = False
-        for b in order[1:]:
-            known = [p for p in predecessors[b] if p in idom]
-            new = known[0]
-            for p in known[1:]:
-                new = _intersect(new, p, idom, index)
-            if idom.get(b) is not new:
-                idom[b] = new
-                changed = True
+    index = {id(block): i for i, block in enumerate(order)}
+    predecessors: list[list[int]] = [[] for _ in order]
+    for i, block in enumerate(order):
+        for successor in _successors(block):
+            predecessors[index[id(successor)]].append(i)
+    dominators = _immediate_dominators(predecessors)
     children: dict[Block, list[Block]] = {}
-    for b in order[1:]:
-        children.setdefault(idom[b], []).append(b)
-    entry = order[0]
-    block = entry.next_block
+    for block, dominator in zip(order[1:], dominators[1:], strict=True):
+        children.setdefault(order[dominator], []).append(block)
+    block = order[0].next_block
     while block is not None:
-        if block not in index:
-            children.setdefault(entry, []).append(block)
+        if id(block) not in index:
+            children.setdefault(order[0], []).append(block)
         block = block.next_block
     return children
 
 
-def _intersect(a: Block, b: Block, idom: dict[Block, Block], index: dict[Block, int]) -> Block:
-    while a is not b:
-        while index[a] > index[b]:
-            a = idom[a]
-        while index[b] > index[a]:
-            b = idom[b]
+def _immediate_dominators(predecessors: Sequence[Sequence[int]]) -> list[int]:
+    """Of nodes in reverse postorder, the first one the entry: the number of each one's immediate dominator."""
+    unknown = len(predecessors)
+    dominators = [0] + [unknown] * (unknown - 1)
+    changed = True
+    while changed:
+        changed = False
+        for node in range(1, unknown):
+            new = unknown
+            for other in predecessors[node]:
+                if dominators[other] != unknown:
+                    new = other if new == unknown else _intersect(new, other, dominators)
+            changed = changed or dominators[node] != new
+            dominators[node] = new
+    return dominators
+
+
+def _intersect(a: int, b: int, dominators: Sequence[int]) -> int:
+    while a != b:
+        if a > b:
+            a = dominators[a]
+        else:
+            b = dominators[b]
     return a
 
 
-def _successors(block: Block) -> list[Block]:
+def _successors(block: Block) -> Sequence[Block]:
     last = block.last_op
-    return [] if last is None else list(last.successors)
+    return () if last is None else last._successors
 
 
 def _reverse_postorder(region: Region) -> Iterator[Block]:
     entry = region.first_block
     if entry is None:
         return
-    seen = {entry}
+    seen = {id(entry)}
     post: list[Block] = []
     stack = [(entry, iter(_successors(entry)))]
     while stack:
         block, rest = stack[-1]
-        nxt = next((s for s in rest if s not in seen), None)
+        nxt = next((s for s in rest if id(s) not in seen), None)
         if nxt is None:
             post.append(block)
             stack.pop()
         else:
-            seen.add(nxt)
+            seen.add(id(nxt))
             stack.append((nxt, iter(_successors(nxt))))
     yield from reversed(post)
 
 
-def _check_calls(module: ModuleOp, calls: Iterable[Operation]) -> None:
-    """Raise `VerifyError` where a call names no function of the module, or one that does not fit."""
-    symbols: dict[str, Operation] = {}
-    for op in module.body.block.ops:
-        trait = op.get_trait(SymbolOpInterface)
-        name = None if trait is None else trait.get_sym_attr_name(op)
-        if name is not None:
-            symbols[name.data] = op
-    for op in calls:
-        _CALL_CHECKS[type(op)](op, symbols)
-
-
-def _check_tir_call(op: Operation, symbols: dict[str, Operation]) -> None:
+def _check_tir_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
     assert isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp)
     callee = _callee(op, op.callee_name, symbols, tir.FuncOp, "tir.func")
     if callee is None:
@@ -393,7 +523,7 @@ def _check_tir_call(op: Operation, symbols: dict[str, Operation]) -> None:
         )
 
 
-def _check_relax_call(op: Operation, symbols: dict[str, Operation]) -> None:
+def _check_relax_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
     assert isinstance(op, relax.CallOp)
     callee: Operation | None = symbols.get(op.callee_name)
     if isinstance(callee, tir.FuncOp):
@@ -429,7 +559,7 @@ def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:
 _OpT = TypeVar("_OpT", bound=Operation)
 
 
-def _callee(op: Operation, name: str, symbols: dict[str, Operation], kind: type[_OpT], what: str) -> _OpT | None:
+def _callee(op: Operation, name: str, symbols: Mapping[str, Operation], kind: type[_OpT], what: str) -> _OpT | None:
     found = symbols.get(name)
     if found is None:
         raise VerifyError(
@@ -444,7 +574,7 @@ def _callee(op: Operation, name: str, symbols: dict[str, Operation], kind: type[
     return None
 
 
-_CALL_CHECKS: dict[type[Operation], Callable[[Operation, dict[str, Operation]], None]] = {
+_CALL_CHECKS: dict[type[Operation], Callable[[Operation, Mapping[str, Operation]], None]] = {
     relax.CallTIROp: _check_tir_call,
     relax.CallTIRInplaceOp: _check_tir_call,
     relax.CallOp: _check_relax_call,
