@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1, i32, i64
+from xdsl.dialects.builtin import IntegerType, ModuleOp, i1, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
@@ -22,7 +22,7 @@ from ...dialects.tir import BufferType, ForKind
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import insert_before, inserter
 from ...ir.rewriting.walk import operations
-from .guard_indices import REPORTS
+from .guard_indices import MESSAGES, REPORTS, messages_of
 from .walk import erase_with_tree, functions, remove_dead
 
 RAISED = "tirax_raised"
@@ -170,6 +170,10 @@ class _Status:
         if isinstance(op, tir.AssertOp):
             bad: Operation = tir.NotOp(op.cond)
             what = _number(failed.add_op, number)
+            if MESSAGES in op.attributes:
+                found = cast(Operation, op.cond.owner).operands[0]
+                failed.add_op(total := tir.AddOp(found, _number(failed.add_op, number - 1)))
+                what = total.result
         elif isinstance(op, tir.CallPackedOp):
             bad = tir.CallIntrinOp(RAISED, [op.result], i1)
             what = _number(failed.add_op, number)
@@ -231,7 +235,7 @@ def failures(
         if type(op) not in _MAY_FAIL:
             continue
         if isinstance(op, tir.AssertOp):
-            found.append((op, (op.message.data,)))
+            found.append((op, tuple(messages_of(op.attributes.get(MESSAGES, op.message)))))
         elif isinstance(op, tir.CallPackedOp):
             found.append((op, (f"the packed function '{op.func.data}' raised an exception",)))
         elif isinstance(op, tir.CallOp):
@@ -240,8 +244,8 @@ def failures(
             found += inner if through_calls else []
             found.append((op, tuple(message for _, messages in inner for message in messages)))
     report = None if func.func_attrs is None else func.func_attrs.data.get(REPORTS)
-    if isinstance(report, StringAttr):  # `guard-indices` makes it the last assertion
-        found.append((func, (report.data,)))
+    if report is not None:  # `guard-indices` makes it the last assertion
+        found.append((func, tuple(messages_of(report))))
     return [row for row in found if row[1]]
 
 

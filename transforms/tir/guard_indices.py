@@ -12,23 +12,31 @@ then, and the function fails at its end:
 
     tir.if %i < 0 or %i >= extent {tir.store 1, %outside[0]}                   in front of the load
     tir.assert %outside[0] == 0, "an index is outside of A: 0 <= index < n"    at the end
+
+Loop variables are data as well where `TIRAX_SANITIZE=address` is set (`PassContext(config={"tirax.sanitize":
+"address"})`, `report-indices{accesses=all}`): then every access is guarded, and what is noted is the number of the
+message that has its place. The code is slower; it is for programs that one does not trust oneself with.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, StringAttr, i1, i32, i64
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, ModuleOp, StringAttr, i1, i32, i64
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
+from ...diagnostics import TiraxError
 from ...dialects import tir
+from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.values import Materializer
-from ...ir.passes.transform import Pass
+from ...ir.locations import location_of
+from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.copy import is_expression, plant
 from ...ir.rewriting.edit import inserter
 from ...ir.rewriting.walk import operations
@@ -36,7 +44,10 @@ from .index_bounds import check_indices
 from .walk import functions, with_attr
 
 REPORTS = "tirax.reports_indices"
-"""The attribute of a function that fails where an index is outside: with this message."""
+"""The attribute of a function that fails where an index is outside: with this message. With one of these, where it is
+an array, for which every access is guarded; the first message is for what has none of its own."""
+MESSAGES = "tirax.messages"
+"""The attribute of an assertion that a number is 0: the messages for other numbers, from 1."""
 OUTSIDE = "an index is outside of "
 """How such messages begin."""
 Indices = dict[int, tuple[SSAValue, SymExpr]]
@@ -45,12 +56,26 @@ Indices = dict[int, tuple[SSAValue, SymExpr]]
 
 @dataclass(frozen=True)
 class ReportIndices(Pass):
-    """Functions with indices that are data, and no result, are to fail where one is outside of its buffer."""
+    """Functions with indices that are data, and no result, are to fail where one is outside of its buffer.
+
+    `accesses` is "data" for these, "all" for all accesses of all functions; what has a result is guarded and does not
+    fail. By default the setting `tirax.sanitize`, or the environment's TIRAX_SANITIZE, says it: "address" for all.
+    Raises `TiraxError` for another word.
+    """
 
     name = "report-indices"
+    accesses: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        every = _one_of("accesses", self.accesses, "data", "all") == "all"
+        if not self.accesses:
+            config = PassContext.current().config or {}
+            found = config.get("tirax.sanitize", os.environ.get("TIRAX_SANITIZE", ""))
+            every = _one_of("tirax.sanitize", found, "address") == "address"
         for func in functions(op):
+            if every:
+                with_attr(func, REPORTS, _messages(func))
+                continue
             known: dict[SSAValue, bool] = {}
             buffers: dict[str, None] = {}
             for inner in operations(func) if func.ret_type is None else ():
@@ -59,6 +84,27 @@ class ReportIndices(Pass):
                     buffers |= {f"{name}: 0 <= index < {extent}": None for _, extent in found}
             if buffers:
                 with_attr(func, REPORTS, OUTSIDE + ", or of ".join(buffers))
+
+
+def _one_of(name: str, found: object, *words: str) -> object:
+    if found not in ("", *words):
+        raise TiraxError(f"unknown value of {name}", expected=" or ".join(words), found=repr(found))
+    return found
+
+
+def _messages(func: tir.FuncOp) -> list[str]:
+    """The messages for all accesses of a function: none of one that has a result."""
+    if func.ret_type is not None:
+        return []
+    found = (_message(op) for op in operations(func) if isinstance(op, tir.LoadOp | tir.StoreOp))
+    return list(dict.fromkeys([f"{OUTSIDE}a buffer", *found]))
+
+
+def _message(access: tir.LoadOp | tir.StoreOp) -> str:
+    verb = "read" if isinstance(access, tir.LoadOp) else "written"
+    place = location_of(access)
+    message = f"{OUTSIDE}{name_of(access.buffer) or 'a buffer'}, which is {verb}"
+    return message if place is None else f"{message} at {place}"
 
 
 @dataclass(frozen=True)
@@ -73,9 +119,9 @@ class GuardIndices(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
             check_indices(func)
-            report = _Report.of(func)
-            known: dict[SSAValue, bool] = {}
             accesses = [a for a in operations(func) if isinstance(a, tir.LoadOp | tir.StoreOp)]
+            known = None if _guards_all(func) else dict[SSAValue, bool]()
+            report = _Report.of(func)
             guarded = {a: found for a in accesses if (found := _guarded(a, known))}
             for access, indices in guarded.items():
                 if isinstance(access, tir.LoadOp):
@@ -111,23 +157,32 @@ def _is_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     return known[value]
 
 
-def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool]) -> Indices:
-    """The indices of an access that are data."""
+def _guards_all(func: tir.FuncOp) -> bool:
+    return func.func_attrs is not None and isinstance(func.func_attrs.data.get(REPORTS), ArrayAttr)
+
+
+def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | None) -> Indices:
+    """The indices of an access that are data; all of them for None."""
     dims = cast(tir.BufferType, access.buffer.type).dims
-    rows = enumerate(zip(access.indices, dims, strict=False))
-    return {i: (v, extent) for i, (v, extent) in rows if isinstance(v.type, IntegerType) and _is_data(v, known)}
+    rows = {i: (v, extent) for i, (v, extent) in enumerate(zip(access.indices, dims, strict=False))}
+    if known is None:
+        return rows
+    return {i: (v, e) for i, (v, e) in rows.items() if isinstance(v.type, IntegerType) and _is_data(v, known)}
 
 
 def _clamp(op: tir.LoadOp, indices: Indices) -> None:
     insert = inserter(op)
     build = Materializer(insert)
     for i, (index, extent) in indices.items():
-        dtype = cast(IntegerType, index.type)
-        below = tir.MinOp(index, build(extent - 1, dtype))
-        insert(below)
-        inside = tir.MaxOp(below.result, build(Const(0, dtype)))
-        insert(inside)
-        op.operands[i + 1] = inside.result
+        dtype, value = cast(IntegerType, scalar_of(index.type)), index
+        for extremum, end in ((tir.MinOp, extent - 1), (tir.MaxOp, Const(0, dtype))):
+            bound = build(end, dtype)
+            if lanes_of(index.type) > 1:
+                insert(wide := tir.BroadcastOp(bound, lanes_of(index.type)))
+                bound = wide.result
+            insert(inside := extremum(value, bound))
+            value = inside.result
+        op.operands[i + 1] = value
 
 
 def _skip_outside(op: tir.StoreOp, indices: Indices, report: _Report | None) -> None:
@@ -135,7 +190,7 @@ def _skip_outside(op: tir.StoreOp, indices: Indices, report: _Report | None) -> 
     tests = [t for v, e in indices.values() for t in _bounds(insert, v, e, tir.GeOp, tir.LtOp)]
     inside = _all(insert, tests, tir.AndOp)
     block = Block()
-    insert(tir.IfOp(inside, Region(block), None if report is None else Region(report.failed())))
+    insert(tir.IfOp(inside, Region(block), None if report is None else Region(report.failed(op))))
     op.detach()
     block.add_op(op)
 
@@ -145,13 +200,23 @@ Test = type[tir.BinaryExpr]
 
 
 def _bounds(insert: Insert, index: SSAValue, extent: SymExpr, low: Test, high: Test) -> Iterator[SSAValue]:
-    """An index compared with 0, and with the extent."""
+    """An index compared with 0, and with the extent; of vectors each lane is."""
     build = Materializer(insert)
-    dtype = cast(IntegerType, index.type)
-    for test, bound in ((low, Const(0, dtype)), (high, extent)):
-        made = test(index, build(bound, dtype))
-        insert(made)
-        yield made.result
+    dtype = cast(IntegerType, scalar_of(index.type))
+    for lane in _lanes(insert, index):
+        for test, bound in ((low, Const(0, dtype)), (high, extent)):
+            made = test(lane, build(bound, dtype))
+            insert(made)
+            yield made.result
+
+
+def _lanes(insert: Insert, index: SSAValue) -> Iterator[SSAValue]:
+    if isinstance(index.type, IntegerType):
+        yield index
+        return
+    for lane in range(lanes_of(index.type)):
+        insert(one := tir.ShuffleOp([index], [lane]))
+        yield one.result
 
 
 def _all(insert: Insert, conditions: list[SSAValue], join: Test) -> SSAValue:
@@ -166,18 +231,21 @@ def _all(insert: Insert, conditions: list[SSAValue], join: Test) -> SSAValue:
 class _Report:
     """Where a function notes that an index was outside."""
 
-    def __init__(self, outside: SSAValue) -> None:
+    def __init__(self, outside: SSAValue, messages: list[str]) -> None:
         self.outside = outside
+        self._numbers = {message: i + 1 for i, message in enumerate(messages)}
 
     @classmethod
     def of(cls, func: tir.FuncOp) -> _Report | None:
         """The report of a function that has to have one: its note made at the head, looked at in the end."""
         attrs = {} if func.func_attrs is None else dict(func.func_attrs.data)
-        message = attrs.pop(REPORTS, None)
+        reports = attrs.pop(REPORTS, None)
+        messages = messages_of(reports)
         first = func.body.block.first_op
-        if not isinstance(message, StringAttr) or first is None:
+        if reports is not None:
+            func.func_attrs = DictionaryAttr(attrs)
+        if not messages or first is None:
             return None
-        func.func_attrs = DictionaryAttr(attrs)
         note = tir.AllocBufferOp(tir.BufferType.of([Const(1)], i32, scope="local"))
         set_name(note.result, "outside")
         insert = inserter(first)
@@ -187,62 +255,79 @@ class _Report:
         at, zero = tir.ConstOp(0, i64), tir.ConstOp(0, i32)
         load = tir.LoadOp(note.result, [at.result])
         holds = tir.EqOp(load.result, zero.result)
-        func.body.block.add_ops([at, zero, load, holds, tir.AssertOp(holds.result, message.data)])
-        return cls(note.result)
+        end = tir.AssertOp(holds.result, messages[0])
+        if isinstance(reports, ArrayAttr):
+            end.attributes[MESSAGES] = reports
+        func.body.block.add_ops([at, zero, load, holds, end])
+        return cls(note.result, messages)
 
-    def failed(self) -> Block:
-        """What is done where an index is outside."""
-        one, at = tir.ConstOp(1, i32), tir.ConstOp(0, i64)
-        return Block([one, at, tir.StoreOp(one.result, self.outside, [at.result])])
+    def failed(self, access: tir.LoadOp | tir.StoreOp) -> Block:
+        """What is done where an index of an access is outside."""
+        message = _message(access)
+        among = [n for known, n in self._numbers.items() if known.startswith(message.partition(" at ")[0])]
+        number, at = tir.ConstOp(self._numbers.get(message, min(among, default=1)), i32), tir.ConstOp(0, i64)
+        return Block([number, at, tir.StoreOp(number.result, self.outside, [at.result])])
 
     def loads(self, func: tir.FuncOp, guarded: dict[tir.LoadOp | tir.StoreOp, Indices]) -> None:
         """Test the indices of the loads that a statement makes in front of it."""
         seen: set[object] = set()
         for statement in [op for op in operations(func) if not is_expression(op) and not isinstance(op, tir.YieldOp)]:
-            for value in statement.operands:
-                for load, sides in _loads(value, ()):
-                    where = statement.parent, sides
-                    new = {i: pair for i, pair in guarded.get(load, {}).items() if (where, *pair) not in seen}
-                    seen.update((where, *pair) for pair in new.values())
-                    if new:
-                        self._test(statement, sides, new)
+            values = [statement.cond] if isinstance(statement, tir.WhileOp) else statement.operands
+            for load, sides in [found for value in values for found in _loads(value, ())]:
+                where = statement.parent, sides
+                new = {i: pair for i, pair in guarded.get(load, {}).items() if (where, *pair) not in seen}
+                seen.update((where, *pair) for pair in new.values())
+                if new:
+                    self._test(statement, load, sides, new)
+                if new and isinstance(statement, tir.WhileOp):  # asked once more at the end of each iteration
+                    statement.body.block.add_ops(self._tested(load, sides, new))
 
-    def _test(self, statement: Operation, sides: Sides, indices: Indices) -> None:
-        """`if outside {note it}` before a statement; lanes of a vector are looked at one by one, in a loop before."""
+    def _tested(self, load: tir.LoadOp, sides: Sides, indices: Indices) -> list[Operation]:
+        """`if outside {note it}`, which stands nowhere yet."""
         block = Block()
-        loop = statement.parent_op()
         cond = _outside(block, sides, indices, {})
-        block.add_op(tir.IfOp(cond, Region(self.failed())))
+        block.add_op(tir.IfOp(cond, Region(self.failed(load))))
+        ops = list(block.ops)
+        for op in ops:
+            op.detach()
+        return ops
+
+    def _test(self, statement: Operation, load: tir.LoadOp, sides: Sides, indices: Indices) -> None:
+        """The test before a statement; lanes of a vector are looked at one by one, in a loop before."""
+        loop, ops = statement.parent_op(), self._tested(load, sides, indices)
         if not isinstance(loop, tir.ForOp) or loop.kind is not tir.ForKind.VECTORIZED:
             insert = inserter(statement)
-            for op in list(block.ops):
-                op.detach()
+            for op in ops:
                 insert(op)
             return
         body = tir.body_region(loop.loop_var.type)
-        for op in list(block.ops):
-            op.detach()
-            body.block.add_op(op)
+        body.block.add_ops(ops)
         for op in body.walk():
             op.operands = [body.block.args[0] if v is loop.loop_var else v for v in op.operands]
         inserter(loop)(tir.ForOp(loop.min, loop.extent, body, tir.ForKind.SERIAL))
 
 
-Sides = tuple[tuple[tir.IfThenElseOp, bool], ...]
-"""The choices that an expression stands in, the outermost first, each with its side."""
+Sides = tuple[tuple[tir.IfThenElseOp | tir.LetInOp, bool], ...]
+"""The choices that an expression stands in, the outermost first, each with its side; and what is named around it."""
+
+
+def messages_of(reports: Attribute | None) -> list[str]:
+    """The messages of a function's `REPORTS`."""
+    found = cast("ArrayAttr[Attribute]", reports) if isinstance(reports, ArrayAttr) else (reports,)
+    return [message.data for message in found if isinstance(message, StringAttr)]
 
 
 def _loads(value: SSAValue, sides: Sides) -> Iterator[tuple[tir.LoadOp, Sides]]:
     """The loads of an expression, with the choices that they stand in."""
     op = value.owner
-    if not isinstance(op, Operation) or not is_expression(op) or isinstance(op, tir.LetInOp | tir.ReduceOp):
+    if not isinstance(op, Operation) or not is_expression(op) or isinstance(op, tir.ReduceOp):
         return
     for operand in op.operands:
         yield from _loads(operand, sides)
     if isinstance(op, tir.LoadOp):
         yield op, sides
-    if isinstance(op, tir.IfThenElseOp):
-        for region, side in ((op.then_region, True), (op.else_region, False)):
+    if isinstance(op, tir.IfThenElseOp | tir.LetInOp):
+        for region, side in zip(op.regions, (True, False), strict=False):
             last = region.block.last_op
             assert isinstance(last, tir.YieldOp)
             yield from _loads(last.value, (*sides, (op, side)))
@@ -255,6 +340,9 @@ def _outside(block: Block, sides: Sides, indices: Indices, known: dict[SSAValue,
         tests = [t for v, e in copies for t in _bounds(block.add_op, v, e, tir.LtOp, tir.GeOp)]
         return _all(block.add_op, tests, tir.OrOp)
     (choice, taken), *others = sides
+    if isinstance(choice, tir.LetInOp):
+        known[choice.var] = plant(choice.value, block, known)
+        return _outside(block, tuple(others), indices, known)
     cond = plant(choice.cond, block, known)
     regions: list[Region] = []
     for side in (True, False):

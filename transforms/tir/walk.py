@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure, is_side_effect_free
 
 from ...dialects import tir
-from ...dialects.attributes import function_attrs
+from ...dialects.attributes import PyValue, function_attrs
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
@@ -193,7 +193,7 @@ def bind_loop(analyzer: Analyzer, loop: tir.ForOp) -> None:
     analyzer.bind_range(variable, bound_expr(loop.min), bound_expr(loop.extent))
 
 
-def with_attr(func: tir.FuncOp, key: str, value: bool | int | str) -> None:
+def with_attr(func: tir.FuncOp, key: str, value: PyValue) -> None:
     """Set an attribute of a function."""
     known = {} if func.func_attrs is None else dict(func.func_attrs.data)
     added = function_attrs({key: value})
