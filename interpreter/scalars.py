@@ -32,6 +32,12 @@ def inside(indices: Any, extent: int) -> Any:
     return indices
 
 
+def wide(x: Any) -> Any:
+    """Floats as float64, all else as it is."""
+    x = np.asarray(x)
+    return x if x.dtype.kind in "iub" else x.astype(np.float64)
+
+
 class InterpreterError(TiraxError, RuntimeError):
     """A program that has no meaning on the given inputs: an index out of bounds, a division by zero."""
 
@@ -128,7 +134,7 @@ def _in_float64(function: Callable[..., Any]) -> Callable[..., Value]:
     return run
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _round_away(x: Any) -> Any:
@@ -136,7 +142,7 @@ def _round_away(x: Any) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
-def _sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-x))
 
 
@@ -164,8 +170,8 @@ FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
     "atanh": np.arctanh,
     "atan2": np.arctan2,
     "hypot": np.hypot,
-    "erf": _erf,
-    "sigmoid": _sigmoid,
+    "erf": erf,
+    "sigmoid": sigmoid,
     "pow": np.power,
     "fmod": np.fmod,
     "copysign": np.copysign,

@@ -26,24 +26,10 @@ from ..handles.tir.prim_expr import PrimExpr, SizeVar
 from ..ir.affine.values import Materializer, sym_expr_of
 from ..transforms.tir.walk import erase_with_tree, functions, remove_dead
 from . import checks
+from . import rewrite as rw
 from . import state as st
 from .accesses import Access, is_conditional, label, substitute_iters
 from .loop_builder import Cloner, Insert
-from .rewrite import (
-    BlockIter,
-    after,
-    before,
-    block_in_loops,
-    empty_block,
-    insert_nest,
-    iters_of,
-    move_operations,
-    new_loop,
-    refresh_regions,
-    remove,
-    set_predicate,
-    take_body,
-)
 from .state import State
 
 
@@ -158,22 +144,22 @@ def _widened(
     """The block over the new shape, in new loops: its body is that of the old one."""
     dtype = cast(IntegerType, indices[0].type)
     names = [str(p.name) for p in padding.params]
-    new_loops = [new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
-    rows: list[BlockIter] = [
+    new_loops = [rw.new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
+    rows: list[rw.BlockIter] = [
         (IterKind.SPATIAL, lp.loop_var, (Const(0, dtype), extent)) for lp, extent in zip(new_loops, shape, strict=True)
     ]
     start, rank = _start(block, indices), len(indices)
-    old = iters_of(block)
+    old = rw.iters_of(block)
     hints = [name_of(v) for v in block.iter_vars]
-    new = empty_block(
+    new = rw.empty_block(
         st.name_of_block(block),
         [*old[:start], *rows, *old[start + rank :]],
         [*hints[:start], *(f"v_{n}" for n in names), *hints[start + rank :]],
     )
-    insert_nest(new_loops, before(loops[0]))
-    move_operations(loops[-1].body.block, new_loops[-1].body.block)
-    take_body(block, new, state)
-    before(block)(new)
+    rw.insert_nest(new_loops, rw.before(loops[0]))
+    rw.move_operations(loops[-1].body.block, new_loops[-1].body.block)
+    rw.take_body(block, new, state)
+    rw.before(block)(new)
     own = new.iter_vars[start : start + len(rows)]
     places = dict(zip(padding.params, map(sym_expr_of, own), strict=True))
     kept = [*new.iter_vars[:start], *new.iter_vars[start + len(rows) :]]
@@ -183,13 +169,13 @@ def _widened(
         old_iter.replace_all_uses_with(new_iter)
     substitute_iters(new, values)
     erase_with_tree(block)
-    remove(loops[0])
+    rw.remove(loops[0])
     return new
 
 
 def _choose(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -> None:
     """Store the padding where the index is one of padding, else what was stored."""
-    insert = before(store)
+    insert = rw.before(store)
     condition = Materializer(insert)(padding.condition(indices))
     pad, kept = Block(), Block()
     pad.add_op(tir.YieldOp(padding.element(indices, cast(BufferType, store.buffer.type), pad.add_op)))
@@ -204,11 +190,11 @@ def fill(func: tir.FuncOp, buffer: SSAValue, padding: Padding) -> None:
     stores = {u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)}
     if not stores:
         first = st.children(func.body.block)[0]
-        _assumption(buffer, padding, before(first))
+        _assumption(buffer, padding, rw.before(first))
         return
     last = [op for op in func.walk() if op in stores][-1]
     anchor = _outermost(cast(tir.StoreOp, last))
-    _filling(buffer, padding, after(anchor))
+    _filling(buffer, padding, rw.after(anchor))
 
 
 def _outermost(store: tir.StoreOp) -> Operation:
@@ -226,16 +212,16 @@ def _outermost(store: tir.StoreOp) -> Operation:
 def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tir.BlockOp:
     """A block over a whole buffer, in loops."""
     pairs = zip(padding.params, cast(BufferType, buffer.type).dims, strict=True)
-    return block_in_loops(name, [(str(p.name), f"v_{p.name}", extent, p.dtype) for p, extent in pairs], insert)
+    return rw.block_in_loops(name, [(str(p.name), f"v_{p.name}", extent, p.dtype) for p, extent in pairs], insert)
 
 
 def _filling(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
     filled = _grid(buffer, padding, f"buffer_{label(buffer)}_padding", insert)
-    set_predicate(filled, Materializer(before(filled))(padding.condition(list(filled.bindings))))
+    rw.set_predicate(filled, Materializer(rw.before(filled))(padding.condition(list(filled.bindings))))
     at = list(filled.iter_vars)
     value = padding.element(at, cast(BufferType, buffer.type), filled.body.block.add_op)
     filled.body.block.add_op(tir.StoreOp(value, buffer, at))
-    refresh_regions(filled)
+    rw.refresh_regions(filled)
 
 
 def _assumption(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
@@ -247,7 +233,7 @@ def _assumption(buffer: SSAValue, padding: Padding, insert: Insert) -> None:
     either = tir.OrOp(pads, holds.result)
     assumed = tir.CallIntrinOp("assume", [either.result], either.result.type)
     body.add_ops([holds, either, assumed, tir.EvaluateOp(assumed.result)])
-    refresh_regions(block)
+    rw.refresh_regions(block)
 
 
 _HEAD = "lambda "

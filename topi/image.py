@@ -65,7 +65,8 @@ ROUNDINGS: dict[str, Callable[[PrimExpr], PrimExpr]] = {
 }
 
 
-def _clamped(index: PrimExpr, extent: SymExpr) -> PrimExpr:
+def clamped(index: PrimExpr, extent: SymExpr) -> PrimExpr:
+    """The nearest index there is."""
     return tx.maximum(tx.minimum(index.astype(extent.dtype), from_sym(extent - 1)), 0)
 
 
@@ -79,11 +80,11 @@ def cubic_weights(t: PrimExpr, a: PrimExpr) -> list[PrimExpr]:
 def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
     """What of a dimension the value at a position is made of."""
     if how.method == "nearest_neighbor":
-        return [(_clamped(ROUNDINGS[how.rounding](at), extent), _number(1))]
+        return [(clamped(ROUNDINGS[how.rounding](at), extent), _number(1))]
     low = tx.floor(at)
     t = at - low
     if how.method == "linear":
-        return [(_clamped(low, extent), 1.0 - t), (_clamped(low + 1.0, extent), t)]
+        return [(clamped(low, extent), 1.0 - t), (clamped(low + 1.0, extent), t)]
     points, weights = [low + float(k) for k in (-1, 0, 1, 2)], cubic_weights(t, _number(how.alpha))
     if how.exclude:
         last = from_sym(extent - 1).astype(f64)
@@ -91,7 +92,7 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
         weights = [tx.select(c, w, _number(0)) for c, w in zip(inside, weights, strict=True)]
         total = weights[0] + weights[1] + weights[2] + weights[3]
         weights = [tx.div(w, total) for w in weights]
-    return [(_clamped(p, extent), w) for p, w in zip(points, weights, strict=True)]
+    return [(clamped(p, extent), w) for p, w in zip(points, weights, strict=True)]
 
 
 def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: Resizing, dtype: Attribute) -> Tensor:

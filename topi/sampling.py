@@ -13,7 +13,7 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.tensor import Tensor, compute
-from .image import cubic_weights
+from .image import clamped, cubic_weights
 
 Tap = tuple[PrimExpr, PrimExpr]
 """A position of the data, a whole number as a floating point one, and its weight."""
@@ -90,19 +90,19 @@ class _Sampling:
         x = tx.div((at + 1.0) * (self.size - 1.0 if self.aligned else self.size), self.number(2.0))
         x = x if self.aligned else x - 0.5
         if method == "nearest":
-            return [(tx.round_(self.bounded(x)), one)]
+            return [(tx.round_(self.clamped(x)), one)]
         if method == "bilinear":
-            x = self.bounded(x)
+            x = self.clamped(x)
             low = tx.floor(x)
             return [(low, one - (x - low)), (low + 1.0, x - low)]
         low = tx.floor(x)
-        points = [self.bounded(low + float(k)) for k in (-1, 0, 1, 2)]
+        points = [self.clamped(low + float(k)) for k in (-1, 0, 1, 2)]
         return list(zip(points, cubic_weights(x - low, tx.const(-0.75, self.dtype)), strict=True))
 
     def number(self, value: float) -> PrimExpr:
         return tx.const(value, self.dtype)
 
-    def bounded(self, x: PrimExpr) -> PrimExpr:
+    def clamped(self, x: PrimExpr) -> PrimExpr:
         """A position, drawn into the dimension where `padding_mode` says so."""
         if self.padding_mode == "zeros":
             return x
@@ -148,14 +148,11 @@ def crop_and_resize(
             return (first + end) * tx.const(0.5, wide) * last
         return first * last + i.astype(wide) * tx.div((end - first) * last, tx.const(float(size[k] - 1), wide))
 
-    def bounded(at: PrimExpr, extent: SymExpr) -> PrimExpr:
-        return tx.maximum(tx.minimum(at.astype(extent.dtype), from_sym(extent - 1)), 0)
-
     def taps(at: PrimExpr, extent: SymExpr) -> list[Tap]:
         if method == "nearest_neighbor":
-            return [(bounded(tx.round_(at), extent), tx.const(1.0, wide))]
+            return [(clamped(tx.round_(at), extent), tx.const(1.0, wide))]
         low = tx.floor(at)
-        return [(bounded(low, extent), 1.0 - (at - low)), (bounded(low + 1.0, extent), at - low)]
+        return [(clamped(low, extent), 1.0 - (at - low)), (clamped(low + 1.0, extent), at - low)]
 
     def element(*i: PrimExpr) -> PrimExpr:
         box, channel, *inner = (i[p] for p in places)

@@ -88,12 +88,12 @@ class _Convolution(Module):
         in_channels: int,
         out_channels: int,
         kernel_size: int | Sequence[int],
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        groups: int,
-        bias: bool,
-        dtype: str | None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: str | None = None,
     ):
         super().__init__()
         self.in_channels = in_channels
@@ -116,20 +116,6 @@ class _Convolution(Module):
 
 class Conv1D(_Convolution):
     """Convolution of `(batch, channels, width)`."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        padding: int = 0,
-        dilation: int = 1,
-        groups: int = 1,
-        bias: bool = True,
-        dtype: str | None = None,
-    ):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """`op.conv1d`."""

@@ -8,23 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..scalars import inside
+from ..scalars import inside, wide
 
 Array = Any
 
 
-def _wide(x: Array) -> Array:
-    x = np.asarray(x)
-    return x if x.dtype.kind in "iub" else x.astype(np.float64)
-
-
 def _nll_loss_backward(op: Any, grad: Array, predictions: Array, targets: Array, weights: Array | None = None) -> Array:
-    p, g = _wide(predictions), _wide(grad)
+    p, g = wide(predictions), wide(grad)
     axis = min(1, p.ndim - 1)
     kept = targets != op.attr("ignore_index")
     inside(targets[kept], p.shape[axis])
     at = np.where(kept, targets, 0)
-    w = np.where(kept, 1.0 if weights is None else _wide(weights)[at], 0.0)
+    w = np.where(kept, 1.0 if weights is None else wide(weights)[at], 0.0)
     part = -g * w / (w.sum() if op.attr("reduction") == "mean" else 1.0)
     out = np.zeros_like(p)
     np.put_along_axis(out, np.expand_dims(at, axis), np.expand_dims(part, axis), axis)
@@ -33,9 +28,9 @@ def _nll_loss_backward(op: Any, grad: Array, predictions: Array, targets: Array,
 
 def _take_backward(op: Any, grad: Array, x: Array, indices: Array) -> Array:
     axis = (op.attr("axis") or 0) % x.ndim
-    out = np.zeros(x.shape, np.result_type(_wide(grad)))
+    out = np.zeros(x.shape, np.result_type(wide(grad)))
     rank = np.ndim(indices)
-    slices = np.moveaxis(_wide(grad), range(axis, axis + rank), range(rank))
+    slices = np.moveaxis(wide(grad), range(axis, axis + rank), range(rank))
     np.add.at(np.moveaxis(out, axis, 0), inside(np.asarray(indices), x.shape[axis]), slices)
     return out
 
@@ -49,7 +44,7 @@ def _windows(op: Any, out: Any) -> Any:
 
 def _pool_backward(op: Any, grad: Array, data: Array) -> Array:
     places, widths = op.places(), op.widths()
-    x, g = _wide(data).transpose(places), _wide(grad).transpose(places)
+    x, g = wide(data).transpose(places), wide(grad).transpose(places)
     pad = [(0, 0), (0, 0), *widths]
     padded = np.pad(x, pad, constant_values=-np.inf)
     there = inside = np.pad(np.ones(x.shape[2:]), widths)

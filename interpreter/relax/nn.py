@@ -14,14 +14,9 @@ import numpy as np
 
 from ...dialects.sym.data_layout import DataLayout
 from ..index_maps import move_elements
-from ..scalars import inside
+from ..scalars import inside, wide
 
 Array = Any
-
-
-def _wide(x: Array) -> Array:
-    x = np.asarray(x)
-    return x if x.dtype.kind in "iub" else x.astype(np.float64)
 
 
 def _arranged(x: Array, layout: str, letters: str) -> Array:
@@ -73,8 +68,8 @@ def _laid_out(x: Array, layout: str, letters: str) -> Array:
 
 def _conv_transpose(op: Any, data: Array, weight: Array) -> Array:
     letters, rank, groups = _letters(op), op.RANK, op.attr("groups")
-    x = _wide(_arranged(data, op.attr("data_layout"), "NC" + letters))
-    w = _wide(_arranged(weight, op.attr("kernel_layout"), "OI" + letters)).swapaxes(0, 1)
+    x = wide(_arranged(data, op.attr("data_layout"), "NC" + letters))
+    w = wide(_arranged(weight, op.attr("kernel_layout"), "OI" + letters)).swapaxes(0, 1)
     strides, dilation, p = op.attr("strides"), op.attr("dilation"), op.attr("padding")
     rows = zip(x.shape[2:], w.shape[2:], strides, dilation, strict=True)
     full = [max((n - 1) * s + (k - 1) * d + 1, 0) for n, k, s, d in rows]
@@ -96,7 +91,7 @@ def _conv_transpose(op: Any, data: Array, weight: Array) -> Array:
 def _pool(op: Any, data: Array) -> Array:
     letters = _letters(op)
     largest = op.name.endswith(f"max_pool{op.RANK}d")
-    x = _wide(_arranged(data, op.attr("layout"), "NC" + letters))
+    x = wide(_arranged(data, op.attr("layout"), "NC" + letters))
     lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
     padding = op.widths()
     padded = np.pad(x, [(0, 0), (0, 0), *padding], constant_values=lowest if largest else 0)
@@ -126,7 +121,7 @@ def _pool(op: Any, data: Array) -> Array:
 
 def _adaptive_avg_pool(op: Any, data: Array) -> Array:
     letters = _letters(op)
-    x = _wide(_arranged(data, op.attr("layout"), "NC" + letters))
+    x = wide(_arranged(data, op.attr("layout"), "NC" + letters))
     out = op.attr("output_size") or x.shape[2:]
     result = np.empty((*x.shape[:2], *out), x.dtype)
     for at in itertools.product(*(range(n) for n in out)):
@@ -157,7 +152,7 @@ def _pixel_shuffle(op: Any, data: Array) -> Array:
 
 
 def _by_channel(v: Array, axis: int, rank: int) -> Array:
-    return _wide(v).reshape([-1 if i == axis % rank else 1 for i in range(rank)])
+    return wide(v).reshape([-1 if i == axis % rank else 1 for i in range(rank)])
 
 
 def _affine(op: Any, x: Array, gamma: Array, beta: Array, axis: int) -> Array:
@@ -166,8 +161,8 @@ def _affine(op: Any, x: Array, gamma: Array, beta: Array, axis: int) -> Array:
 
 
 def _batch_norm(op: Any, data: Array, gamma: Array, beta: Array, mean: Array, var: Array) -> tuple[Array, ...]:
-    x, axis = _wide(data), op.attr("axis") % data.ndim
-    old_mean, old_var = _wide(mean), _wide(var)
+    x, axis = wide(data), op.attr("axis") % data.ndim
+    old_mean, old_var = wide(mean), wide(var)
     used_mean, used_var = old_mean, old_var
     if op.attr("training"):
         axes = tuple(i for i in range(x.ndim) if i != axis)
@@ -188,7 +183,7 @@ def _axes(op: Any, rank: int) -> tuple[int, ...]:
 
 
 def _instance_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
-    out = _standardized(_wide(data), _axes(op, data.ndim), op.attr("epsilon"))
+    out = _standardized(wide(data), _axes(op, data.ndim), op.attr("epsilon"))
     return _affine(op, out, gamma, beta, op.attr("channel_axis"))
 
 
@@ -196,34 +191,34 @@ def _group_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
     channel, groups = op.attr("channel_axis") % data.ndim, op.attr("num_groups")
     shape = [*data.shape[:channel], groups, data.shape[channel] // groups, *data.shape[channel + 1 :]]
     axes = (channel + 1, *(a + (a > channel) for a in _axes(op, data.ndim)))
-    out = _standardized(_wide(data).reshape(shape), axes, op.attr("epsilon")).reshape(data.shape)
+    out = _standardized(wide(data).reshape(shape), axes, op.attr("epsilon")).reshape(data.shape)
     return _affine(op, out, gamma, beta, channel)
 
 
 def _rms_norm(op: Any, data: Array, weight: Array) -> Array:
-    x, axes = _wide(data), _axes(op, data.ndim)
+    x, axes = wide(data), _axes(op, data.ndim)
     out = x / np.sqrt((x * x).mean(axis=axes, keepdims=True) + op.attr("epsilon"))
     order = np.argsort(axes)
-    return out * _wide(weight).transpose(order).reshape([n if i in axes else 1 for i, n in enumerate(x.shape)])
+    return out * wide(weight).transpose(order).reshape([n if i in axes else 1 for i, n in enumerate(x.shape)])
 
 
 def _prelu(op: Any, data: Array, alpha: Array) -> Array:
-    x = _wide(data)
+    x = wide(data)
     return np.where(x > 0, x, x * _by_channel(alpha, op.attr("axis"), x.ndim))
 
 
 def _cross_entropy(_op: Any, predictions: Array, labels: Array) -> Array:
-    total = -(_wide(predictions) * _wide(labels)).sum()
+    total = -(wide(predictions) * wide(labels)).sum()
     return total / predictions.shape[0] if predictions.ndim > 1 else total
 
 
 def _nll_loss(op: Any, predictions: Array, targets: Array, weights: Array | None = None) -> Array:
-    p = _wide(predictions)
+    p = wide(predictions)
     axis = min(1, p.ndim - 1)
     kept = targets != op.attr("ignore_index")
     inside(targets[kept], p.shape[axis])
     at = np.where(kept, targets, 0)
-    w = np.where(kept, 1.0 if weights is None else _wide(weights)[at], 0.0)
+    w = np.where(kept, 1.0 if weights is None else wide(weights)[at], 0.0)
     losses = -np.squeeze(np.take_along_axis(p, np.expand_dims(at, axis), axis), axis) * w
     if op.attr("reduction") == "none":
         return losses

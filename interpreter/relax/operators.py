@@ -28,20 +28,14 @@ Array = Any
 Function = Callable[..., Any]
 
 
-def _wide(x: Array) -> Array:
-    """Floats as float64, all else as it is."""
-    x = np.asarray(x)
-    return x if x.dtype.kind in "iub" else x.astype(np.float64)
-
-
 def _summable(x: Array) -> Array:
     """Floats as float64, integers as int64."""
     x = np.asarray(x)
-    return x.astype(np.int64) if x.dtype.kind in "iu" else _wide(x)
+    return x.astype(np.int64) if x.dtype.kind in "iu" else scalars.wide(x)
 
 
 def _plain(function: Callable[..., Any]) -> Function:
-    return lambda _op, *args: function(*(_wide(a) for a in args))
+    return lambda _op, *args: function(*(scalars.wide(a) for a in args))
 
 
 def _rounded_once(function: Callable[..., Any]) -> Function:
@@ -55,11 +49,8 @@ def _rounded_once(function: Callable[..., Any]) -> Function:
     return run
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
 def erf(x: Array) -> Array:
-    return _erf(x) if np.size(x) else np.zeros(np.shape(x))
+    return scalars.erf(x) if np.size(x) else np.zeros(np.shape(x))
 
 
 def _gelu(x: Array) -> Array:
@@ -68,10 +59,6 @@ def _gelu(x: Array) -> Array:
 
 def _gelu_tanh(x: Array) -> Array:
     return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def _sigmoid(x: Array) -> Array:
-    return 1.0 / (1.0 + np.exp(-x))
 
 
 def _selu(x: Array) -> Array:
@@ -95,11 +82,11 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "trunc": np.trunc,
     "nn.relu": lambda x: scalars.maximum(x, x.dtype.type(0)),
     "erf": erf,
-    "sigmoid": _sigmoid,
+    "sigmoid": scalars.sigmoid,
     "nn.gelu": _gelu,
     "nn.gelu_tanh": _gelu_tanh,
     "nn.selu": _selu,
-    "nn.silu": lambda x: x * _sigmoid(x),
+    "nn.silu": lambda x: x * scalars.sigmoid(x),
     "isfinite": np.isfinite,
     "isinf": np.isinf,
     "isnan": np.isnan,
@@ -145,7 +132,7 @@ def _axes(op: Any) -> tuple[int, ...] | None:
 
 def _reduction(function: Callable[..., Any]) -> Function:
     def run(op: Any, x: Array) -> Array:
-        return function(_wide(x), axis=_axes(op), keepdims=op.attr("keepdims"))
+        return function(scalars.wide(x), axis=_axes(op), keepdims=op.attr("keepdims"))
 
     return run
 
@@ -155,7 +142,9 @@ def _extremum(function: Callable[..., Any], largest: bool) -> Function:
 
     def run(op: Any, x: Array) -> Array:
         limits = (-np.inf, np.inf) if x.dtype.kind not in "iub" else scalars.limits(x.dtype)
-        return function(_wide(x), axis=_axes(op), keepdims=op.attr("keepdims"), initial=limits[0 if largest else 1])
+        return function(
+            scalars.wide(x), axis=_axes(op), keepdims=op.attr("keepdims"), initial=limits[0 if largest else 1]
+        )
 
     return run
 
@@ -168,26 +157,26 @@ def _arg_reduction(function: Callable[..., Any]) -> Function:
 
 
 def _softmax(op: Any, x: Array) -> Array:
-    x, axis = _wide(x), op.attr("axis")
+    x, axis = scalars.wide(x), op.attr("axis")
     e = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return e / e.sum(axis=axis, keepdims=True)
 
 
 def _log_softmax(op: Any, x: Array) -> Array:
-    x, axis = _wide(x), op.attr("axis")
+    x, axis = scalars.wide(x), op.attr("axis")
     shifted = x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
 
 def _layer_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
-    x = _wide(data)
+    x = scalars.wide(data)
     axes = tuple(a % x.ndim for a in op.attr("axes"))
     mean = x.mean(axis=axes, keepdims=True)
     out = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=axes, keepdims=True) + op.attr("epsilon"))
 
     def laid(parameter: Array) -> Array:
         """The parameter's dimensions are the axes in the order in which they are listed."""
-        sorted_axes = _wide(parameter).transpose(np.argsort(axes))
+        sorted_axes = scalars.wide(parameter).transpose(np.argsort(axes))
         return sorted_axes.reshape([x.shape[i] if i in axes else 1 for i in range(x.ndim)])
 
     if op.attr("scale"):
@@ -196,11 +185,11 @@ def _layer_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
 
 
 def _attention(op: Any, q: Array, k: Array, v: Array, bias: Array | None = None) -> Array:
-    q, k, v = (_wide(t).transpose(0, 2, 1, 3) for t in (q, k, v))
+    q, k, v = (scalars.wide(t).transpose(0, 2, 1, 3) for t in (q, k, v))
     scale = op.attr("scale")
     scores = q @ k.swapaxes(-1, -2) * (np.float64(q.shape[-1]) ** -0.5 if scale is None else scale)
     if bias is not None:
-        scores = scores + _wide(bias)
+        scores = scores + scalars.wide(bias)
     return _weighted(scores, _attention_mask(op, *scores.shape[-2:]), v)
 
 
@@ -253,7 +242,7 @@ def _clip(_op: Any, x: Array, low: float, high: float) -> Array:
 
 
 def _softplus(op: Any, x: Array) -> Array:
-    beta, x = op.attr("beta"), _wide(x)
+    beta, x = op.attr("beta"), scalars.wide(x)
     scaled = beta * x
     return np.where(scaled > op.attr("threshold"), x, np.log1p(np.exp(np.minimum(scaled, op.attr("threshold")))) / beta)
 
@@ -293,7 +282,7 @@ OPERATORS: dict[str, Function] = {
     **{name: _plain(f) for name, f in {**_UNARY, **_BINARY}.items()},
     **{name: _rounded_once(_BINARY[name]) for name in ("add", "subtract", "multiply")},
     "clip": _clip,
-    "nn.leakyrelu": lambda op, x: np.where(_wide(x) > 0, _wide(x), _wide(x) * op.attr("alpha")),
+    "nn.leakyrelu": lambda op, x: np.where(scalars.wide(x) > 0, scalars.wide(x), scalars.wide(x) * op.attr("alpha")),
     "nn.softplus": _softplus,
     "astype": lambda _op, x: x,
     "where": lambda _op, c, a, b: np.where(c, a, b),

@@ -47,20 +47,8 @@ from ...dialects.tir import BufferType
 from ...ir.affine.values import sym_expr_of
 from ...transforms.operators.dot_products import Dot, best_dot
 from ..loop_builder import Bindings, LoopBuilder
+from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
-from .microkernel import (
-    Rows,
-    Squares,
-    StagePlan,
-    Strip,
-    row_tiles,
-    strips,
-    tile_name,
-    tile_rows,
-    tile_size,
-    under,
-    whole_vectors,
-)
 from .panels import FEWEST_ROWS
 from .plan import Machine
 from .stages import Iter, Stage, constant_slope, element_type, is_in_order, loads_below, tree, update_of
@@ -84,7 +72,7 @@ class DotPanels:
 
 
 @dataclass
-class DotProductPlan(StagePlan):
+class DotProductPlan(mk.StagePlan):
     """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
 
     The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B.
@@ -201,10 +189,10 @@ def _tile_size(
     dot: Dot, panels: DotPanels | None, lane: Iter, row: Iter | None, lanes: int, machine: Machine
 ) -> tuple[int, int]:
     """(vectors, rows) of a tile: with `shifted` there is one row more, and 128s."""
-    vectors, tile = tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    vectors, tile = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
     if dot.shifted:
         vectors = min(vectors, dot.vectors(machine.registers))
-        tile = 1 if row is None else min(_MOST_SHIFTED, tile_rows(machine, vectors, row))
+        tile = 1 if row is None else min(_MOST_SHIFTED, mk.tile_rows(machine, vectors, row))
     return vectors, tile
 
 
@@ -252,8 +240,8 @@ def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
 
 def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings) -> None:
     """Full strips of columns, then what is left."""
-    full, name = plan.lanes * plan.vectors, tile_name(plan.lane, "j", "strip")
-    strips(
+    full, name = plan.lanes * plan.vectors, mk.tile_name(plan.lane, "j", "strip")
+    mk.strips(
         loops, plan.lane, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=plan.lanes, name=name
     )
 
@@ -285,11 +273,11 @@ class _Strip:
 
     plan: DotProductPlan
     where: Bindings
-    strip: Strip
+    strip: mk.Strip
 
     def __post_init__(self) -> None:
         self.loops, self.width = self.strip.loops, self.strip.size
-        self.padded = whole_vectors(self.width, self.plan.lanes)
+        self.padded = mk.whole_vectors(self.width, self.plan.lanes)
         self.packed = i32 if self.plan.dot.group > 1 else self.plan.dot.sums
 
     def emit(self) -> None:
@@ -309,7 +297,7 @@ class _Strip:
         done: SymExpr = Const(0, k.dtype)
         if turned:
             blocks, whole = k.extent // (lanes * group), self.width // lanes * lanes
-            squares = Squares(self.strip, k, cast(tir.LoadOp, self.plan.columns.owner), lanes, group, i32)
+            squares = mk.Squares(self.strip, k, cast(tir.LoadOp, self.plan.columns.owner), lanes, group, i32)
 
             def fill(taps: Bindings) -> None:
                 squares.fill(panel, list(taps.values()), Const(0, k.dtype), {**self.where, **taps}, blocks)
@@ -335,7 +323,7 @@ class _Strip:
         plan, size = self.plan, (self.plan.tile, self.plan.vectors)
 
         def tiles(where: Bindings) -> None:
-            row_tiles(self.loops, plan.row, plan.lane, size, lambda rows: _Tile(self, where, rows, panel).emit())
+            mk.row_tiles(self.loops, plan.row, plan.lane, size, lambda rows: _Tile(self, where, rows, panel).emit())
 
         self.loops.nest(plan.above, self.where, tiles)
 
@@ -393,7 +381,7 @@ class _Strip:
                 value = self.together([cloner(plan.columns) for cloner in cloners])
                 loops.store(value, panel, [*at, c])
 
-            under(loops, guard, store)
+            mk.under(loops, guard, store)
 
         if self.strip.masked or self.width < self.padded:
             self.strip.vectors(clear, self.padded - begin)
@@ -464,7 +452,7 @@ class _Tile:
 
     strip: _Strip
     where: Bindings
-    rows: Rows
+    rows: mk.Rows
     panel: SSAValue | None
 
     def __post_init__(self) -> None:

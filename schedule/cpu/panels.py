@@ -34,26 +34,9 @@ from ...dialects.dtypes import bit_width
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr, Var, minimum, mul, product
 from ..loop_builder import Bindings, LoopBuilder, captured
+from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
 from .fuse_iters import moves_alike
-from .microkernel import (
-    WIDEST_SQUARE,
-    Rows,
-    Squares,
-    StagePlan,
-    Strip,
-    accumulate,
-    begin,
-    element_bits,
-    row_tiles,
-    run_pieces,
-    strips,
-    tile_name,
-    tile_rows,
-    tile_size,
-    under,
-    whole_vectors,
-)
 from .packed import panels_of
 from .plan import Machine
 from .stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
@@ -73,7 +56,7 @@ _MANY_ROWS = 64
 
 
 @dataclass
-class PanelPlan(StagePlan):
+class PanelPlan(mk.StagePlan):
     """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
 
     A panel that would be larger than `panel_bytes` is copied in parts.
@@ -96,7 +79,7 @@ class PanelPlan(StagePlan):
     def is_turned(self) -> bool:
         """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
         load = self.operand.owner
-        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= WIDEST_SQUARE:
+        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= mk.WIDEST_SQUARE:
             return False
         inner, *others = self.stage.reduce
         if others or inner.parts or constant_slope(load, self.lane) in (0, 1):
@@ -146,17 +129,17 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     )
     if lane is None or not rows or any(r.extent.constant is None for r in stage.reduce[1:]):
         return None
-    lanes = max(1, machine.vector_bits // element_bits(stage))
+    lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     if panels_of(stage, lane, lanes) is not None:
         return None
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
     if not _pays(stage, operand, lane, group, rows):
         return None
     width = lane.extent.constant
-    vectors, tile = tile_size(machine, width, lanes, rows[-1])
+    vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
     if group is not None and width is not None:
         vectors = -(-groups * width // lanes)
-        tile = tile_rows(machine, vectors, rows[-1])
+        tile = mk.tile_rows(machine, vectors, rows[-1])
     fixed = [it for it in stage.spatial if it not in rows and it is not lane and it is not group]
     return PanelPlan(
         epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
@@ -247,8 +230,8 @@ def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
     """Full strips, then what is left of the columns."""
     along = plan.lane if plan.group is None else plan.group
     full, tail = (plan.lanes * plan.vectors, plan.lanes) if plan.group is None else (plan.groups, 1)
-    name = tile_name(along, "j", "strip")
-    strips(loops, along, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=tail, name=name)
+    name = mk.tile_name(along, "j", "strip")
+    mk.strips(loops, along, [(full, None)], lambda strip: _Strip(plan, where, strip).emit(), tail=tail, name=name)
 
 
 @dataclass(frozen=True)
@@ -268,13 +251,13 @@ class _Strip:
 
     plan: PanelPlan
     where: Bindings
-    strip: Strip
+    strip: mk.Strip
 
     def __post_init__(self) -> None:
         plan, self.loops = self.plan, self.strip.loops
         each = 1 if plan.group is None else plan.lane.extent.constant or 1
         self.width = self.strip.size * each
-        self.padded = whole_vectors(self.width, plan.lanes)
+        self.padded = mk.whole_vectors(self.width, plan.lanes)
         self.stepped = stepped(self.width, plan.lanes)
         start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each)
         self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
@@ -303,7 +286,9 @@ class _Strip:
 
         each(self.begun, lambda where, at: self.begin(where, sums, at))
         count = (outermost.extent + (steps - 1)) // steps
-        run_pieces(loops, outermost, (Const(0, outermost.dtype), count, steps), part, tile_name(outermost, "k", "part"))
+        mk.run_pieces(
+            loops, outermost, (Const(0, outermost.dtype), count, steps), part, mk.tile_name(outermost, "k", "part")
+        )
         each(self.width, lambda where, at: self.finish(where, sums, at))
 
     @property
@@ -329,7 +314,9 @@ class _Strip:
 
         def tiles(above: Bindings) -> None:
             size = plan.rows, plan.vectors
-            row_tiles(loops, plan.row, plan.lane, size, lambda rows: _Tile(self, above, rows, panel, part, sums).emit())
+            mk.row_tiles(
+                loops, plan.row, plan.lane, size, lambda rows: _Tile(self, above, rows, panel, part, sums).emit()
+            )
 
         loops.nest(plan.above, self.where, tiles)
 
@@ -342,7 +329,7 @@ class _Strip:
             return
         k = plan.stage.reduce[0]
         count = part.extent // size
-        squares = Squares(self.strip, k, cast(tir.LoadOp, plan.operand.owner), size)
+        squares = mk.Squares(self.strip, k, cast(tir.LoadOp, plan.operand.owner), size)
         squares.fill(panel, [], part.begin, self.where, count)
         if turned < self.width:
             self.each_step(part, lambda ks, at: self._copy(panel, ks, at, turned))
@@ -371,13 +358,13 @@ class _Strip:
         if self.strip.masked or self.width < self.padded:
             loops.vectors(lane, plan.lanes, lambda c: self._store_zero(panel, at, c))
 
-        def column(c: SSAValue, begin: SymExpr | int, row: Bindings, of: Strip | None) -> None:
+        def column(c: SSAValue, begin: SymExpr | int, row: Bindings, of: mk.Strip | None) -> None:
             place = loops.value(begin + Var(c, lane.dtype))
             here = {**self.where, **ks, **row, lane: c if of is None else of.at(place)}
             cloner, guard = loops.cloner(here), None if of is None else of.guard(here)
             if guard is not None:
                 hoist_uniform(cloner, plan.operand, lane)
-            under(loops, guard, lambda: loops.store(cloner(plan.operand), panel, [*at, place]))
+            mk.under(loops, guard, lambda: loops.store(cloner(plan.operand), panel, [*at, place]))
 
         group = plan.group
         if group is None:
@@ -401,7 +388,7 @@ class _Strip:
     def begin(self, where: Bindings, to: SSAValue, at: list[SSAValue]) -> None:
         """Store what a sum begins with; the column is the last of where it is stored."""
         here = self._at_column(where, at[-1])
-        begin(self.columns, self.plan.stage, self.plan.update, here, (to, at))
+        mk.begin(self.columns, self.plan.stage, self.plan.update, here, (to, at))
 
     def finish(self, where: Bindings, of: SSAValue, at: list[SSAValue]) -> None:
         """Finish a sum and store it."""
@@ -419,7 +406,7 @@ class _Tile:
 
     strip: _Strip
     where: Bindings
-    rows: Rows
+    rows: mk.Rows
     panel: SSAValue
     part: _Part
     sums: SSAValue | None
@@ -458,4 +445,4 @@ class _Tile:
     def _step(self, where: Bindings, place: list[SSAValue], acc: SSAValue, at: list[SSAValue]) -> None:
         operands = {self.strip.plan.operand: tir.LoadOp(self.panel, [*place, at[1]])}
         loops = self.strip.loops
-        accumulate(loops, loops.cloner(where), self.strip.plan.update, (acc, at), operands=operands)
+        mk.accumulate(loops, loops.cloner(where), self.strip.plan.update, (acc, at), operands=operands)

@@ -26,21 +26,8 @@ from ...dialects.dtypes import bit_width
 from ...dialects.sym.expr import Const, SymExpr, Var, floordiv
 from ...ir.affine.values import sym_expr_of
 from ..loop_builder import Bindings, LoopBuilder
+from . import microkernel as mk
 from .epilogue import Epilogue
-from .microkernel import (
-    Rows,
-    StagePlan,
-    Strip,
-    accumulate,
-    begin,
-    byte_count,
-    element_bits,
-    row_tiles,
-    strips,
-    tile_name,
-    tile_size,
-    whole_vectors,
-)
 from .packed import Panels, panels_of
 from .plan import Machine
 from .prefetch import LINE_BITS, ask_for
@@ -49,7 +36,7 @@ from .unswitch_padding import Interior, interior_of, range_of
 
 
 @dataclass
-class RegisterTilePlan(StagePlan):
+class RegisterTilePlan(mk.StagePlan):
     """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
 
     `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
@@ -95,13 +82,13 @@ def plan_register_tiles(
     update = update_of(stage)
     if update is None or not stage.reduce:
         return None
-    lanes = max(1, machine.vector_bits // element_bits(stage))
+    lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     lane = _lane_iter(stage, epilogue, allowed, lanes)
     if lane is None:
         return None
     row = _row_iter(stage, update, lane)
     panels = panels_of(stage, lane, lanes)
-    vectors, rows = tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
+    vectors, rows = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
     if panels is not None and vectors * lanes != panels.width:
         if allowed is not None:
             return None
@@ -116,7 +103,7 @@ def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[t
     last, mine = epilogue.last, epilogue.iter_of(lane)
     others = [] if epilogue.consumer is None else [op for op in last.loads if op.buffer is not epilogue.stage.buffer]
     for access in (last.store, *others):
-        size = byte_count(access.buffer)
+        size = mk.byte_count(access.buffer)
         if constant_slope(access, mine) == 1 and (size is None or 2 * size > machine.caches.l2):
             yield access
 
@@ -159,10 +146,10 @@ def _columns_others_rows(loops: LoopBuilder, plan: RegisterTilePlan, outer: list
 
 def _rows_columns(loops: LoopBuilder, plan: RegisterTilePlan, outer: list[Iter]) -> None:
     def tiles(where: Bindings) -> None:
-        def tile(rows: Rows) -> None:
+        def tile(rows: mk.Rows) -> None:
             _columns(loops, plan, lambda strip: _Tile(plan, strip, where, rows).emit())
 
-        row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), tile)
+        mk.row_tiles(loops, plan.row, plan.lane, (plan.rows, plan.vectors), tile)
 
     loops.nest(outer, {}, tiles)
 
@@ -180,7 +167,7 @@ def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels:
     loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
     if panels is None and (row is None or len(loads) != 1 or _moves(stage, loads[0], lane, row)):
         return "columns, rows"
-    size = byte_count(loads[0].buffer)
+    size = mk.byte_count(loads[0].buffer)
     if size is None or 2 * size > machine.caches.l2:
         return _PANEL_BY_PANEL
     return "columns, rows" if panels is None else "rows, columns"
@@ -192,16 +179,16 @@ def _moves(stage: Stage, load: tir.LoadOp, lane: Iter, row: Iter) -> bool:
     return any(constant_slope(load, it) != 0 for it in others)
 
 
-def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[Strip], object]) -> None:
+def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[mk.Strip], object]) -> None:
     """Full strips, then what is left of the lanes: a narrower one, or vectors with a mask where that is not known."""
     lane = plan.lane
-    strips(loops, lane, [(plan.width, None)], body, tail=plan.lanes, name=tile_name(lane, "j"))
+    mk.strips(loops, lane, [(plan.width, None)], body, tail=plan.lanes, name=mk.tile_name(lane, "j"))
 
 
-def _rows(plan: RegisterTilePlan, strip: Strip, where: Bindings) -> None:
+def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
     """Tiles of all rows of a strip."""
     size = plan.rows, plan.vectors
-    row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit())
+    mk.row_tiles(strip.loops, plan.row, plan.lane, size, lambda rows: _Tile(plan, strip, where, rows).emit())
 
 
 def _turn(outer: Bindings, first_row: SSAValue, rows: int) -> SymExpr:
@@ -215,9 +202,9 @@ class _Tile:
     """So many rows of a strip; the other iterators are at `outer`."""
 
     plan: RegisterTilePlan
-    strip: Strip
+    strip: mk.Strip
     outer: Bindings
-    rows: Rows
+    rows: mk.Rows
 
     def __post_init__(self) -> None:
         self.loops = self.strip.loops
@@ -245,13 +232,13 @@ class _Tile:
     def _tile(self, interior: Interior | None) -> None:
         """Accumulate and finish the elements."""
         loops, plan, strip = self.loops, self.plan, self.strip
-        padded = whole_vectors(strip.size, plan.lanes)
+        padded = mk.whole_vectors(strip.size, plan.lanes)
         acc = loops.registers([self.rows.size, padded], element_type(plan.stage.buffer))
         if not strip.masked:
             self._ask_for_results()
 
         def start(where: Bindings, at: list[SSAValue]) -> None:
-            begin(strip, plan.stage, plan.update, where, (acc, at))
+            mk.begin(strip, plan.stage, plan.update, where, (acc, at))
 
         def step(ks: Bindings) -> None:
             if plan.panels is not None and plan.order == _PANEL_BY_PANEL and self.rows.first is not None:
@@ -304,4 +291,4 @@ class _Tile:
             self.plan.panels.put(self.loops, cloner, self.strip.first, at[1])
         if interior is not None:
             interior.take(cloner)
-        accumulate(self.loops, cloner, self.plan.update, (acc, at), self.strip.guard(where))
+        mk.accumulate(self.loops, cloner, self.plan.update, (acc, at), self.strip.guard(where))

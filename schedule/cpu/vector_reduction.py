@@ -22,8 +22,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import tir
 from ...dialects.dtypes import is_float, is_unsigned, lanes_of
 from ..loop_builder import Bindings, LoopBuilder
+from . import microkernel as mk
 from .epilogue import Epilogue, hoist_uniform
-from .microkernel import StagePlan, Strip, accumulate, element_bits, strips
 from .plan import Machine
 from .stages import Iter, Stage, Update, constant_slope, element_type, update_of
 
@@ -44,7 +44,7 @@ _NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 
 @dataclass
-class VectorReductionPlan(StagePlan):
+class VectorReductionPlan(mk.StagePlan):
     """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
 
     update: Update
@@ -69,7 +69,7 @@ def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1)
         return None
     tile = _tile(stage, lane, machine)
     chains = -(-_SUMS[len(tile)] // prod(size for _, size in tile))
-    lanes = max(1, machine.vector_bits // element_bits(stage))
+    lanes = max(1, machine.vector_bits // mk.element_bits(stage))
     if lane.extent.constant is not None:
         chains = max(1, min(chains, lane.extent.constant // lanes))
     return VectorReductionPlan(epilogue, update, lane, tile, lanes, chains)
@@ -98,14 +98,14 @@ def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None
 
 
 def _tiles(
-    loops: LoopBuilder, plan: VectorReductionPlan, left: list[tuple[Iter, int]], where: Bindings, tile: list[Strip]
+    loops: LoopBuilder, plan: VectorReductionPlan, left: list[tuple[Iter, int]], where: Bindings, tile: list[mk.Strip]
 ) -> None:
     """Full tiles along each iterator, then one element at a time (or what is left, where that is known)."""
     if not left:
         _Tile(loops, plan, where, tile).emit()
         return
     (it, size), *rest = left
-    strips(loops, it, [(size, None)], lambda strip: _tiles(loops, plan, rest, where, [*tile, strip]), tail=1)
+    mk.strips(loops, it, [(size, None)], lambda strip: _tiles(loops, plan, rest, where, [*tile, strip]), tail=1)
 
 
 @dataclass
@@ -115,7 +115,7 @@ class _Tile:
     loops: LoopBuilder
     plan: VectorReductionPlan
     where: Bindings
-    tile: list[Strip]
+    tile: list[mk.Strip]
 
     def emit(self) -> None:
         plan, loops = self.plan, self.loops
@@ -128,7 +128,7 @@ class _Tile:
     def _elements(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
         """Each element of the tile, unrolled: where it is in the result, and in the accumulators."""
 
-        def nest(left: list[Strip], where: Bindings, at: list[SSAValue]) -> None:
+        def nest(left: list[mk.Strip], where: Bindings, at: list[SSAValue]) -> None:
             if not left:
                 body(where, at)
                 return
@@ -155,13 +155,13 @@ class _Tile:
         """The reduction along the vectors: full widths, then what is left."""
         plan = self.plan
 
-        def step(strip: Strip) -> None:
+        def step(strip: mk.Strip) -> None:
             self._elements(lambda where, at: self._step({**where, **ks}, at, acc, strip))
 
         sizes = [(plan.width, None)]
-        strips(self.loops, plan.lane, sizes, step, tail=plan.lanes, name="k_tile", tail_name="k_rest")
+        mk.strips(self.loops, plan.lane, sizes, step, tail=plan.lanes, name="k_tile", tail_name="k_rest")
 
-    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, strip: Strip) -> None:
+    def _step(self, where: Bindings, at: list[SSAValue], acc: SSAValue, strip: mk.Strip) -> None:
         plan = self.plan
 
         def element(c: SSAValue) -> None:
@@ -169,7 +169,7 @@ class _Tile:
             cloner = self.loops.cloner(here)
             if strip.masked:
                 hoist_uniform(cloner, plan.update.term, plan.lane)
-            accumulate(self.loops, cloner, plan.update, (acc, [*at, c]), strip.guard(here))
+            mk.accumulate(self.loops, cloner, plan.update, (acc, [*at, c]), strip.guard(here))
 
         strip.vectors(element)
 

@@ -19,23 +19,10 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import infer_regions
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import Cloner
 from ..registry import primitive
-from ..rewrite import (
-    BlockIter,
-    Insert,
-    before,
-    conditions,
-    copied_loops,
-    copy_statements,
-    depends_on,
-    empty_block,
-    joined,
-    refresh_regions,
-    set_predicate,
-    take_body,
-)
 from ..state import State, fail
 
 
@@ -69,11 +56,11 @@ class _Part:
         self.divisions = self._divisions()
         self._check_init()
         inner = [lp.loop_var for lp in self.inside]
-        parts = conditions(block)
-        self.inner_conditions = [c for c in parts if depends_on(c, inner)]
+        parts = rw.conditions(block)
+        self.inner_conditions = [c for c in parts if rw.depends_on(c, inner)]
         self.outer_conditions = [c for c in parts if c not in self.inner_conditions]
         outer = [lp.loop_var for lp in st.loops_above(block) if lp not in self.inside]
-        if any(depends_on(c, outer) for c in self.inner_conditions):
+        if any(rw.depends_on(c, outer) for c in self.inner_conditions):
             fail("a part of the predicate is of outer and inner loops", block)
 
     def _divisions(self) -> list[Division]:
@@ -104,8 +91,8 @@ class _Part:
 
     def enter(self, state: State, outer: Sequence[SSAValue | None]) -> tir.BlockOp:
         """Let the block have the inner parts of its iterators only; `outer` are the outer ones, None where it is 0."""
-        rows: list[tuple[BlockIter, str]] = []
-        build = Materializer(before(self.block))
+        rows: list[tuple[rw.BlockIter, str]] = []
+        build = Materializer(rw.before(self.block))
         for var, kind, division, name in zip(
             self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
         ):
@@ -113,17 +100,17 @@ class _Part:
                 dtype = cast(IntegerType, var.type)
                 binding = build(division.inner.binding, dtype)
                 rows.append(((kind, binding, _domain(division.inner.extent, dtype)), f"{name or 'v'}_i"))
-        inner_block = empty_block(st.name_of_block(self.block), [it for it, _ in rows], [name for _, name in rows])
+        inner_block = rw.empty_block(st.name_of_block(self.block), [it for it, _ in rows], [name for _, name in rows])
         for old, new in self.values(outer, inner_block.iter_vars, inner_block.body.block.add_op).items():
             old.replace_all_uses_with(new)
-        take_body(self.block, inner_block, state)
-        set_predicate(inner_block, joined(self.inner_conditions, before(self.block)))
-        before(self.block)(inner_block)
+        rw.take_body(self.block, inner_block, state)
+        rw.set_predicate(inner_block, rw.joined(self.inner_conditions, rw.before(self.block)))
+        rw.before(self.block)(inner_block)
         erase_with_tree(self.block)
         return inner_block
 
     def values(
-        self, outer: Sequence[SSAValue | None], inner: Sequence[SSAValue | None], insert: Insert
+        self, outer: Sequence[SSAValue | None], inner: Sequence[SSAValue | None], insert: rw.Insert
     ) -> dict[SSAValue, SSAValue]:
         """The iterators as they were, from outer and inner ones. An inner part that runs once is not in `inner`."""
         totals: dict[SSAValue, SSAValue] = {}
@@ -147,11 +134,13 @@ class _Part:
     def _base(division: Division) -> bool:
         return division.base.constant != 0
 
-    def rows_of_init(self, copies: dict[SSAValue, SSAValue], insert: Insert) -> list[tuple[SSAValue, BlockIter, str]]:
+    def rows_of_init(
+        self, copies: dict[SSAValue, SSAValue], insert: rw.Insert
+    ) -> list[tuple[SSAValue, rw.BlockIter, str]]:
         """The spatial inner iterators for the init: those of the block, their rows, their names."""
         build = Materializer(insert)
         variables: dict[Var, SymExpr] = {cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in copies.items()}
-        rows: list[tuple[SSAValue, BlockIter, str]] = []
+        rows: list[tuple[SSAValue, rw.BlockIter, str]] = []
         for var, kind, division, name in zip(
             self.block.iter_vars, self.block.kinds, self.divisions, self.names, strict=True
         ):
@@ -182,7 +171,7 @@ def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.Bl
     func = st.function_around(block)
     inits = [] if block.init is None else [_move_init(part, block.init, outer, highs)]
     inner_block = part.enter(state, highs)
-    before(loop)(outer)
+    rw.before(loop)(outer)
     loop.detach()
     outer.body.block.add_op(loop)
     if inits:
@@ -190,7 +179,7 @@ def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.Bl
     for inner in (inner_block, *inits):
         _simplify_indices(inner, outer)
     if inits:
-        refresh_regions(inner_block)
+        rw.refresh_regions(inner_block)
     _infer(outer, [inner_block, *inits])
     remove_dead(func)
     return outer
@@ -214,20 +203,20 @@ def _outer_block(
     anchor: Operation,
 ) -> tir.BlockOp:
     """A block without statements; its bindings are computed in front of `anchor`."""
-    build = Materializer(before(anchor))
+    build = Materializer(rw.before(anchor))
     dtypes = [cast(IntegerType, v.type) for v in like.iter_vars]
     iters = [
         (kind, build(binding, dtype), _domain(extent, dtype))
         for (kind, binding, extent), dtype in zip(rows, dtypes, strict=True)
     ]
-    return empty_block(name, iters, names)
+    return rw.empty_block(name, iters, names)
 
 
 def _set_outer_predicate(outer: tir.BlockOp, parts: Sequence[SSAValue], anchor: Operation) -> None:
     """What of the predicate is of loops outside, copied to in front of `anchor`."""
-    insert = before(anchor)
+    insert = rw.before(anchor)
     copy = Cloner(insert)
-    set_predicate(outer, joined([copy(c) for c in parts], insert))
+    rw.set_predicate(outer, rw.joined([copy(c) for c in parts], insert))
 
 
 def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequence[SSAValue | None]) -> tir.BlockOp:
@@ -241,24 +230,24 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
     used = {v.value for e in spatial for v in e.free_vars()}
     needed = [lp for lp in part.inside if lp.loop_var in used]
     outer.body.block.add_op(moved := tir.InitOp(tir.body_region()))
-    insert, mapping = copied_loops(needed, moved.body.block.add_op)
+    insert, mapping = rw.copied_loops(needed, moved.body.block.add_op)
     rows = part.rows_of_init(mapping, insert)
     kept = _init_condition(part, needed, mapping, insert)
-    init_block = empty_block(
+    init_block = rw.empty_block(
         f"{st.name_of_block(block)}_init", [it for _, it, _ in rows], [n for _, _, n in rows], kept
     )
     own = dict(zip([var for var, _, _ in rows], init_block.iter_vars, strict=True))
     inner = [own.get(v) for v, d in zip(block.iter_vars, part.divisions, strict=True) if not d.inner.is_unit]
     inside = init_block.body.block
-    copy_statements(init.body.block, inside, part.values(highs, inner, inside.add_op))
+    rw.copy_statements(init.body.block, inside, part.values(highs, inner, inside.add_op))
     remove_dead(init_block)
     insert(init_block)
-    refresh_regions(init_block)
+    rw.refresh_regions(init_block)
     return init_block
 
 
 def _init_condition(
-    part: _Part, needed: Sequence[tir.ForOp], mapping: Mapping[SSAValue, SSAValue], insert: Insert
+    part: _Part, needed: Sequence[tir.ForOp], mapping: Mapping[SSAValue, SSAValue], insert: rw.Insert
 ) -> SSAValue | None:
     """What of the predicate is of the loops of the init; those that run once are at their only value."""
     units = checks.units(lp for lp in part.inside if lp not in needed)
@@ -266,11 +255,12 @@ def _init_condition(
     copy, build = Cloner(insert, mapping), Materializer(insert)
     moved = {**units, **{cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in mapping.items()}}
     once = [cast(SSAValue, v.value) for v in units]
-    kept = [c for c in part.inner_conditions if not depends_on(c, others)]
+    kept = [c for c in part.inner_conditions if not rw.depends_on(c, others)]
     for condition in part.inner_conditions:
-        if condition not in kept and depends_on(condition, mapping):
+        if condition not in kept and rw.depends_on(condition, mapping):
             fail("a part of the predicate is of reductions and of the loops of the init", part.block)
-    return joined([build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in kept], insert)
+    own = [build(sym_expr_of(c).substitute(moved)) if rw.depends_on(c, once) else copy(c) for c in kept]
+    return rw.joined(own, insert)
 
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
@@ -280,7 +270,7 @@ def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
         first = _FIRST_INDEX.get(type(op), len(op.operands))
         for k, operand in list(enumerate(op.operands))[first:]:
             if isinstance(operand.type, IntegerType) and _divides(operand):
-                op.operands[k] = Materializer(before(op))(analyzer.simplify(sym_expr_of(operand)), operand.type)
+                op.operands[k] = Materializer(rw.before(op))(analyzer.simplify(sym_expr_of(operand)), operand.type)
 
 
 def _divides(value: SSAValue) -> bool:
@@ -330,7 +320,7 @@ def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: boo
     for inner in inner_blocks:
         _simplify_indices(inner, outer)
     present = [state.replaced.get(s, s) for s in statements]
-    before(present[0])(outer)
+    rw.before(present[0])(outer)
     _take_between(present, outer)
     _infer(outer, inner_blocks)
     remove_dead(func)
@@ -377,13 +367,13 @@ Rows = dict[tuple[SymExpr, SymExpr], tuple[int, _Part]]
 
 
 def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.BlockOp:
-    build = Materializer(before(anchor))
-    iters: list[BlockIter] = []
+    build = Materializer(rw.before(anchor))
+    iters: list[rw.BlockIter] = []
     for (binding, extent), (k, part) in rows.items():
         dtype = cast(IntegerType, part.block.iter_vars[k].type)
         iters.append((IterKind.SPATIAL, build(binding, dtype), _domain(extent, dtype)))
     hints = [f"{part.names[k] or 'v'}_o" for k, part in rows.values()]
-    return empty_block(f"outer_{'_'.join(names)}_", iters, hints)
+    return rw.empty_block(f"outer_{'_'.join(names)}_", iters, hints)
 
 
 def _common_conditions(parts: Sequence[_Part]) -> list[SSAValue]:

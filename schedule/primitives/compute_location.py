@@ -16,9 +16,9 @@ from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed, accessed_by
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import Insert, before, conditions, insert_nest, joined, new_loop, remove, set_operands
 from ..state import State, fail
 from ..trace import Location
 from .inline import compute_inline, reverse_compute_inline
@@ -313,16 +313,16 @@ def _move(
         if extent.constant == 1 and not preserve_unit_loops:
             values.append(first)
             continue
-        inner = new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
+        inner = rw.new_loop(f"ax{len(loops)}", _extent(extent, loop), dtype)
         loops.append(inner)
         values.append(first + st.loop_expr(inner))
-    insert: Insert = loop.body.block.add_op if place is None else before(place)
+    insert: rw.Insert = loop.body.block.add_op if place is None else rw.before(place)
     block.detach()
-    put = insert_nest(loops, insert)
+    put = rw.insert_nest(loops, insert)
     _bind(block, values, _conditions(block, values, rows, around, loops), put)
     put(block)
     if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
-        remove(old_parent)
+        rw.remove(old_parent)
 
 
 def _known_sizes(domains: dict[SSAValue, Domain]) -> dict[SSAValue, Domain]:
@@ -362,7 +362,7 @@ def _check_predicate(block: tir.BlockOp) -> None:
         OPS["lt"](binding, least + extent)
         for binding, least, extent in zip(checks.bindings_of(block), block.mins, block.extents, strict=True)
     }
-    if any(sym_expr_of(c) not in ends for c in conditions(block)) and not _covers_domains(block):
+    if any(sym_expr_of(c) not in ends for c in rw.conditions(block)) and not _covers_domains(block):
         fail("the block has a predicate that is no bound of an iterator", block)
 
 
@@ -426,7 +426,7 @@ def _conditions(
     return out
 
 
-def _bind(block: tir.BlockOp, values: Sequence[SymExpr], bounds: Sequence[SymExpr], put: Insert) -> None:
+def _bind(block: tir.BlockOp, values: Sequence[SymExpr], bounds: Sequence[SymExpr], put: rw.Insert) -> None:
     build = Materializer(put)
     bindings = [build(v, cast(IntegerType, var.type)) for v, var in zip(values, block.iter_vars, strict=True)]
-    set_operands(block, bindings, joined([build(c) for c in bounds], put))
+    rw.set_operands(block, bindings, rw.joined([build(c) for c in bounds], put))

@@ -14,11 +14,11 @@ from ...ir.affine.iter_map import IterMapLevel, NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..accesses import refresh, uses_of
 from ..loop_builder import Cloner
 from ..registry import primitive
-from ..rewrite import before, erase_if_unread, inline_value, refresh_regions, remove, require
 from ..state import ScheduleError, State, fail
 
 
@@ -35,10 +35,10 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     func = st.function_around(block)
     readers = [around for load in loads for around in st.ancestors(load) if isinstance(around, tir.BlockOp)]
     buffer = store.buffer
-    inline_value(store.value, indices, loads)
-    remove(block)
+    rw.inline_value(store.value, indices, loads)
+    rw.remove(block)
     refresh(readers)
-    erase_if_unread(buffer)
+    rw.erase_if_unread(buffer)
     remove_dead(func)
 
 
@@ -92,18 +92,18 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         fail("the block reads the buffer only where a condition holds", block)
     _check_stored(block, indices, [sym_expr_of(i) for i in store.indices], producer)
     values = _inverse(block, indices, [sym_expr_of(i) for i in store.indices], producer)
-    build = Materializer(before(store))
+    build = Materializer(rw.before(store))
     mapping = {v: build(values[checks.iter_expr(v)], cast(IntegerType, v.type)) for v in block.iter_vars} | {
         load.result: store.value for load in loads
     }
     _guard(producer, block, values)
-    Cloner(before(store), mapping).store(final)
+    Cloner(rw.before(store), mapping).store(final)
     buffer = store.buffer
     erase_with_tree(store)
-    refresh_regions(producer)
+    rw.refresh_regions(producer)
     func = st.function_around(block)
-    remove(block)
-    erase_if_unread(buffer)
+    rw.remove(block)
+    rw.erase_if_unread(buffer)
     remove_dead(func)
 
 
@@ -192,5 +192,5 @@ def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]
     if not unproven:
         return
     bindings = checks.iter_values(producer)
-    build = Materializer(before(producer))
-    require(producer, [build(c.substitute(bindings)) for c in unproven])
+    build = Materializer(rw.before(producer))
+    rw.require(producer, [build(c.substitute(bindings)) for c in unproven])

@@ -19,6 +19,7 @@ from ...dialects.sym.index_map import Inverse
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import sym_expr_of
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..accesses import (
     accesses_of,
@@ -32,7 +33,6 @@ from ..accesses import (
 from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
 from ..padding import Padding, PadFunction, fill, replace_writer
 from ..registry import primitive
-from ..rewrite import Axis, before, block_in_loops, remove, take_body
 from ..state import State, fail
 
 
@@ -144,10 +144,10 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     shape = _shape(block, mapping, block.extents)
     params = dict(zip(mapping.params, block.kinds, strict=True))
     kinds = [_kind(block, result, params) for result in mapping.results]
-    rows: list[Axis] = [(f"ax{k}", f"v{k}", extent, index_dtype(block)) for k, extent in enumerate(shape)]
-    new = block_in_loops(st.name_of_block(block), rows, before(loops[0] if loops else block), kinds)
+    rows: list[rw.Axis] = [(f"ax{k}", f"v{k}", extent, index_dtype(block)) for k, extent in enumerate(shape)]
+    new = rw.block_in_loops(st.name_of_block(block), rows, rw.before(loops[0] if loops else block), kinds)
     replace_block(state, block, new, dict(zip(inverse.params, new.iter_vars, strict=True)), inverse.results)
-    remove(block)
+    rw.remove(block)
 
 
 def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
@@ -187,7 +187,7 @@ def replace_block(
     The old block stays where it is, without a body.
     """
     inner = {v: sym_expr_of(value) for v, value in variables.items()}
-    take_body(block, new, state)
+    rw.take_body(block, new, state)
     substitute_iters(new, {var: e.substitute(inner) for var, e in zip(block.iter_vars, values, strict=True)})
 
 

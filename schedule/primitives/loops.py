@@ -16,23 +16,10 @@ from ...dialects.sym.expr import OPS, Const, SymExpr, Var, floordiv, product
 from ...ir.affine.values import Materializer
 from ...transforms.tir.walk import remove_dead
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import unfused
 from ..registry import primitive
-from ..rewrite import (
-    Insert,
-    before,
-    empty_block,
-    insert_nest,
-    iters_of,
-    new_loop,
-    replace_op,
-    require,
-    set_predicate,
-    simplify_bindings,
-    take_body,
-    take_nest,
-)
 from ..state import State, fail
 
 
@@ -59,16 +46,16 @@ def split(
     body = variables[-1].body.block
     total = _total(variables, sizes, body.add_op)
     loop.loop_var.replace_all_uses_with(total)
-    take_nest([loop], body)
+    rw.take_nest([loop], body)
     if not disable_predication and not _covers_exactly(sizes, extent):
         for block in st.blocks_below(variables[-1]):
             limit(block, variables, sizes, extent)
-    replace_op(loop, variables[0])
+    rw.replace_op(loop, variables[0])
     _simplify_below(variables, preserve_unit_iters)
     return variables
 
 
-def _total(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], insert: Insert) -> SSAValue:
+def _total(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], insert: rw.Insert) -> SSAValue:
     """`(l0 * s1 + l1) * s2 + l2`, written so."""
     dtype = cast(IntegerType, loops[0].loop_var.type)
     build = Materializer(insert)
@@ -86,7 +73,7 @@ def _simplify_below(loops: Sequence[tir.ForOp], keep_units: bool, *, everything:
     """Write the bindings that the new loops drive anew, or `everything` where what they stand for may be gone."""
     changed = None if everything else {loop.loop_var for loop in loops}
     for block in st.blocks_below(loops[-1]):
-        simplify_bindings(block, changed, keep_units)
+        rw.simplify_bindings(block, changed, keep_units)
     remove_dead(loops[0])
 
 
@@ -115,18 +102,18 @@ def _covers_exactly(sizes: Sequence[SymExpr], extent: SymExpr) -> bool:
 def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> list[tir.ForOp]:
     """New serial loops from 0, one in the other, of the type of `loop`."""
     dtype = cast(IntegerType, loop.loop_var.type)
-    outermost, *inner = loops = [new_loop(n, extent, dtype) for extent, n in zip(extents, names, strict=True)]
-    insert_nest(inner, outermost.body.block.add_op)
+    outermost, *inner = loops = [rw.new_loop(n, extent, dtype) for extent, n in zip(extents, names, strict=True)]
+    rw.insert_nest(inner, outermost.body.block.add_op)
     return loops
 
 
 def limit(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
     """`block` runs only where what the loops count is below `extent`, too."""
-    insert = before(block)
+    insert = rw.before(block)
     index = _total(loops, sizes, insert)
     bound = Materializer(insert)(extent, cast(IntegerType, index.type))
     insert(condition := tir.BINARY["lt"](index, bound))
-    require(block, [condition.results[0]])
+    rw.require(block, [condition.results[0]])
 
 
 @primitive()
@@ -152,8 +139,8 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
     places = unfused(st.loop_expr(fused), extents)
     for loop, extent, place in reversed(list(zip(loops, extents, places, strict=True))):
         loop.loop_var.replace_all_uses_with(build(Const(0, dtype) if extent.constant == 1 else place, dtype))
-    take_nest(loops, body)
-    replace_op(loops[0], fused)
+    rw.take_nest(loops, body)
+    rw.replace_op(loops[0], fused)
     _simplify_below([fused], preserve_unit_iters, everything=any(e.constant == 1 for e in extents))
     return fused
 
@@ -303,8 +290,8 @@ def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.F
     else:
         types = [v.type for v in block_or_loop.iter_vars]
         dtype = cast(IntegerType, types[0]) if types else i64
-    loop = new_loop("u", 1, dtype)
-    before(block_or_loop)(loop)
+    loop = rw.new_loop("u", 1, dtype)
+    rw.before(block_or_loop)(loop)
     block_or_loop.detach()
     loop.body.block.add_op(block_or_loop)
     return loop
@@ -321,10 +308,10 @@ def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int
     count = len(block.iter_vars)
     if sorted(new_order) != list(range(count)):
         fail("new_order names each iterator once", block, expected=list(range(count)), found=list(new_order))
-    every, names = iters_of(block), [name_of(v) for v in block.iter_vars]
-    reordered = empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
+    every, names = rw.iters_of(block), [name_of(v) for v in block.iter_vars]
+    reordered = rw.empty_block(st.name_of_block(block), [every[k] for k in new_order], [names[k] for k in new_order])
     for old, new in zip([block.iter_vars[k] for k in new_order], reordered.iter_vars, strict=True):
         old.replace_all_uses_with(new)
-    set_predicate(reordered, block.predicate)
-    take_body(block, reordered, state)
-    replace_op(block, reordered)
+    rw.set_predicate(reordered, block.predicate)
+    rw.take_body(block, reordered, state)
+    rw.replace_op(block, reordered)

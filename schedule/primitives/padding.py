@@ -22,26 +22,10 @@ from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import Cloner
 from ..registry import primitive
-from ..rewrite import (
-    BlockIter,
-    Insert,
-    after,
-    allocate,
-    axes,
-    before,
-    block_in_loops,
-    conjuncts,
-    copied_loops,
-    depends_on,
-    empty_block,
-    iters_of,
-    joined,
-    refresh_regions,
-    set_operands,
-)
 from ..state import State, fail
 from .caches import replace_buffer
 
@@ -72,16 +56,16 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
     _check_covered(block)
     reads, writes = _accesses(block, grown)
     _grow(block, grown)
-    end = after(top)
+    end = rw.after(top)
     for buffer, (old, new) in reads.items():
         padded = _allocate(block, buffer, new)
-        _padded_copy(buffer, padded, old, new, before(top))
+        _padded_copy(buffer, padded, old, new, rw.before(top))
         replace_buffer(block, buffer, padded)
     for buffer, (old, new) in writes.items():
         padded = _allocate(block, buffer, new)
         replace_buffer(block, buffer, padded)
         _copy(padded, buffer, old, end)
-    refresh_regions(block)
+    rw.refresh_regions(block)
 
 
 def _rounded(extent: SymExpr, factor: int) -> SymExpr:
@@ -189,20 +173,20 @@ def _allocate(block: tir.BlockOp, like: SSAValue, dims: Sequence[SymExpr]) -> SS
     """A buffer of other extents, called `<name>_pad`, after those that are allocated already."""
     old = cast(BufferType, like.type)
     padded = BufferType.of(dims, old.dtype, scope=old.scope.data)
-    return allocate(st.scope_of(block), padded, f"{name_of(like) or 'buffer'}_pad")
+    return rw.allocate(st.scope_of(block), padded, f"{name_of(like) or 'buffer'}_pad")
 
 
 def _padded_copy(
-    source: SSAValue, target: SSAValue, old: Sequence[SymExpr], new: Sequence[SymExpr], insert: Insert
+    source: SSAValue, target: SSAValue, old: Sequence[SymExpr], new: Sequence[SymExpr], insert: rw.Insert
 ) -> None:
     """`target[i] = if_then_else(i < n, source[i], 0)`"""
     dtype = cast(BufferType, target.type).dtype
-    copy = block_in_loops(str(name_of(target)), axes(new, "i"), insert)
+    copy = rw.block_in_loops(str(name_of(target)), rw.axes(new, "i"), insert)
     body, iters = copy.body.block, list(copy.iter_vars)
     build = Materializer(body.add_op)
     pairs = zip(iters, old, new, strict=True)
     parts = [build(OPS["lt"](sym_expr_of(v), n)) for v, n, m in pairs if n != m]
-    condition = joined(parts, body.add_op)
+    condition = rw.joined(parts, body.add_op)
     assert condition is not None
     sides = [tir.body_region(), tir.body_region()]
     sides[0].block.add_ops([load := tir.LoadOp(source, iters), tir.YieldOp(load.result)])
@@ -210,16 +194,16 @@ def _padded_copy(
     sides[1].block.add_ops([zero, tir.YieldOp(zero.result)])
     body.add_op(value := tir.IfThenElseOp(condition, *sides))
     body.add_op(tir.StoreOp(value.result, target, iters))
-    refresh_regions(copy)
+    rw.refresh_regions(copy)
 
 
-def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: Insert) -> None:
+def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: rw.Insert) -> None:
     """`target[i] = source[i]`"""
-    copy = block_in_loops(str(name_of(source)), axes(dims, "i"), insert)
+    copy = rw.block_in_loops(str(name_of(source)), rw.axes(dims, "i"), insert)
     body, iters = copy.body.block, list(copy.iter_vars)
     body.add_op(load := tir.LoadOp(source, iters))
     body.add_op(tir.StoreOp(load.result, target, iters))
-    refresh_regions(copy)
+    rw.refresh_regions(copy)
 
 
 @primitive()
@@ -240,7 +224,7 @@ def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.
     if not checks.is_affine(block) and any(lp.kind is not tir.ForKind.SERIAL for lp in outside):
         fail("iterations of a loop outside that is not serial would fill what others have copied", block, *outside)
     _unit_bindings(block, outside)
-    filled = _fill(block, padding, inside, before(loop))
+    filled = _fill(block, padding, inside, rw.before(loop))
     _shrink(block, padding, inside)
     remove_dead(st.function_around(block))
     return filled
@@ -284,7 +268,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
     analyzer = Analyzer()
     variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
     lows, highs = _reached(block)
-    for part in map(sym_expr_of, conjuncts(condition)):
+    for part in map(sym_expr_of, rw.conjuncts(condition)):
         k, is_low, bound = _bound(part, variables, block)
         if is_low:
             lows[k] = bound if analyzer.can_prove(OPS["le"](lows[k], bound)) else OPS["max"](lows[k], bound)
@@ -322,27 +306,27 @@ def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
     """Write the values of loops outside that run once for their variables."""
     units = checks.units(outside)
     if units:
-        build = Materializer(before(block))
+        build = Materializer(rw.before(block))
         bindings = [sym_expr_of(b) for b in block.bindings]
         new = [
             build(e.substitute(units), cast(IntegerType, b.type)) if set(e.free_vars()) & set(units) else b
             for e, b in zip(bindings, block.bindings, strict=True)
         ]
-        set_operands(block, new, block.predicate)
+        rw.set_operands(block, new, block.predicate)
 
 
-def _fill(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp], insert: Insert) -> tir.BlockOp:
+def _fill(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp], insert: rw.Insert) -> tir.BlockOp:
     """The block that stores the constant everywhere, in copies of the loops."""
-    place, mapping = copied_loops(inside, insert)
+    place, mapping = rw.copied_loops(inside, insert)
     copy = Cloner(place, mapping)
-    rows: list[BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in iters_of(block)]
+    rows: list[rw.BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in rw.iters_of(block)]
     predicate = None if block.predicate is None else copy(block.predicate)
     names = [name_of(v) for v in block.iter_vars]
-    filled = empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
+    filled = rw.empty_block(f"{st.name_of_block(block)}_pad_const", rows, names, predicate)
     own = Cloner(filled.body.block.add_op, dict(zip(block.iter_vars, filled.iter_vars, strict=True)))
     own.store(padding.store, own(padding.constant))
     place(filled)
-    refresh_regions(filled)
+    rw.refresh_regions(filled)
     return filled
 
 
@@ -351,7 +335,7 @@ def _shrink(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp]) 
     moved: dict[SSAValue, SymExpr] = {}
     bindings: list[SSAValue] = []
     parts: list[SymExpr] = []
-    insert = before(block)
+    insert = rw.before(block)
     build = Materializer(insert)
     own = _own_loops(block, inside)
     analyzer = checks.analyzer_of([lp for lp in st.loops_above(block) if lp not in own.values()])
@@ -370,9 +354,9 @@ def _shrink(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp]) 
     extents = [high - low for low, high in zip(padding.lows, padding.highs, strict=True)]
     block.properties["dom_extents"] = dims_attr(extents)
     old = [] if block.predicate is None else [block.predicate]
-    set_operands(block, bindings, joined([*(build(c) for c in parts), *old], insert))
+    rw.set_operands(block, bindings, rw.joined([*(build(c) for c in parts), *old], insert))
     _move(padding, moved)
-    refresh_regions(block)
+    rw.refresh_regions(block)
 
 
 def _own_loops(block: tir.BlockOp, inside: Sequence[tir.ForOp]) -> dict[SSAValue, tir.ForOp]:
@@ -381,7 +365,7 @@ def _own_loops(block: tir.BlockOp, inside: Sequence[tir.ForOp]) -> dict[SSAValue
     bindings = list(block.bindings)
     for lp in inside:
         var = lp.loop_var
-        used = [b for b in (*bindings, *([block.predicate] if block.predicate else ())) if depends_on(b, [var])]
+        used = [b for b in (*bindings, *([block.predicate] if block.predicate else ())) if rw.depends_on(b, [var])]
         plain = st.min_of(lp).constant == 0 and lp.extent_attr is not None
         if plain and used == [var] and st.blocks_below(lp) == [block]:
             own[var] = lp
@@ -405,7 +389,7 @@ def _below(e: SymExpr, high: SymExpr) -> SymExpr:
 def _move(padding: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
     """Store the value without its condition, at moved iterators; indices are written anew."""
     store = padding.store
-    insert = before(store)
+    insert = rw.before(store)
     build = Materializer(insert)
     substitution: dict[Var, SymExpr] = {checks.iter_expr(v): e for v, e in moved.items()}
 

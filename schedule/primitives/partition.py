@@ -16,9 +16,9 @@ from ...dialects.sym.expr import OPS, Const, SymExpr
 from ...ir.buffers.regions import Accessed, Ends, accessed, accessed_by, infer_regions
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import before, empty_block, insert_nest, loop_like, merge_nest
 from ..state import State, fail
 
 
@@ -43,12 +43,12 @@ def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
         _check_chain(chain, chains[0])
     _check_order(chains)
     place = max(chains, key=lambda c: _position(c[0]))[0]
-    merged = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
+    merged = [rw.loop_like(lp, f"{name_of(lp.loop_var) or 'i'}_m") for lp in chains[0]]
     for new in merged:
         new.properties.pop("kind_attr", None)
-    insert_nest(merged, before(place))
+    rw.insert_nest(merged, rw.before(place))
     for chain in chains:
-        merge_nest(chain, merged)
+        rw.merge_nest(chain, merged)
     return merged[-1]
 
 
@@ -150,18 +150,18 @@ def loop_partition(
         if block.init is not None and tir.IterKind.REDUCE in checks.kinds_driven(block, loop):
             fail("the loop drives a reduction with an init", loop, block, hint="decompose the reduction first")
     name, var = st.name_of_block(below[0]), name_of(loop.loop_var) or "i"
-    common = empty_block(f"{name}_{var}_common", [], [])
+    common = rw.empty_block(f"{name}_{var}_common", [], [])
     parts: list[tir.ForOp] = []
     start = st.min_of(loop)
     for k, size in enumerate(_sizes(loop, factors)):
-        part = empty_block(f"{name}_{var}{k}_partition", [], [])
+        part = rw.empty_block(f"{name}_{var}{k}_partition", [], [])
         parts.append(_part(loop, f"{var}{k}", start, size))
         part.body.block.add_op(parts[-1])
         common.body.block.add_op(part)
         infer_regions(part)
         start = start + size
     infer_regions(common)
-    before(loop)(common)
+    rw.before(loop)(common)
     erase_with_tree(loop)
     return parts
 

@@ -17,25 +17,10 @@ from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..loop_builder import Cloner
 from ..registry import primitive
-from ..rewrite import (
-    BlockIter,
-    Insert,
-    allocate,
-    before,
-    conditions,
-    copied_loops,
-    copy_statements,
-    depends_on,
-    empty_block,
-    iters_of,
-    joined,
-    refresh_regions,
-    remove,
-    same_tree,
-)
 from ..state import State, fail
 
 
@@ -60,10 +45,10 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
         fail("a loop outside of the given one drives a reduction", block, *wrong)
     checks.require_reduced_in_scope(block)
     _check_once(block, inside)
-    init_block = _init_nest(block, init, inside, before(loop))
+    init_block = _init_nest(block, init, inside, rw.before(loop))
     block.properties["block_name"] = StringAttr(f"{st.name_of_block(block)}_update")
     erase_with_tree(init)
-    refresh_regions(block)
+    rw.refresh_regions(block)
     return init_block
 
 
@@ -74,29 +59,29 @@ def _check_once(block: tir.BlockOp, loops: list[tir.ForOp]) -> None:
         fail(f"an iteration of the block may come several times in the loop: {why}", block, *loops[:1])
 
 
-def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], insert: Insert) -> tir.BlockOp:
+def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], insert: rw.Insert) -> tir.BlockOp:
     """The init as a block, in copies of those loops that drive spatial iterators."""
     needed = [lp for lp in inside if IterKind.SPATIAL in checks.kinds_driven(block, lp)]
-    place, mapping = copied_loops(needed, insert, "_init")
+    place, mapping = rw.copied_loops(needed, insert, "_init")
     build = Materializer(place)
     units = [lp for lp in inside if lp not in needed and st.constant_extent(lp) == 1]
     mapping |= {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in units}
     copy = Cloner(place, mapping)
-    every = list(zip(iters_of(block), block.iter_vars, strict=True))
+    every = list(zip(rw.iters_of(block), block.iter_vars, strict=True))
     kept = [((kind, copy(binding), dom), var) for (kind, binding, dom), var in every if kind is IterKind.SPATIAL]
     reducing = [lp.loop_var for lp in inside if lp not in needed and lp not in units]
     moved = {st.loop_expr(lp): sym_expr_of(mapping[lp.loop_var]) for lp in (*needed, *units)}
     once = [lp.loop_var for lp in units]
-    spatial = [c for c in conditions(block) if not depends_on(c, reducing)]
-    parts = [build(sym_expr_of(c).substitute(moved)) if depends_on(c, once) else copy(c) for c in spatial]
+    spatial = [c for c in rw.conditions(block) if not rw.depends_on(c, reducing)]
+    parts = [build(sym_expr_of(c).substitute(moved)) if rw.depends_on(c, once) else copy(c) for c in spatial]
     names = [name_of(var) for _, var in kept]
-    out = empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, joined(parts, place))
+    out = rw.empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, rw.joined(parts, place))
     inner = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
-    copy_statements(init.body.block, out.body.block, inner)
+    rw.copy_statements(init.body.block, out.body.block, inner)
     if block.annotations is not None:
         out.properties["annotations"] = block.annotations
     place(out)
-    refresh_regions(out)
+    rw.refresh_regions(out)
     return out
 
 
@@ -104,7 +89,7 @@ _COMBINERS: dict[type[Operation], float | None] = {tir.AddOp: 0, tir.MulOp: 1, t
 """Combiners with their neutral element; None where the init is taken as it is."""
 
 
-Combine = Callable[[Insert, Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]]
+Combine = Callable[[rw.Insert, Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]]
 """Inserts the combination of what is there and of new terms, one of each for each buffer."""
 
 
@@ -157,10 +142,10 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     if not 0 <= axis < rank:
         fail("factor_axis is out of range", loop, expected=f"{-rank} to {rank - 1}", found=factor_axis)
     partial = [_allocate(buffer, loop, axis) for buffer in reduction.buffers]
-    place = before(loops[0])
+    place = rw.before(loops[0])
     partial_block = _partial(reduction, loop, loops, partial, axis, place)
     state.replaced[block] = _combined(reduction, loop, loops, partial, axis, place)
-    remove(block)
+    rw.remove(block)
     return partial_block
 
 
@@ -180,8 +165,8 @@ def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.Fo
     analyzer = checks.analyzer_of(loops)
     first = {st.loop_expr(lp): st.min_of(lp) for lp in others}
     reducing = [lp.loop_var for lp in (loop, *others)]
-    for condition in conditions(block):
-        if depends_on(condition, reducing) and not analyzer.can_prove(sym_expr_of(condition).substitute(first)):
+    for condition in rw.conditions(block):
+        if rw.depends_on(condition, reducing) and not analyzer.can_prove(sym_expr_of(condition).substitute(first)):
             fail("the predicate may keep the init of a partial result from running", block, loop)
 
 
@@ -246,7 +231,7 @@ def _by_elements(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> C
         steps.append((type(op), at == 0))
         new.append(op.operands[1 - at])
 
-    def combine(insert: Insert, olds: Sequence[SSAValue], terms: Sequence[SSAValue]) -> list[SSAValue]:
+    def combine(insert: rw.Insert, olds: Sequence[SSAValue], terms: Sequence[SSAValue]) -> list[SSAValue]:
         combined: list[SSAValue] = []
         for (cls, old_first), old, term in zip(steps, olds, terms, strict=True):
             insert(step := cls(*((old, term) if old_first else (term, old))))  # pyright: ignore[reportCallIssue]
@@ -269,15 +254,15 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
         _is_old(c.true_value, s) and _is_new(c.false_value, stores) for c, s in zip(choices, stores, strict=True)
     )
     condition = choices[0].cond
-    if not kept or not _is_order(condition) or any(not same_tree(c.cond, condition) for c in choices):
+    if not kept or not _is_order(condition) or any(not rw.same_tree(c.cond, condition) for c in choices):
         return None
     if not _compares(condition, stores, terms):
         return None
 
-    def combine(insert: Insert, olds: Sequence[SSAValue], parts: Sequence[SSAValue]) -> list[SSAValue]:
+    def combine(insert: rw.Insert, olds: Sequence[SSAValue], parts: Sequence[SSAValue]) -> list[SSAValue]:
         def rebuilt(value: SSAValue) -> SSAValue:
             for store, old, term, part in zip(stores, olds, terms, parts, strict=True):
-                if _is_old(value, store) or same_tree(value, term):
+                if _is_old(value, store) or rw.same_tree(value, term):
                     return old if _is_old(value, store) else part
             op = cast(Operation, value.owner)
             insert(new := op.clone({o: rebuilt(o) for o in op.operands}))
@@ -312,7 +297,7 @@ def _compares(condition: SSAValue, stores: Sequence[tir.StoreOp], terms: Sequenc
     if isinstance(op, tir.OrOp | tir.AndOp):
         return all(_compares(o, stores, terms) for o in op.operands)
     a, b = op.operands
-    return any(_is_old(a, s) and same_tree(b, t) for s, t in zip(stores, terms, strict=True))
+    return any(_is_old(a, s) and rw.same_tree(b, t) for s, t in zip(stores, terms, strict=True))
 
 
 def _check_init(block: tir.BlockOp, stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> None:
@@ -335,7 +320,7 @@ def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
     dims = list(old.dims)
     dims.insert(axis, st.extent_of(loop))
     partial = BufferType.of(dims, old.dtype, scope=old.scope.data)
-    return allocate(st.scope_of(loop), partial, f"{name_of(buffer)}_rf")
+    return rw.allocate(st.scope_of(loop), partial, f"{name_of(buffer)}_rf")
 
 
 def _partial(
@@ -344,30 +329,32 @@ def _partial(
     loops: Sequence[tir.ForOp],
     partial: Sequence[SSAValue],
     axis: int,
-    place: Insert,
+    place: rw.Insert,
 ) -> tir.BlockOp:
     """The block of the partial results: the loop is an iterator of its own, and spatial."""
     block = reduction.block
-    insert, mapping = copied_loops(loops, place)
-    rows: list[tuple[BlockIter, str | None]] = [(_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")]
+    insert, mapping = rw.copied_loops(loops, place)
+    rows: list[tuple[rw.BlockIter, str | None]] = [
+        (_over(loop, mapping, IterKind.SPATIAL), f"v{name_of(loop.loop_var)}")
+    ]
     origin: list[SSAValue | tir.ForOp] = [loop]
-    for it, var, binding in zip(iters_of(block), block.iter_vars, block.bindings, strict=True):
-        if not depends_on(binding, [loop.loop_var]):
+    for it, var, binding in zip(rw.iters_of(block), block.iter_vars, block.bindings, strict=True):
+        if not rw.depends_on(binding, [loop.loop_var]):
             rows.append(((it[0], Cloner(insert, mapping)(binding), it[2]), name_of(var)))
             origin.append(var)
             continue
         for other in loops:
-            if other is not loop and other not in origin and depends_on(binding, [other.loop_var]):
+            if other is not loop and other not in origin and rw.depends_on(binding, [other.loop_var]):
                 rows.append((_over(other, mapping, IterKind.REDUCE), f"v{name_of(other.loop_var)}"))
                 origin.append(other)
     predicate = None if block.predicate is None else Cloner(insert, mapping)(block.predicate)
-    out = empty_block(f"{st.name_of_block(block)}_rf", [it for it, _ in rows], [name for _, name in rows], predicate)
+    out = rw.empty_block(f"{st.name_of_block(block)}_rf", [it for it, _ in rows], [name for _, name in rows], predicate)
     iters = dict(zip(origin, out.iter_vars, strict=True))
     inside = out.body.block
     values = _iterators(block, loop, iters, inside.add_op)
     if IterKind.REDUCE in out.kinds:
         inside.add_op(copied := tir.InitOp(tir.body_region()))
-        copy_statements(cast(tir.InitOp, block.init).body.block, copied.body.block, values)
+        rw.copy_statements(cast(tir.InitOp, block.init).body.block, copied.body.block, values)
         _copy_stores(reduction.stores, [store.value for store in reduction.stores], inside, values)
     else:
         _copy_stores(reduction.stores, reduction.terms, inside, values)
@@ -376,7 +363,7 @@ def _partial(
         if isinstance(op, tir.StoreOp | tir.LoadOp) and op.buffer in targets:
             _redirect(op, targets[op.buffer], axis, iters[loop])
     insert(out)
-    refresh_regions(out)
+    rw.refresh_regions(out)
     return out
 
 
@@ -391,13 +378,13 @@ def _copy_stores(
         target.add_op(tir.StoreOp(value, store.buffer, [copy(i) for i in store.indices]))
 
 
-def _over(loop: tir.ForOp, mapping: dict[SSAValue, SSAValue], kind: IterKind) -> BlockIter:
+def _over(loop: tir.ForOp, mapping: dict[SSAValue, SSAValue], kind: IterKind) -> rw.BlockIter:
     """An iterator that is a loop."""
     return kind, mapping[loop.loop_var], (st.min_of(loop), st.extent_of(loop))
 
 
 def _iterators(
-    block: tir.BlockOp, loop: tir.ForOp, iters: dict[SSAValue | tir.ForOp, SSAValue], insert: Insert
+    block: tir.BlockOp, loop: tir.ForOp, iters: dict[SSAValue | tir.ForOp, SSAValue], insert: rw.Insert
 ) -> dict[SSAValue, SSAValue]:
     """The old block's iterators in terms of the new one's."""
     build = Materializer(insert)
@@ -418,10 +405,10 @@ def _redirect(op: tir.StoreOp | tir.LoadOp, partial: SSAValue, axis: int, index:
     indices.insert(axis, index)
     if isinstance(op, tir.StoreOp):
         new: Operation = tir.StoreOp(op.value, partial, indices)
-        before(op)(new)
+        rw.before(op)(new)
     else:
         new = tir.LoadOp(partial, indices)
-        before(op)(new)
+        rw.before(op)(new)
         op.result.replace_all_uses_with(new.results[0])
     op.detach()
     op.erase(safe_erase=False)
@@ -433,14 +420,14 @@ def _combined(
     loops: Sequence[tir.ForOp],
     partial: Sequence[SSAValue],
     axis: int,
-    place: Insert,
+    place: rw.Insert,
 ) -> tir.BlockOp:
     """The block that combines the partial results, under the old name."""
     block = reduction.block
     spatial = [k for k, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-    kept = [lp for lp in loops if lp is loop or any(depends_on(block.bindings[k], [lp.loop_var]) for k in spatial)]
-    insert, mapping = copied_loops(kept, place)
-    every = iters_of(block)
+    kept = [lp for lp in loops if lp is loop or any(rw.depends_on(block.bindings[k], [lp.loop_var]) for k in spatial)]
+    insert, mapping = rw.copied_loops(kept, place)
+    every = rw.iters_of(block)
     build = Materializer(insert)
     idle = [lp for lp in loops if lp not in kept and not _reduces(block, lp)]
     first = {lp.loop_var: build(st.min_of(lp), cast(IntegerType, lp.loop_var.type)) for lp in idle}
@@ -448,14 +435,14 @@ def _combined(
     rows = [(_over(loop, mapping, IterKind.REDUCE), f"v{name_of(loop.loop_var)}")]
     rows += [((every[k][0], copy(every[k][1]), every[k][2]), name_of(block.iter_vars[k])) for k in spatial]
     others = [lp.loop_var for lp in loops if _reduces(block, lp)]
-    predicate = joined([copy(c) for c in conditions(block) if not depends_on(c, others)], insert)
-    out = empty_block(st.name_of_block(block), [it for it, _ in rows], [name for _, name in rows], predicate)
+    predicate = rw.joined([copy(c) for c in rw.conditions(block) if not rw.depends_on(c, others)], insert)
+    out = rw.empty_block(st.name_of_block(block), [it for it, _ in rows], [name for _, name in rows], predicate)
     new = {block.iter_vars[k]: out.iter_vars[i + 1] for i, k in enumerate(spatial)}
     inside = out.body.block
     init = block.init
     assert init is not None
     inside.add_op(copied := tir.InitOp(tir.body_region()))
-    copy_statements(init.body.block, copied.body.block, new)
+    rw.copy_statements(init.body.block, copied.body.block, new)
     values = Cloner(inside.add_op, new)
     indices = [values(i) for i in reduction.stores[0].indices]
     at = list(indices)
@@ -468,7 +455,7 @@ def _combined(
     for value, buffer in zip(results, reduction.buffers, strict=True):
         inside.add_op(tir.StoreOp(value, buffer, indices))
     insert(out)
-    refresh_regions(out)
+    rw.refresh_regions(out)
     _order_reads(out, partial)
     return out
 
@@ -487,7 +474,7 @@ def _named(block: Block, value: SSAValue, name: str) -> SSAValue:
 def _order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
     """Let the regions that are read stand in the order of the buffers."""
     regions = {op.buffer: op for op in block.reads}
-    place = before(block.writes[0])
+    place = rw.before(block.writes[0])
     for buffer in buffers:
         regions[buffer].detach()
         place(regions[buffer])

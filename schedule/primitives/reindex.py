@@ -16,24 +16,12 @@ from ...dialects.sym.expr import Const, SymExpr, le, lt
 from ...dialects.tir import BufferType, IterKind
 from ...ir.affine.values import Materializer, sym_expr_of
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices
 from ..arguments import both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
 from ..loop_builder import Cloner
 from ..registry import primitive
-from ..rewrite import (
-    BlockIter,
-    Insert,
-    after,
-    before,
-    conditions,
-    copied_loops,
-    empty_block,
-    insert_nest,
-    joined,
-    new_loop,
-    refresh_regions,
-)
 from ..state import BlockLike, State, fail
 from .caches import allocate_like
 
@@ -57,13 +45,13 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     scope, own = st.scope_of(block), statement_of(block)
     shape = [extent for _, extent in iters.values()]
     new = allocate_like(scope, target, "global", f"{label(target)}_reindex", shape)
-    loops = [new_loop(f"ax{k}", e, cast(IntegerType, v.type)) for k, (v, (_, e)) in enumerate(iters.items())]
+    loops = [rw.new_loop(f"ax{k}", e, cast(IntegerType, v.type)) for k, (v, (_, e)) in enumerate(iters.items())]
     written = new if side == "read" else target
     _check_alone(block, own, target, side)
     if side == "write":
         _check_all_run(block, list(iters))
     stage = _Stage(block, target, new, indices, list(iters), [sym_expr_of(v) for v in iters])
-    insert = insert_nest(loops, before(own) if side == "read" else after(own))
+    insert = rw.insert_nest(loops, rw.before(own) if side == "read" else rw.after(own))
     rows, names = [lp.loop_var for lp in loops], [f"v{k}" for k in range(len(iters))]
     copy = stage.copy(rows, names, f"{label(written)}_reindex", side, insert)
     stage.use_copy()
@@ -112,7 +100,7 @@ def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: In
     new = allocate_like(scope, target, storage_scope, None, shape)
     _check_alone(block, own, target, side)
     stage = _Stage(block, target, new, indices, list(iters), places)
-    place = _place_of_read(own, scope, target) if side == "read" else after(own)
+    place = _place_of_read(own, scope, target) if side == "read" else rw.after(own)
     insert, rows, predicate = _loops_of(block, list(iters), place)
     names = [str(name_of(v) or f"v{k}") for k, v in enumerate(iters)]
     copy = stage.copy(rows, names, label(new), side, insert, predicate)
@@ -141,15 +129,15 @@ class _Stage:
         names: Sequence[str],
         name: str,
         side: str,
-        insert: Insert,
+        insert: rw.Insert,
         predicate: SSAValue | None = None,
     ) -> tir.BlockOp:
         """Put the block where `insert` does."""
         domains = st.domains_of(self.block)
-        rows: list[BlockIter] = [
+        rows: list[rw.BlockIter] = [
             (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
         ]
-        copy = empty_block(name, rows, names, predicate)
+        copy = rw.empty_block(name, rows, names, predicate)
         own = dict(zip(map(checks.iter_expr, self.iters), map(sym_expr_of, copy.iter_vars), strict=True))
         body = copy.body.block
         build = Materializer(body.add_op)
@@ -159,7 +147,7 @@ class _Stage:
         body.add_op(load := tir.LoadOp(source, far if side == "read" else near))
         body.add_op(tir.StoreOp(load.result, target, near if side == "read" else far))
         insert(copy)
-        refresh_regions(copy)
+        rw.refresh_regions(copy)
         return copy
 
     def use_copy(self) -> None:
@@ -278,16 +266,16 @@ def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str
         fail("a block in the same loops uses the buffer, too", block, *others)
 
 
-def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> Insert:
+def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> rw.Insert:
     """Before the block's statement where something writes the buffer, else first."""
     statements = st.children(st.body_of(scope))
     written = any(isinstance(r, tir.WritesOp) and r.buffer is buffer for s in statements for r in s.walk())
-    return before(own if written else statements[0])
+    return rw.before(own if written else statements[0])
 
 
 def _loops_of(
-    block: tir.BlockOp, iters: Sequence[SSAValue], insert: Insert
-) -> tuple[Insert, list[SSAValue], SSAValue | None]:
+    block: tir.BlockOp, iters: Sequence[SSAValue], insert: rw.Insert
+) -> tuple[rw.Insert, list[SSAValue], SSAValue | None]:
     """Serial copies of the loops that drive some iterators, where `insert` puts them: what inserts into the innermost,
     the bindings of the iterators there, and what of the predicate is of these loops."""
     bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
@@ -295,8 +283,8 @@ def _loops_of(
     needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
     if not needed:
         fail("no loop drives what the block accesses", block)
-    insert, mapping = copied_loops(needed, insert, serial=True)
+    insert, mapping = rw.copied_loops(needed, insert, serial=True)
     copy = Cloner(insert, mapping)
     rows = [copy(bindings[i]) for i in iters]
-    inside = [c for c in conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
-    return insert, rows, joined([copy(c) for c in inside], insert)
+    inside = [c for c in rw.conditions(block) if {v for v in sym_expr_of(c).free_vars() if v.value} <= used]
+    return insert, rows, rw.joined([copy(c) for c in inside], insert)

@@ -16,23 +16,11 @@ from ...ir.affine.iter_map import NotAffineError, detect_iter_map
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks
+from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, ranges_inside
 from ..arguments import buffers_of, nth, with_index
 from ..registry import primitive
-from ..rewrite import (
-    BlockIter,
-    Insert,
-    after,
-    allocate,
-    axes,
-    before,
-    block_in_loops,
-    empty_block,
-    insert_nest,
-    new_loop,
-    refresh_regions,
-)
 from ..state import State, fail
 from .caches import Row, allocate_like, copy_loops, replace_buffer, rows_of
 from .reindex import statement_of
@@ -58,8 +46,8 @@ def cache_inplace(state: State, block: tir.BlockOp, read_buffer_index: int, stor
         (a[0], a[1]) if a == b else (minimum(a[0], b[0]), maximum(a[1], b[1]))
         for a, b in zip(read, written, strict=True)
     ]
-    name, behind = label(new), after(block)
-    first = copy_loops(buffer, new, rows_of(buffer, both), before(block), name, around=loops)
+    name, behind = label(new), rw.after(block)
+    first = copy_loops(buffer, new, rows_of(buffer, both), rw.before(block), name, around=loops)
     last = copy_loops(new, buffer, rows_of(buffer, list(written)), behind, name, around=loops)
     return [first, last]
 
@@ -85,18 +73,18 @@ def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh
     if not chosen:
         fail("the block reads at no index that is more than an iterator", block, found=f"{len(uses)} below cse_thresh")
     stages: list[tir.BlockOp] = []
-    insert = before(statement_of(block))
+    insert = rw.before(statement_of(block))
     for k, e in enumerate(chosen):
         buffer, stage = _index_stage(block, e, k, storage_scope, insert)
         stages.append(stage)
         iters = _iters_in(block, e)
         for op, at in uses[e]:
             load = tir.LoadOp(buffer, iters)
-            before(op)(load)
+            rw.before(op)(load)
             op.operands[at] = load.result
         last = block.reads[-1] if block.reads else st.children(block.body.block)[0]
         read = tir.ReadsOp(buffer, iters, [Const(1, v.dtype) for v in map(checks.iter_expr, iters)])
-        after(last)(read) if block.reads else before(last)(read)
+        rw.after(last)(read) if block.reads else rw.before(last)(read)
     return stages
 
 
@@ -121,20 +109,20 @@ def _iters_in(block: tir.BlockOp, e: SymExpr) -> list[SSAValue]:
 
 
 def _index_stage(
-    block: tir.BlockOp, e: SymExpr, number: int, storage_scope: str, insert: Insert
+    block: tir.BlockOp, e: SymExpr, number: int, storage_scope: str, insert: rw.Insert
 ) -> tuple[SSAValue, tir.BlockOp]:
     """A block that computes an index for all values of its iterators, and the buffer that it writes."""
     domains, iters = st.domains_of(block), _iters_in(block, e)
     checks.require_from_zero(block, iters)
     shape = [domains[v][1] for v in iters]
     kind = BufferType.of(shape, e.dtype, scope=storage_scope or "global")
-    new = allocate(st.scope_of(block), kind, f"index_var_{number}")
-    stage = block_in_loops(f"index_{number}", axes(shape), insert)
+    new = rw.allocate(st.scope_of(block), kind, f"index_var_{number}")
+    stage = rw.block_in_loops(f"index_{number}", rw.axes(shape), insert)
     own = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, stage.iter_vars), strict=True))
     body = stage.body.block
     value = Materializer(body.add_op)(e.substitute(own))
     body.add_op(tir.StoreOp(value, new, list(stage.iter_vars)))
-    refresh_regions(stage)
+    rw.refresh_regions(stage)
     return new, stage
 
 
@@ -161,7 +149,7 @@ def read_at(
     new = allocate_like(st.scope_of(loop), buffer, storage_scope)
     for reader in readers:
         replace_buffer(reader, buffer, new)
-    return _copy_block(loop, buffer, new, rows, before(readers[0]), label(new), buffer)
+    return _copy_block(loop, buffer, new, rows, rw.before(readers[0]), label(new), buffer)
 
 
 @primitive()
@@ -191,7 +179,7 @@ def write_at(
     _check_all_written(block, loop, buffer, rows)
     new = allocate_like(st.scope_of(loop), buffer, storage_scope)
     replace_buffer(own, buffer, new)
-    return _copy_block(loop, new, buffer, rows, after(own), label(new), buffer)
+    return _copy_block(loop, new, buffer, rows, rw.after(own), label(new), buffer)
 
 
 def _blocks(op: Operation) -> list[tir.BlockOp]:
@@ -247,22 +235,22 @@ def _copy_block(
     source: SSAValue,
     target: SSAValue,
     rows: Sequence[Row],
-    insert: Insert,
+    insert: rw.Insert,
     name: str,
     bounded: SSAValue,
 ) -> tir.BlockOp:
     """A block with loops inside that copy a region. Its iterators are the loops that the region depends on."""
     around = {st.loop_expr(lp): lp for lp in [*st.loops_above(loop), loop]}
     used = list(dict.fromkeys(v for first, _ in rows for v in first.free_vars() if v in around))
-    iters: list[BlockIter] = [
+    iters: list[rw.BlockIter] = [
         (IterKind.SPATIAL, around[v].loop_var, (st.min_of(around[v]), st.extent_of(around[v]))) for v in used
     ]
-    copy = empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
+    copy = rw.empty_block(name, iters, [f"v{k}" for k in range(len(iters))])
     st.annotate(copy, {"auto_copy": encode(True, [])})
     insert(copy)
     own: dict[Var, SymExpr] = dict(zip(used, map(sym_expr_of, copy.iter_vars), strict=True))
-    loops = [new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]
-    insert_nest(loops, copy.body.block.add_op)
+    loops = [rw.new_loop(f"ax{k}", extent, first.dtype) for k, (first, extent) in enumerate(rows)]
+    rw.insert_nest(loops, copy.body.block.add_op)
     body = (loops[-1] if loops else copy).body.block
     indices = [first.substitute(own) + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
     known = ranges_inside(loops[-1]) if loops else ranges_inside(copy)
@@ -277,5 +265,5 @@ def _copy_block(
     at = [build(e) for e in indices]
     body.add_op(load := tir.LoadOp(source, at))
     body.add_op(tir.StoreOp(load.result, target, at))
-    refresh_regions(copy)
+    rw.refresh_regions(copy)
     return copy

@@ -6,6 +6,9 @@ Functions are visited in the order of their names, which fixes what becomes `add
 structure are shared.
 """
 
+# pyright: reportUnusedImport=false
+# Files of rules are imported for what they add to the table.
+
 from __future__ import annotations
 
 import warnings
@@ -31,7 +34,7 @@ from ...ir.rewriting.edit import insert_before, replace_op
 from ...ir.rewriting.infer import infer_users
 from ...ir.rewriting.walk import operations
 from ...te.emit import TECall, call_te
-from . import (
+from . import (  # noqa: F401
     base,
     creation,
     elementwise,
@@ -51,25 +54,6 @@ from . import (
 from .legalize_rules import BUILDERS, Emit, known_shape, rule_of
 from .requirements import extent_check
 from .unequal import fill_operands
-
-FAMILIES = (
-    base,
-    creation,
-    elementwise,
-    grad,
-    image,
-    indexing,
-    layout,
-    linear_algebra,
-    manipulation,
-    nn,
-    normalization,
-    rearrangement,
-    reduction,
-    scan,
-    windows,
-)
-"""The modules that fill the table of rules."""
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]
 """`(builder, operator) -> value`: builds a replacement; returns None (or the operator's own result) to leave it."""

@@ -20,6 +20,7 @@ from ...ir.names import NameSupply, function_names, variable_names
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit
 from ...ir.rewriting.edit import set_type
+from .tokens import attributes_of
 
 CODEGEN, WORKSPACE_SIZE = "Codegen", "WorkspaceSize"
 _BYTE = dtype_of("uint8")
@@ -39,7 +40,9 @@ class AllocateWorkspace(Pass):
     name = "allocate-workspace"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        external = [f for f in relax_functions(op) if CODEGEN in _attributes(f) and WORKSPACE_SIZE in _attributes(f)]
+        external = [
+            f for f in relax_functions(op) if CODEGEN in attributes_of(f) and WORKSPACE_SIZE in attributes_of(f)
+        ]
         if not external:
             return
         workspace = relax.TensorType.of([max(_size(f) for f in external)], _BYTE)
@@ -54,12 +57,8 @@ class AllocateWorkspace(Pass):
             _pass_workspaces(func, renamed, workspace, variables)
 
 
-def _attributes(func: relax.FuncOp | relax.ClosureOp) -> dict[str, Attribute]:
-    return {} if func.func_attrs is None else dict(func.func_attrs.data)
-
-
 def _size(func: relax.FuncOp) -> int:
-    size: Attribute = _attributes(func)[WORKSPACE_SIZE]
+    size: Attribute = attributes_of(func)[WORKSPACE_SIZE]
     number = from_attr(size)
     if not isinstance(number, int) or number < 0:
         raise TiraxError(
@@ -73,13 +72,13 @@ def _size(func: relax.FuncOp) -> int:
 
 def _extend(func: relax.FuncOp | relax.ClosureOp, workspace: Attribute) -> SSAValue:
     """Add the parameter to a function, and to local ones that want it, and pass it on to these."""
-    attributes = _attributes(func)
+    attributes = attributes_of(func)
     del attributes[WORKSPACE_SIZE]
     func.func_attrs = DictionaryAttr(attributes) if attributes else None
     block = func.body.block
     parameter = block.insert_arg(workspace, len(block.args))
     set_name(parameter, "workspace")
-    for local in [op for op in block.ops if isinstance(op, relax.ClosureOp) and WORKSPACE_SIZE in _attributes(op)]:
+    for local in [op for op in block.ops if isinstance(op, relax.ClosureOp) and WORKSPACE_SIZE in attributes_of(op)]:
         _extend(local, workspace)
         params = [a.type for a in local.body.block.args]
         set_type(local.result, relax.CallableType.of(params, local.ret_type, local.impure is None))

@@ -24,7 +24,7 @@ ALIASES = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_
 """Operators whose result may be in the memory of their first operand."""
 
 
-def attributes_of(func: relax.FuncOp) -> dict[str, Attribute]:
+def attributes_of(func: relax.FuncOp | relax.ClosureOp) -> dict[str, Attribute]:
     """The attributes of a function."""
     return {} if func.func_attrs is None else dict(func.func_attrs.data)
 
@@ -49,21 +49,21 @@ class Bounds:
 
 
 def _upper_bounds(func: relax.FuncOp) -> dict[str, int]:
-    given = attributes_of(func).get(UPPER_BOUND)
-    if given is None:
+    bounds = attributes_of(func).get(UPPER_BOUND)
+    if bounds is None:
         return {}
-    found: dict[str, int] = {}
-    for name, bound in given.data.items() if isinstance(given, DictionaryAttr) else ():
+    numbers: dict[str, int] = {}
+    for name, bound in bounds.data.items() if isinstance(bounds, DictionaryAttr) else ():
         if isinstance(bound, IntegerAttr) and bound.value.data >= 0:
-            found[name] = bound.value.data
-    if not isinstance(given, DictionaryAttr) or len(found) < len(given.data):
+            numbers[name] = bound.value.data
+    if not isinstance(bounds, DictionaryAttr) or len(numbers) < len(bounds.data):
         raise TiraxError(
             f"the attribute {UPPER_BOUND} of '{func.sym_name.data}' is malformed",
             location=location_of(func),
             expected='numbers that are not negative, by variable: {"n": 1024}',
-            found=given,
+            found=bounds,
         )
-    return found
+    return numbers
 
 
 @dataclass(eq=False)

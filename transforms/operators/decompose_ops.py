@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of
@@ -19,6 +19,7 @@ from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, Rule, apply_rules
 from ...ir.rewriting.edit import set_type
 from ...ir.rewriting.infer import refine_struct_info
+from ..tir.walk import values_of
 
 
 @dataclass(frozen=True)
@@ -166,13 +167,8 @@ class _Shapes:
     def _fresh(self, base: str) -> str:
         if self._taken is None:
             self._taken = {str(v.name) for v in free_symbolic_vars(self._types())}
-            self._taken |= {n for op in self._func.walk() for v in _defined(op) if (n := name_of(v))}
+            self._taken |= {n for op in self._func.walk() for v in values_of(op) if (n := name_of(v))}
         return fresh_suffix(base, self._taken)
 
     def _types(self) -> list[Attribute]:
-        return [v.type for op in self._func.walk() for v in _defined(op)]
-
-
-def _defined(op: Operation) -> list[SSAValue]:
-    """The results of an op and the arguments of its blocks."""
-    return [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
+        return [v.type for op in self._func.walk() for v in values_of(op)]

@@ -40,19 +40,20 @@ class RemoveAssume(Pass):
             notes = [inner for inner in operations(func) if isinstance(inner, tir.EvaluateOp) and _assumes(inner)]
             for note in notes:
                 erase_with_tree(note)
-            calls = [i for i in operations(func) if isinstance(i, tir.CallExpr) and _is_assume(i) and not i.result.uses]
+            calls = [i for i in operations(func) if isinstance(i, tir.CallExpr) and is_assume(i) and not i.result.uses]
             for call in calls:
                 erase_with_tree(call)
             if notes or calls:
                 remove_dead(func)
 
 
-def _is_assume(op: object) -> bool:
+def is_assume(op: object) -> bool:
+    """`T.assume(…)`, which passes want to know until `remove-assume` removes it."""
     return isinstance(op, tir.CallExpr) and op.func.data == "assume"
 
 
 def _assumes(op: tir.EvaluateOp) -> bool:
-    return _is_assume(op.value.owner)
+    return is_assume(op.value.owner)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Operation, Region
 
 from ...dialects import tir
 from ...handles.tir.prim_expr import same_tree
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import inserter
+from .asserts import is_assume
 from .walk import bound_expr, erase_with_tree, functions, is_empty, is_pure, remove_dead
 
 
@@ -45,17 +46,12 @@ def _is_no_op(op: Operation) -> bool:
     if isinstance(op, tir.AttrOp):
         return is_empty(op.body)
     if isinstance(op, tir.EvaluateOp):
-        return is_pure(op.value.owner) and not _promises(op.value.owner)
+        return is_pure(op.value.owner) and not is_assume(op.value.owner)
     if isinstance(op, tir.LetOp):
         return op.result.first_use is None and is_pure(op.value.owner)
     if isinstance(op, tir.StoreOp):
         return _keeps_what_is_there(op) or _is_never_read(op)
     return isinstance(op, tir.AllocBufferOp) and op.result.first_use is None
-
-
-def _promises(owner: Operation | Block) -> bool:
-    """`T.assume(…)`, which other passes want to know: `remove-assume` removes it."""
-    return isinstance(owner, tir.CallExpr) and owner.func.data == "assume"
 
 
 def _turn_around(branch: tir.IfOp) -> None:

@@ -131,7 +131,7 @@ def permute(x: Expr, axes: Sequence[int]) -> Expr:
 
 
 def inverse(axes: Sequence[int]) -> list[int]:
-    """The permutation that undoes `axes`."""
+    """The permutation that undoes `axes`: which of them comes first, second, … in increasing order."""
     return sorted(range(len(axes)), key=lambda i: axes[i])
 
 

@@ -1,5 +1,8 @@
 """Reverse-mode differentiation of Relax functions."""
 
+# pyright: reportUnusedImport=false
+# Files of rules are imported for what they add to the table.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,15 +24,12 @@ from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
-from . import elementwise, linear_algebra, manipulation, nn, reduction, windows
+from . import elementwise, linear_algebra, manipulation, nn, reduction, windows  # noqa: F401
 from .blocks import bind_outputs, dataflow_block, make_unique
 from .checkpoints import Recomputation, remove_marks
 from .expressions import Tape, added, call, discard, field, handle, is_differentiable, shape, zeros, zeros_like
 from .gradient_rules import CONSTANT, GRADIENTS, Site
 from .te_gradients import te_gradient
-
-FAMILIES = (elementwise, linear_algebra, manipulation, nn, reduction, windows)
-"""The modules that fill the table of rules."""
 
 
 @dataclass(frozen=True)

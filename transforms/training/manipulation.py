@@ -38,9 +38,9 @@ from .expressions import (
 from .gradient_rules import Gradients, Site, gradient
 
 
-@gradient("reshape", "flatten")
+@gradient("reshape", "flatten", "squeeze")
 def reshaped(s: Site) -> Gradients:
-    """reshape(x) -> g in the shape of x"""
+    """reshape(x), squeeze(x) -> g in the shape of x"""
     return [reshape(s.grad, dims(s.args[0]))]
 
 
@@ -48,12 +48,6 @@ def reshaped(s: Site) -> Gradients:
 def moved(s: Site) -> Gradients:
     """to_vdevice(x) -> g"""
     return [s.grad]
-
-
-@gradient("squeeze")
-def squeeze(s: Site) -> Gradients:
-    """squeeze(x) -> g in the shape of x"""
-    return [reshape(s.grad, dims(s.args[0]))]
 
 
 @gradient("expand_dims")

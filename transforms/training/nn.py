@@ -26,18 +26,13 @@ from .gradient_rules import Gradients, Site, gradient
 
 def _beside(vector: Expr, x: Expr, axes: Sequence[int]) -> Expr:
     """A tensor with a dimension for each of `axes`, so that it broadcasts to x."""
-    return reshape(permute(vector, _order(axes)), [d if i in axes else 1 for i, d in enumerate(dims(x))])
-
-
-def _order(axes: Sequence[int]) -> list[int]:
-    """Which of `axes` comes first, second, … in increasing order."""
-    return sorted(range(len(axes)), key=lambda i: axes[i])
+    return reshape(permute(vector, inverse(axes)), [d if i in axes else 1 for i, d in enumerate(dims(x))])
 
 
 def _along(g: Expr, axes: Sequence[int]) -> Expr:
     """The sum over all dimensions but `axes`, in their order."""
     summed = total(g, [i for i in range(rank(g)) if i not in axes])
-    return permute(summed, inverse(_order(axes)))
+    return permute(summed, inverse(inverse(axes)))
 
 
 def _normalized(x: Expr, axes: Sequence[int], epsilon: float) -> tuple[Expr, Expr]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from ast import literal_eval
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
 from typing import Any
 
 from xdsl.ir import Attribute
@@ -52,6 +54,28 @@ def no_rewritten_layout(layout: str, original_shape: Any) -> None:
             expected="no auto_scheduler_rewritten_layout, no meta_schedule_original_shape",
             found=layout or original_shape,
         )
+
+
+def named(parameters: str, compute: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:
+    """`compute`, called with TVM's names of its parameters: `Input Filter stride padding='VALID' out_dtype=None`."""
+    rows = [row.partition("=") for row in parameters.split()]
+    signature = Signature(
+        [
+            Parameter(
+                name, Parameter.POSITIONAL_OR_KEYWORD, default=literal_eval(default) if default else Parameter.empty
+            )
+            for name, _, default in rows
+        ]
+    )
+
+    def apply(*args: Any, **kwargs: Any) -> Tensor:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return compute(*bound.args)
+
+    apply.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    apply.__doc__ = doc
+    return apply
 
 
 def tensors(values: Sequence[Tensor] | Tensor) -> list[Tensor]:

@@ -13,71 +13,10 @@ from ...te.broadcast import broadcasting as _broadcasting
 from ...te.functions import atan2 as _atan2
 from ...te.functions import logaddexp as _logaddexp
 from ...te.tensor import Tensor, compute
+from ...topi import broadcast as _broadcast
 from ...topi import elementwise as _elementwise
-from ...topi.broadcast import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    broadcast_to,
-    divide,
-    equal,
-    floor_divide,
-    floor_mod,
-    greater,
-    greater_equal,
-    left_shift,
-    less,
-    less_equal,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    not_equal,
-    power,
-    right_shift,
-    subtract,
-    where,
-)
-from ...topi.elementwise import (
-    abs,
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    ceil,
-    clip,
-    cos,
-    cosh,
-    erf,
-    exp,
-    floor,
-    full,
-    full_like,
-    identity,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log2,
-    log10,
-    negative,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    trunc,
-)
+from ...topi.broadcast import *  # noqa: F403
+from ...topi.elementwise import *  # noqa: F403  # pyright: ignore[reportAssignmentType]  # three stand below
 from ...topi.fast_math import fast_erf, fast_exp, fast_tanh
 
 atan2 = _broadcasting("atan2", _atan2)
@@ -141,13 +80,7 @@ def fixed_point_multiply_per_axis(
 
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "ceil_log2", "clip", "const_vector", "cos",
-    "cosh", "divide", "elemwise_sum", "equal", "erf", "exp", "fast_erf", "fast_exp", "fast_tanh",
-    "fixed_point_multiply", "fixed_point_multiply_per_axis", "floor", "floor_divide", "floor_mod", "full",
-    "full_like", "greater", "greater_equal", "identity", "isfinite", "isinf", "isnan", "left_shift", "less",
-    "less_equal", "log", "log10", "log2", "log_add_exp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "maximum", "minimum", "mod", "multiply", "negative", "not_equal", "power", "reinterpret",
-    "right_shift", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "subtract", "tan", "tanh",
-    "trunc", "where",
+    "atan2", "ceil_log2", "const_vector", "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply",
+    "fixed_point_multiply_per_axis", "log_add_exp", "reinterpret",
 ]  # fmt: skip
+__all__ += [*_broadcast.__all__, *_elementwise.__all__]
