@@ -62,6 +62,7 @@ def outcome(text: str, names: Sequence[str]) -> str | None:
             ctx.register_dialect(dialect, factory)
     try:
         module = parse_mlir(text, ctx=ctx)
+        verifier.verify(module)  # as the command line does
         for name in names:
             TIRAX_UNIVERSE.all_passes[name]()().apply(ctx, module)
             verifier.verify(module, after=name)

@@ -97,6 +97,15 @@ B[0] = C[n]""",
     "vectorized_choice": ("for i in T.vectorized(4):\n  if i < 3:\n    B[i] = A[i + n]", 1, "A", "read", 3),
     "vectors_read": ("B[T.Ramp(0, 2, 2)] = A[T.Ramp(n, 1, 2)]", 2, "A", "read", 1),
     "vectors_written": ("B[T.Ramp(n, 2, 2)] = A[T.Ramp(0, 1, 2)]", 5, "B", "written", 1),
+    "vectors_of_rows": (
+        """C = T.alloc_buffer((2, 4), "float32")
+C[0, T.Ramp(n - 2, 1, 8)] = T.Broadcast(A[0], 8)
+B[T.Ramp(0, 1, 8)] = C[0, T.Ramp(0, 1, 8)]""",
+        2,
+        "C",
+        "written",
+        2,
+    ),
     "parallel_read": ("for i in T.parallel(n):\n  B[i] = A[i]", 4, "A", "read", 2),
     "parallel_written": ("for i in T.parallel(n * 4):\n  B[i] = A[0]", 2, "B", "written", 2),
     "chosen": ("for i in range(8):\n  B[i] = T.if_then_else(i < n, A[i], T.float32(0))", 4, "A", "read", 2),

@@ -21,7 +21,7 @@ message that has its place. The code is slower; it is for programs that one does
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -33,7 +33,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
-from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
@@ -162,12 +162,35 @@ def _guards_all(func: tir.FuncOp) -> bool:
 
 
 def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | None) -> Indices:
-    """The indices of an access that are data; all of them for None."""
-    dims = cast(tir.BufferType, access.buffer.type).dims
+    """The indices of an access that are data; all of them for None.
+
+    A vector may go on in the next row, as a schedule knows that rows lie behind each other: then its offset is
+    guarded, in place of the last index.
+    """
+    buffer = cast(tir.BufferType, access.buffer.type)
+    dims, last = buffer.dims, len(access.indices) - 1
     rows = {i: (v, extent) for i, (v, extent) in enumerate(zip(access.indices, dims, strict=False))}
+    if known is None and last > 0 and lanes_of(access.indices[last].type) > 1 and not buffer.explicit_strides:
+        return {last: (_offset(access, dims), product(dims))}
     if known is None:
         return rows
     return {i: (v, e) for i, (v, e) in rows.items() if isinstance(v.type, IntegerType) and _is_data(v, known)}
+
+
+def _offset(access: tir.LoadOp | tir.StoreOp, dims: Sequence[SymExpr]) -> SSAValue:
+    """Where an access of a vector is, counted in elements: the last index, and the rows before."""
+    insert, vector = inserter(access), access.indices[-1]
+    dtype = cast(IntegerType, scalar_of(vector.type))
+    build = Materializer(insert)
+    rows = build(Const(0, dtype), dtype)
+    for index, extent in zip(access.indices[:-1], dims[1:], strict=True):
+        insert(cast_index := tir.CastOp(index, dtype))
+        insert(total := tir.AddOp(rows, cast_index.result))
+        insert(scaled := tir.MulOp(total.result, build(extent, dtype)))
+        rows = scaled.result
+    insert(wide := tir.BroadcastOp(rows, lanes_of(vector.type)))
+    insert(offset := tir.AddOp(vector, wide.result))
+    return offset.result
 
 
 def _clamp(op: tir.LoadOp, indices: Indices) -> None:
@@ -182,6 +205,9 @@ def _clamp(op: tir.LoadOp, indices: Indices) -> None:
                 bound = wide.result
             insert(inside := extremum(value, bound))
             value = inside.result
+        if index is not op.indices[i]:  # an offset, of which the rows before are taken again
+            insert(rest := tir.SubOp(value, cast(Operation, index.owner).operands[1]))
+            value = rest.result
         op.operands[i + 1] = value
 
 
