@@ -73,8 +73,8 @@ class RunCodegen(Pass):
         for (codegen, funcs), backend in zip(by_codegen.items(), _backends(by_codegen), strict=True):
             names = _constant_names(funcs, codegen)
             constants |= {name: cast(relax.ConstantOp, c.ssa.owner).value for c, name in names.items()}
-            given = backend(list(map(Function.on, funcs)), dict(self.target_options.get(codegen) or {}), names)
-            compiled |= _compiled(codegen, [f.sym_name.data for f in funcs], given)
+            output = backend(list(map(Function.on, funcs)), dict(self.target_options.get(codegen) or {}), names)
+            compiled |= _compiled(codegen, [f.sym_name.data for f in funcs], output)
         for call in calls:
             _call_compiled(call)
         for func in [f for funcs in by_codegen.values() for f in funcs]:
@@ -85,26 +85,26 @@ class RunCodegen(Pass):
 
 
 def _codegen(func: relax.FuncOp) -> str | None:
-    found = None if func.func_attrs is None else func.func_attrs.data.get(CODEGEN)
-    return found.data if isinstance(found, StringAttr) else None
+    codegen = None if func.func_attrs is None else func.func_attrs.data.get(CODEGEN)
+    return codegen.data if isinstance(codegen, StringAttr) else None
 
 
 def _backends(codegens: Iterable[str]) -> list[PackedFunction]:
     """The code generators of these names. Raises `NameLookupError` for all that are missing at once."""
-    found = {c: get_global_func(PREFIX + c, allow_missing=True) for c in codegens}
-    missing = [c for c, f in found.items() if f is None]
+    backends = {c: get_global_func(PREFIX + c, allow_missing=True) for c in codegens}
+    missing = [c for c, f in backends.items() if f is None]
     if missing:
         known = [n.removeprefix(PREFIX) for n in list_global_func_names() if n.startswith(PREFIX)]
         error = unknown_name("code generator", missing[0], known)
         notes = [f"nor is '{c}' known" for c in missing[1:]]
         notes.append(f'a code generator is a packed function: @register_func("{PREFIX}{missing[0]}")')
         raise NameLookupError(error.message, expected=error.expected, hint=error.hint, notes=notes)
-    return cast("list[PackedFunction]", list(found.values()))
+    return cast("list[PackedFunction]", list(backends.values()))
 
 
 def _calls(module: ModuleOp, external: set[str]) -> list[relax.CallOp]:
     """All calls of functions with these names. Raises `UnsupportedError` for uses that cannot become calls by name."""
-    found: list[relax.CallOp] = []
+    calls: list[relax.CallOp] = []
     for op in module.walk():
         if not any(name in external for name in callee_names(op)):
             continue
@@ -119,8 +119,8 @@ def _calls(module: ModuleOp, external: set[str]) -> list[relax.CallOp]:
                     expected="tensors of known shape and dtype",
                     found=t,
                 )
-        found.append(op)
-    return found
+        calls.append(op)
+    return calls
 
 
 def _outputs(call: relax.CallOp) -> Sequence[Attribute]:
@@ -138,28 +138,28 @@ def _constant_names(funcs: Sequence[relax.FuncOp], codegen: str) -> dict[Constan
     return names
 
 
-def _compiled(codegen: str, names: Sequence[str], given: Any) -> dict[str, PackedFunction]:
+def _compiled(codegen: str, names: Sequence[str], output: Any) -> dict[str, PackedFunction]:
     """What a code generator gave, by name of function. Raises `TiraxError` for all that it did not give."""
-    if not isinstance(given, list | tuple):
+    if not isinstance(output, list | tuple):
         raise TiraxError(
-            f"the code generator '{codegen}' gave no list", expected="a list of modules", found=type(given).__name__
+            f"the code generator '{codegen}' gave no list", expected="a list of modules", found=type(output).__name__
         )
-    modules = list(cast("Sequence[Any]", given))
+    modules = list(cast("Sequence[Any]", output))
     if len(modules) == len(names) and all(_is_function(m) for m in modules):
         return dict(zip(names, modules, strict=True))
-    found = {n: next((f for m in modules if (f := _function_of(m, n)) is not None), None) for n in names}
-    missing = [n for n, f in found.items() if f is None]
+    by_name = {n: next((f for m in modules if (f := _function_of(m, n)) is not None), None) for n in names}
+    missing = [n for n, f in by_name.items() if f is None]
     if missing:
         raise TiraxError(
             f"the code generator '{codegen}' did not compile {', '.join(missing)}",
             expected="a mapping, a module or an executable with each function, or as many callables",
             found=", ".join(type(m).__name__ for m in modules) or "nothing",
         )
-    return cast("dict[str, PackedFunction]", found)
+    return cast("dict[str, PackedFunction]", by_name)
 
 
-def _is_function(given: Any) -> bool:
-    return callable(given) and not isinstance(given, Executable | Mapping) and not hasattr(given, "get_function")
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, Executable | Mapping) and not hasattr(value, "get_function")
 
 
 def _function_of(module: Any, name: str) -> PackedFunction | None:

@@ -175,7 +175,7 @@ class ClassMatcher(Matcher):
         return None if isinstance(found, Var) else found
 
     def match(self, pattern: p.DFPattern, expr: Subject) -> Ways:
-        cls, known = self.class_of(expr), self.found.get(pattern)
+        cls, known = self.class_of(expr), self.bound.get(pattern)
         if known is not None:
             if same_expr(known, expr) if cls is None else self.class_of(known) is cls:
                 yield
@@ -189,11 +189,11 @@ class ClassMatcher(Matcher):
     def _as(self, pattern: p.DFPattern, expr: Subject) -> Ways:
         """Yields for each way in which this one expression is like the pattern."""
         for _ in RULES[type(pattern)](self, pattern, expr):
-            self.found[pattern] = expr
+            self.bound[pattern] = expr
             try:
                 yield
             finally:
-                del self.found[pattern]
+                del self.bound[pattern]
 
 
 def _any_member_will_do(pattern: p.DFPattern) -> bool:
@@ -215,11 +215,11 @@ def saturate(
     most = len(graph.members) + max_nodes
     for _ in range(max_iterations):
         size, joined = len(graph.members), False
-        for found in _search(graph, rules, seen, max_nodes):
+        for pair in _search(graph, rules, seen, max_nodes):
             if len(graph.members) < most:
-                old, new = found.operands
+                old, new = pair.operands
                 joined |= graph.join(old, graph.add(new))
-            found.operands = ()
+            pair.operands = ()
         graph.forget_discarded()
         if len(graph.members) >= most:
             return False
@@ -246,14 +246,14 @@ def _equal_to(graph: EGraph, rule: ExprPatternRewriter, op: Operation, seen: set
     """What a rule gives for an expression, for each way in which it matches."""
     matcher = ClassMatcher(graph)
     for _ in matcher.match(rule.pattern, bound_expr(op)):
-        found = Matches(matcher.found)
-        key = (rule, op, *(_identity(matcher, part, expr) for part, expr in found.items()))
+        matches = Matches(matcher.bound)
+        key = (rule, op, *(_identity(matcher, part, expr) for part, expr in matches.items()))
         if key in seen:
             continue
         seen.add(key)
-        expr = found[rule.pattern]
-        found.update(dict.fromkeys(rule.also, expr))
-        new = rule.func(expr, found)
+        expr = matches[rule.pattern]
+        matches.update(dict.fromkeys(rule.also, expr))
+        new = rule.func(expr, matches)
         if new is not None and new is not expr:
             yield to_expr(new).ssa
 
@@ -277,10 +277,10 @@ class _Price:
         self._known: dict[Operation, int] = {}
 
     def __call__(self, op: Operation) -> int:
-        found = self._known.get(op)
-        if found is None:
-            found = self._known[op] = self._ask(op)
-        return found
+        price = self._known.get(op)
+        if price is None:
+            price = self._known[op] = self._ask(op)
+        return price
 
     def _ask(self, op: Operation) -> int:
         if isinstance(op, (relax.BindOp, *relax.LEAVES)):

@@ -178,7 +178,7 @@ class _Search:
         return any(isinstance(part, Var) and same_value(part.ssa, value) for part in parts)
 
     def _same_shape(self, patterns: tuple[p.DFPattern, ...]) -> bool:
-        shapes = {_shape_of(self.at.get(x, self.matcher.found.get(x))) for x in patterns}
+        shapes = {_shape_of(self.at.get(x, self.matcher.bound.get(x))) for x in patterns}
         return len(shapes) == 1 and None not in shapes
 
     def found_variable(self, node: p.DFPattern) -> Expr:

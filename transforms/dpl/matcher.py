@@ -64,20 +64,20 @@ def opaque(var: Var) -> Expr | None:
 
 
 class Matcher:
-    """Matches patterns; what they stand for is in `found`, and in `symbols` for symbolic variables of patterns."""
+    """Matches patterns; what they stand for is in `bound`, and in `symbols` for symbolic variables of patterns."""
 
     def __init__(self, lookup: Lookup = opaque):
         self._lookup = lookup
-        self.found: dict[p.DFPattern, Subject] = {}
+        self.bound: dict[p.DFPattern, Subject] = {}
         self.symbols: dict[SymVar, SymExpr] = {}
 
     def first(self, pattern: p.DFPattern, expr: Subject) -> Matches | None:
         """What the parts of the pattern stand for in the first way it matches, None where it does not."""
         ways = self.match(pattern, expr)
         for _ in ways:
-            found = Matches(self.found)
+            matches = Matches(self.bound)
             ways.close()
-            return found
+            return matches
         return None
 
     def unwrap(self, expr: Subject) -> Subject:
@@ -92,17 +92,17 @@ class Matcher:
     def match(self, pattern: p.DFPattern, expr: Subject) -> Ways:
         """Yields for each way in which `expr` is like `pattern` and agrees with what was found already."""
         expr = self.unwrap(expr)
-        known = self.found.get(pattern)
+        known = self.bound.get(pattern)
         if known is not None:
             if same_expr(known, expr):
                 yield
             return
         for _ in RULES[type(pattern)](self, pattern, expr):
-            self.found[pattern] = expr
+            self.bound[pattern] = expr
             try:
                 yield
             finally:
-                del self.found[pattern]
+                del self.bound[pattern]
 
     def match_all(self, patterns: Sequence[p.DFPattern], exprs: Sequence[Subject]) -> Ways:
         """Yields for each way in which the first expressions are like the patterns, one by one."""
@@ -192,23 +192,23 @@ def _expr(m: Matcher, pattern: p.ExprPattern, expr: Subject) -> Ways:
         yield
 
 
-def _structurally_same(m: Matcher, wanted: Subject, expr: Subject) -> bool:
-    if same_expr(wanted, expr):
+def _structurally_same(m: Matcher, template: Subject, expr: Subject) -> bool:
+    if same_expr(template, expr):
         return True
-    if isinstance(wanted, Op | Var | GlobalVar) or type(wanted) is not type(expr):
+    if isinstance(template, Op | Var | GlobalVar) or type(template) is not type(expr):
         return False
-    if isinstance(wanted, Tuple | ShapeExpr | ExternFunc | Function):
-        return isinstance(wanted, Tuple) and _all_same(m, wanted.fields, cast(Tuple, expr).fields)
-    x, y = wanted.op_handle, cast(Expr, expr).op_handle
+    if isinstance(template, Tuple | ShapeExpr | ExternFunc | Function):
+        return isinstance(template, Tuple) and _all_same(m, template.fields, cast(Tuple, expr).fields)
+    x, y = template.op_handle, cast(Expr, expr).op_handle
     if type(x) is not type(y) or x.properties != y.properties or len(x.regions) + len(y.regions):
         return False
     return _all_same(m, [expr_of(v) for v in x.operands], [expr_of(v) for v in y.operands])
 
 
-def _all_same(m: Matcher, wanted: Sequence[Expr], exprs: Sequence[Expr]) -> bool:
-    if len(wanted) != len(exprs):
+def _all_same(m: Matcher, templates: Sequence[Expr], exprs: Sequence[Expr]) -> bool:
+    if len(templates) != len(exprs):
         return False
-    return all(_structurally_same(m, m.unwrap(a), m.unwrap(b)) for a, b in zip(wanted, exprs, strict=True))
+    return all(_structurally_same(m, m.unwrap(a), m.unwrap(b)) for a, b in zip(templates, exprs, strict=True))
 
 
 def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Ways:
@@ -228,14 +228,14 @@ def _may_be_called(op: p.DFPattern, name: str) -> bool:
     """Whether a call pattern of `op` may match an op of this name: most do not, which is cheap to see."""
     if type(op) is not p.ExprPattern or type(op.expr) is not Op:
         return True
-    wanted = op.expr.name
-    return name == wanted or (wanted in _REASSOCIATED and name in _REASSOCIATED[wanted])
+    own_name = op.expr.name
+    return name == own_name or (own_name in _REASSOCIATED and name in _REASSOCIATED[own_name])
 
 
 def _arguments(m: Matcher, pattern: p.CallPattern, args: Sequence[Expr]) -> Ways:
-    wanted = len(pattern.args)
-    if len(args) == wanted or (pattern.varg_default_wildcard and len(args) > wanted):
-        yield from m.match_all(pattern.args, args[:wanted])
+    count = len(pattern.args)
+    if len(args) == count or (pattern.varg_default_wildcard and len(args) > count):
+        yield from m.match_all(pattern.args, args[:count])
 
 
 def _reassociated(pattern: p.CallPattern, call: Call) -> Iterator[p.CallPattern]:
@@ -269,7 +269,7 @@ def _function(m: Matcher, pattern: p.FunctionPattern, expr: Subject) -> Ways:
     if not isinstance(expr, Function) or len(expr.params) != len(pattern.params):
         return
     inside = Matcher(_inside_of(expr, m.unwrap))
-    inside.found, inside.symbols = m.found, m.symbols
+    inside.bound, inside.symbols = m.bound, m.symbols
     yield from inside.match_all((*pattern.params, pattern.body), (*expr.params, expr.body.body))
 
 
@@ -362,17 +362,19 @@ def _struct_info(m: Matcher, pattern: p.StructInfoPattern, expr: Subject) -> Way
     m.symbols.update(before)
 
 
-def bind_symbols(wanted: Attribute, actual: Attribute, names: frozenset[SymVar], found: dict[SymVar, SymExpr]) -> None:
-    """Let those of `names` that are whole extents of `wanted` stand for the extents of `actual`."""
-    if isinstance(wanted, TupleType) and isinstance(actual, TupleType):
-        for w, a in zip(wanted.types, actual.types, strict=False):
-            bind_symbols(w, a, names, found)
-    both_tensors = isinstance(wanted, relax.TensorType) and isinstance(actual, relax.TensorType)
-    if both_tensors or (isinstance(wanted, relax.ShapeType) and isinstance(actual, relax.ShapeType)):
-        shaped = cast("tuple[relax.TensorType, relax.TensorType]", (wanted, actual))
+def bind_symbols(
+    declared: Attribute, actual: Attribute, names: frozenset[SymVar], symbols: dict[SymVar, SymExpr]
+) -> None:
+    """Let those of `names` that are whole extents of `declared` stand for the extents of `actual`."""
+    if isinstance(declared, TupleType) and isinstance(actual, TupleType):
+        for w, a in zip(declared.types, actual.types, strict=False):
+            bind_symbols(w, a, names, symbols)
+    both_tensors = isinstance(declared, relax.TensorType) and isinstance(actual, relax.TensorType)
+    if both_tensors or (isinstance(declared, relax.ShapeType) and isinstance(actual, relax.ShapeType)):
+        shaped = cast("tuple[relax.TensorType, relax.TensorType]", (declared, actual))
         for w, a in zip(shaped[0].dims or (), shaped[1].dims or (), strict=False):
             if isinstance(w, SymVar) and w in names:
-                found.setdefault(w, a)
+                symbols.setdefault(w, a)
 
 
 def _tensor_type(expr: Subject) -> relax.TensorType | None:

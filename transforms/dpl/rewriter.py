@@ -149,7 +149,7 @@ class TupleRewriter(ExprPatternRewriter):
         search = self._bindings(segment, matcher, [first])
         for ops in search:
             expr = Tuple([bound_expr(op) for op in ops])
-            matches = Matches(matcher.found)
+            matches = Matches(matcher.bound)
             matches.update(dict.fromkeys((self.pattern, *self.also), expr))
             search.close()
             return self._apply_fields(segment, ops, expr, matches)
@@ -186,7 +186,7 @@ def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -
     """The bindings that a further field can match, in order: users of an argument that is known already, if one is."""
     roots = roots_of(pattern)
     for arg in pattern.args if isinstance(pattern, p.CallPattern) else ():
-        known = matcher.found.get(arg)
+        known = matcher.bound.get(arg)
         if isinstance(known, Var | Call | TupleGetItem):
             users = [op for op in consumers(known.ssa) if op in segment.position and op not in segment.rewritten]
             users.sort(key=segment.position.__getitem__)

@@ -92,10 +92,10 @@ class _Fuser:
 
     def buffers_of(self, value: SSAValue) -> list[_Buffer]:
         """The buffers of a value: one of a tensor, those of its fields of a tuple."""
-        found = self._values.get(value)
-        if found is None:
+        buffers = self._values.get(value)
+        if buffers is None:
             raise NotFusable(f"it uses a value of {value.type}")
-        return found
+        return buffers
 
     def parameter(self, param: SSAValue) -> None:
         """A parameter of the Relax function: buffers, or symbolic variables."""
@@ -169,11 +169,11 @@ class _Fuser:
         matcher = _Matcher(callee)
         for param, arg in zip(inputs, args, strict=True):
             matcher.extents(param, arg.type)
-        made = [t for t, i in zip(op.output_types, inplace, strict=True) if i < 0]
-        for param, t in zip(outputs, made, strict=True):
+        new_types = [t for t, i in zip(op.output_types, inplace, strict=True) if i < 0]
+        for param, t in zip(outputs, new_types, strict=True):
             matcher.extents(param, _buffer_type(t))
-        for param, given in zip(rest, scalars, strict=True):
-            matcher.scalar(param, given)
+        for param, size in zip(rest, scalars, strict=True):
+            matcher.scalar(param, size)
         matcher.check(callee)
         call = _Call(callee, list(args), scalars, matcher.symbols)
         self._allocate(call)
@@ -259,9 +259,9 @@ class _Fuser:
             if buffer.value is not None:
                 continue
             constant = buffer.constant
-            made = tir.AllocBufferOp(buffer.type) if constant is None else tir.AllocConstOp(constant.value)
-            block.add_op(made)
-            buffer.value = made.results[0]
+            alloc = tir.AllocBufferOp(buffer.type) if constant is None else tir.AllocConstOp(constant.value)
+            block.add_op(alloc)
+            buffer.value = alloc.results[0]
             set_name(buffer.value, fresh_suffix(buffer.name, taken))
 
 
@@ -281,8 +281,8 @@ _BINDINGS: dict[type[Operation], Callable[[_Fuser, Any], None]] = {
 
 def function_attrs(func: relax.FuncOp) -> dict[str, PyValue]:
     """The attributes of the tensor function: those of the Relax one but `Primitive`, and `tir.noalias`."""
-    given = func.func_attrs.data.items() if func.func_attrs is not None else ()
-    kept: dict[str, PyValue] = {k: v for k, v in given if k not in (PRIMITIVE, "tir.noalias")}
+    attrs = func.func_attrs.data.items() if func.func_attrs is not None else ()
+    kept: dict[str, PyValue] = {k: v for k, v in attrs if k not in (PRIMITIVE, "tir.noalias")}
     return {**kept, "tir.noalias": True}
 
 
@@ -313,30 +313,30 @@ class _Matcher:
             raise NotFusable(f"@{self._name} gives {name_of(param)} a layout of its own")
         if t.rank != actual.rank or t.dtype != actual.dtype:
             raise NotFusable(f"@{self._name} takes {t} and is given {actual}")
-        for declared, given in zip(t.dims, actual.dims, strict=True):
-            self.extent(declared, given)
+        for declared, size in zip(t.dims, actual.dims, strict=True):
+            self.extent(declared, size)
 
-    def extent(self, declared: SymExpr, given: SymExpr) -> None:
+    def extent(self, declared: SymExpr, actual: SymExpr) -> None:
         if isinstance(declared, Var) and declared not in self.symbols:
-            if declared.dtype != given.dtype:
-                raise NotFusable(f"the variable {declared} of @{self._name} is of {declared.dtype}, not {given.dtype}")
-            self.symbols[declared] = given
+            if declared.dtype != actual.dtype:
+                raise NotFusable(f"the variable {declared} of @{self._name} is of {declared.dtype}, not {actual.dtype}")
+            self.symbols[declared] = actual
         else:
-            self._expected.append((declared, given))
+            self._expected.append((declared, actual))
 
-    def scalar(self, param: SSAValue, given: SymExpr) -> None:
-        """A scalar parameter is `given`; the symbolic variable of its name is, too."""
+    def scalar(self, param: SSAValue, actual: SymExpr) -> None:
+        """A scalar parameter is `actual`; the symbolic variable of its name is, too."""
         dtype = _SCALAR_TYPES.get(param.type)
         if dtype is None:
             raise NotFusable(f"@{self._name} takes a scalar of {param.type}")
-        self.extent(Var(name_of(param) or "", dtype), given)
+        self.extent(Var(name_of(param) or "", dtype), actual)
 
     def check(self, callee: tir.FuncOp) -> None:
         """Every variable that a buffer of the called function mentions is known, and constant extents agree."""
-        for declared, given in self._expected:
+        for declared, actual in self._expected:
             here = declared.substitute(self.symbols).constant
-            if here is not None and given.constant is not None and here != given.constant:
-                raise NotFusable(f"@{self._name} takes an extent of {here} and is given {given}")
+            if here is not None and actual.constant is not None and here != actual.constant:
+                raise NotFusable(f"@{self._name} takes an extent of {here} and is given {actual}")
         params = set(callee.params)
         buffers = [v.type for v in (*params, *(r for op in operations(callee) for r in op.results))]
         for t in buffers:

@@ -79,14 +79,14 @@ class SplitCallTIRByPattern(Pass):
 def _calls(module: ModuleOp) -> dict[str, list[relax.CallTIROp]]:
     """The calls of private tensor functions without scalar parameters that are called, and used in no other way."""
     table = functions(module)
-    found: dict[str, list[relax.CallTIROp]] = {}
+    calls: dict[str, list[relax.CallTIROp]] = {}
     otherwise = set[str]()
     for op in module.walk():
         if isinstance(op, relax.CallTIROp) and op.tir_vars is None and op.te_grad_name is None:
-            found.setdefault(op.callee_name, []).append(op)
+            calls.setdefault(op.callee_name, []).append(op)
         else:
             otherwise.update(callee_names(op))
-    return {n: c for n, c in found.items() if n not in otherwise and _is_plain(table.get(n))}
+    return {n: c for n, c in calls.items() if n not in otherwise and _is_plain(table.get(n))}
 
 
 def _is_plain(func: Operation | None) -> bool:
@@ -130,8 +130,8 @@ def _function(name: str, nests: Sequence[Operation], params: Sequence[SSAValue],
     return func
 
 
-def _bind(declared: Sequence[SymExpr], given: Sequence[SymExpr], values: dict[Var, SymExpr]) -> None:
-    for var, expr in zip(declared, given, strict=False):
+def _bind(declared: Sequence[SymExpr], actual: Sequence[SymExpr], values: dict[Var, SymExpr]) -> None:
+    for var, expr in zip(declared, actual, strict=False):
         if isinstance(var, Var):
             values.setdefault(var, expr)
 
@@ -151,11 +151,11 @@ def _is_closed(nests: Sequence[Operation], params: Sequence[SSAValue]) -> bool:
 class _Pattern:
     """A pattern, with its buffers in order of first use."""
 
-    def __init__(self, given: Any):
-        func = getattr(given, "op", given)
+    def __init__(self, source: Any):
+        func = getattr(source, "op", source)
         if not isinstance(func, tir.FuncOp):
-            raise TiraxError("a pattern is a tensor function", expected="a PrimFunc", found=type(given).__name__)
-        self.given = given
+            raise TiraxError("a pattern is a tensor function", expected="a PrimFunc", found=type(source).__name__)
+        self.source = source
         self.nests = _nests(func)
         self.buffers = _buffers(self.nests)
         self.params = list(func.buffer_params)
@@ -171,14 +171,14 @@ class _Pattern:
         for own, other in zip(self.buffers, buffers, strict=True):
             assert isinstance(own.type, tir.BufferType) and isinstance(other.type, tir.BufferType)
             _bind(own.type.dims, other.type.dims, values)
-        wanted = self.canonical.clone()
-        SymbolSubstitution(values).operation(wanted)
-        if not structural_equal(wanted, _function("pattern", nests, buffers, None)):
+        expected = self.canonical.clone()
+        SymbolSubstitution(values).operation(expected)
+        if not structural_equal(expected, _function("pattern", nests, buffers, None)):
             return None
-        found = dict(zip(self.buffers, buffers, strict=True))
+        buffer_of = dict(zip(self.buffers, buffers, strict=True))
         variables = dict.fromkeys(v for p in self.params for v in _variables(p))
-        given = [values[v] for v in variables if v in values]
-        return MatchResult(self.given, given, [Buffer(found[p]) for p in self.params if p in found])
+        symbols = [values[v] for v in variables if v in values]
+        return MatchResult(self.source, symbols, [Buffer(buffer_of[p]) for p in self.params if p in buffer_of])
 
 
 class _Split:
@@ -203,11 +203,11 @@ class _Split:
         count = sum(n for _, n in matches[:number])
         self.first, self.rest = nests[:count], nests[count:]
         later, written = set(_buffers(self.rest)), _written(self.first)
-        given = [b for b in _buffers(self.first) if b in written and (b in later or b in func.params)]
+        outputs = [b for b in _buffers(self.first) if b in written and (b in later or b in func.params)]
         shared = [b for b in _buffers(self.first) if b in later and b not in written and b not in func.params]
-        if len(given) == 1 and not shared and (given[0] not in func.params or not self.rest):
-            self.given = given[0]
-            if _is_closed(self.rest, [b for b in later if b in func.params or b is given[0]]):
+        if len(outputs) == 1 and not shared and (outputs[0] not in func.params or not self.rest):
+            self.output = outputs[0]
+            if _is_closed(self.rest, [b for b in later if b in func.params or b is outputs[0]]):
                 self.library = library
 
     def apply(self, module: ModuleOp, calls: Sequence[relax.CallTIROp], names: NameSupply) -> None:
@@ -219,7 +219,7 @@ class _Split:
             used = set(_buffers(self.rest))
             kept = [p for p in params[:inputs] if p in used]
             epilogue = _function(
-                names.fresh("unfused_epilogue"), self.rest, [*kept, self.given, *params[inputs:]], self.func
+                names.fresh("unfused_epilogue"), self.rest, [*kept, self.output, *params[inputs:]], self.func
             )
             insert_before(self.func, epilogue)
         for call in calls:
@@ -246,9 +246,9 @@ class _Split:
         for param, t in zip(self.func.params, types, strict=True):
             assert isinstance(param.type, tir.BufferType)
             _bind(param.type.dims, (t.dims or ()) if isinstance(t, relax.TensorType) else (), values)
-        given = self.given.type
-        assert isinstance(given, tir.BufferType)
-        return relax.TensorType.of([d.substitute(values) for d in given.dims], given.dtype)
+        buffer_type = self.output.type
+        assert isinstance(buffer_type, tir.BufferType)
+        return relax.TensorType.of([d.substitute(values) for d in buffer_type.dims], buffer_type.dtype)
 
 
 def _matches(nests: Sequence[Operation], patterns: Sequence[_Pattern]) -> Iterator[tuple[MatchResult, int]]:
@@ -256,9 +256,9 @@ def _matches(nests: Sequence[Operation], patterns: Sequence[_Pattern]) -> Iterat
     at = 0
     while at < len(nests):
         for pattern in patterns:
-            found = pattern.match(nests[at:]) if pattern.nests else None
-            if found is not None:
-                yield found, len(pattern.nests)
+            result = pattern.match(nests[at:]) if pattern.nests else None
+            if result is not None:
+                yield result, len(pattern.nests)
                 at += len(pattern.nests)
                 break
         else:

@@ -34,7 +34,7 @@ class AttachAttrLayoutFreeBuffers(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         names = NameSupply(function_names(op))
-        made: dict[Hashable, str] = {}
+        copies: dict[Hashable, str] = {}
         replaced: dict[str, tir.FuncOp] = {}
         table = functions(op)
         for func in sorted(relax_functions(op), key=lambda f: f.sym_name.data):
@@ -46,10 +46,10 @@ class AttachAttrLayoutFreeBuffers(Pass):
                     continue
                 free = tuple(i for i, v in enumerate(call.args) if v in weights or _is_constant(v))
                 key = (call.callee_name, free)
-                if key not in made:
-                    made[key] = _with_free(op, callee, free, names)
+                if key not in copies:
+                    copies[key] = _with_free(op, callee, free, names)
                 replaced[call.callee_name] = callee
-                call.callee = SymbolRefAttr(made[key])
+                call.callee = SymbolRefAttr(copies[key])
         _remove_uncalled(op, replaced)
 
 

@@ -74,8 +74,8 @@ def without(layout: DataLayout, letters: Sequence[str]) -> DataLayout:
 
 def _letters(operand: Operand, axes: int | Sequence[int] | None) -> list[str]:
     """The dimensions that axes of the program name, all for None."""
-    given = range(operand.rank) if axes is None else [axes] if isinstance(axes, int) else axes
-    return [sorted(operand.layout.dims)[a] for a in given]
+    chosen = range(operand.rank) if axes is None else [axes] if isinstance(axes, int) else axes
+    return [sorted(operand.layout.dims)[a] for a in chosen]
 
 
 def _places(operand: Operand, axes: int | Sequence[int] | None) -> list[int]:
@@ -83,44 +83,44 @@ def _places(operand: Operand, axes: int | Sequence[int] | None) -> list[int]:
     return [operand.layout.index(c) for c in _letters(operand, axes)]
 
 
-def elementwise(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def elementwise(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """f(x): as x stands."""
-    return Plan([given[0].layout], [given[0].layout])
+    return Plan([operands[0].layout], [operands[0].layout])
 
 
-def dropout(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def dropout(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """The result and the mask as x stands."""
-    return Plan([given[0].layout], [given[0].layout] * 2)
+    return Plan([operands[0].layout], [operands[0].layout] * 2)
 
 
-def broadcast(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def broadcast(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """f(x1, x2): the operand of the lower rank leads (the first of equal ones), the other follows. Scalars do not."""
-    low, high = sorted(given, key=lambda o: o.rank)
+    low, high = sorted(operands, key=lambda o: o.rank)
     if low.rank == 0:
-        layouts = [None if o is low else high.layout for o in given]
+        layouts = [None if o is low else high.layout for o in operands]
         return Plan(layouts, [high.layout])
     layout = follow(low.layout, high.rank)
-    return Plan([low.layout if o is low else layout for o in given], [layout])
+    return Plan([low.layout if o is low else layout for o in operands], [layout])
 
 
-def agreeing(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def agreeing(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """f(x1, x2, x3): as they stand, where all stand alike."""
-    first = given[0].layout
-    return Plan([first] * len(given), [first]) if all(o.layout == first for o in given) else None
+    first = operands[0].layout
+    return Plan([first] * len(operands), [first]) if all(o.layout == first for o in operands) else None
 
 
-def convolution(op: Operator, given: Sequence[Operand], desired: Desired) -> Plan | None:
+def convolution(op: Operator, operands: Sequence[Operand], desired: Desired) -> Plan | None:
     """In the desired layouts, else as data and kernel stand."""
-    wanted = desired.get(op.name)
-    data, kernel = given
+    desired_layouts = desired.get(op.name)
+    data, kernel = operands
     initial = DataLayout.initial(data.rank)
     own = {n: DataLayout.parse(op.attr(n)) for n in ("data_layout", "kernel_layout", "out_layout")}
     if not all(layout.is_plain for layout in own.values()):
         return None
-    if wanted is None:
+    if desired_layouts is None:
         inputs, result = [data.layout, kernel.layout], data.layout
     else:
-        named = [DataLayout.parse(w) for w in wanted]
+        named = [DataLayout.parse(w) for w in desired_layouts]
         named = named if len(named) > 2 else [*named, named[0]]
         inputs = [n.renamed(_sorted_like(n, own[a]), initial) for n, a in zip(named[:2], list(own)[:2], strict=True)]
         result = named[2].renamed(_sorted_like(named[2], own["out_layout"]), initial)
@@ -136,74 +136,74 @@ def _sorted_like(layout: DataLayout, model: DataLayout) -> DataLayout:
     return model
 
 
-def pooling(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def pooling(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """As the data stands, where the program has it in no blocks."""
-    data = given[0]
+    data = operands[0]
     if not DataLayout.parse(op.attr("layout")).is_plain:
         return None
     initial = DataLayout.initial(data.rank)
     names = [n for n in ("layout", "out_layout") if n in op.ATTR_SPECS]
     attrs = {n: str(data.layout.renamed(initial, DataLayout.parse(op.attr(n) or op.attr("layout")))) for n in names}
-    others = [None] * (len(given) - 1)
+    others = [None] * (len(operands) - 1)
     return Plan([data.layout, *others], [data.layout], attrs)
 
 
-def resizing(op: Operator, given: Sequence[Operand], desired: Desired) -> Plan | None:
+def resizing(op: Operator, operands: Sequence[Operand], desired: Desired) -> Plan | None:
     """As the data stands, which is not in blocks."""
-    return pooling(op, given, desired)
+    return pooling(op, operands, desired)
 
 
-def along(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def along(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """f(x, axis): all operands as the first stands."""
-    axis, first = op.attr("axis"), given[0]
+    axis, first = op.attr("axis"), operands[0]
     if axis is None:
         return None
-    return Plan([first.layout] * len(given), [first.layout], {"axis": _places(first, axis)[0]})
+    return Plan([first.layout] * len(operands), [first.layout], {"axis": _places(first, axis)[0]})
 
 
-def channels(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def channels(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """f(x, parameters of the dimension `axis`): x as it stands; further results are as the parameters."""
-    first = given[0]
+    first = operands[0]
     results = len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1
     attrs = {"axis": _places(first, op.attr("axis"))[0]}
-    return Plan([first.layout, *[None] * (len(given) - 1)], [first.layout, *[None] * (results - 1)], attrs)
+    return Plan([first.layout, *[None] * (len(operands) - 1)], [first.layout, *[None] * (results - 1)], attrs)
 
 
-def grouped(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def grouped(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """group_norm, instance_norm: x as it stands, parameters of its channels."""
-    first = given[0]
+    first = operands[0]
     attrs = {"channel_axis": _places(first, op.attr("channel_axis"))[0], "axes": _places(first, op.attr("axes"))}
     return Plan([first.layout, None, None], [first.layout], attrs)
 
 
-def normalized(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def normalized(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """layer_norm, rms_norm: x as it stands, where the parameters' dimensions are still in their order."""
-    first = given[0]
+    first = operands[0]
     given_axes: list[int] = list(range(first.rank)) if op.attr("axes") is None else op.attr("axes")
     before, axes = [a % first.rank for a in given_axes], _places(first, given_axes)
     if sorted(range(len(axes)), key=axes.__getitem__) != sorted(range(len(axes)), key=before.__getitem__):
         return None
-    return Plan([first.layout, *[None] * (len(given) - 1)], [first.layout], {"axes": axes})
+    return Plan([first.layout, *[None] * (len(operands) - 1)], [first.layout], {"axes": axes})
 
 
-def reduction(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def reduction(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """sum(x, axis): x as it stands; what is left keeps its order."""
-    first = given[0]
+    first = operands[0]
     letters = _letters(first, op.attr("axis"))
     result = first.layout if op.attr("keepdims") else without(first.layout, letters)
     return Plan([first.layout], [result], {"axis": sorted(_places(first, op.attr("axis")))})
 
 
-def split(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def split(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """Each part as x stands."""
-    first = given[0]
+    first = operands[0]
     parts = len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1
     return Plan([first.layout], [first.layout] * parts, {"axis": _places(first, op.attr("axis"))[0]})
 
 
-def squeeze(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def squeeze(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """What is left keeps its order."""
-    first, axes = given[0], op.attr("axis")
+    first, axes = operands[0], op.attr("axis")
     if axes is None:
         if first.type.dims is None:
             return None
@@ -212,9 +212,9 @@ def squeeze(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
     return Plan([first.layout], [result], {"axis": sorted(_places(first, axes))})
 
 
-def expand_dims(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def expand_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """New dimensions stand where the program has them, the others between them in their order."""
-    first = given[0]
+    first = operands[0]
     rank = first.rank + len(op.attr("axis"))
     new = [a % rank for a in op.attr("axis")]
     initial = DataLayout.initial(rank).dims
@@ -224,16 +224,16 @@ def expand_dims(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
     return Plan([first.layout], [result], {"axis": new})
 
 
-def permute_dims(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def permute_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """The result is as the program had it: the axes are those of x as it stands."""
-    first = given[0]
+    first = operands[0]
     axes = op.attr("axes") or list(range(first.rank))[::-1]
     return Plan([first.layout], [None], {"axes": _places(first, axes)})
 
 
-def tile(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def tile(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """Repeats go where their dimensions are; more of them than dimensions do not."""
-    first, repeats = given[0], op.attr("repeats")
+    first, repeats = operands[0], op.attr("repeats")
     counts = [repeats] if isinstance(repeats, int) else list(repeats)
     if len(counts) > first.rank:
         return None
@@ -242,16 +242,16 @@ def tile(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
     return Plan([first.layout], [first.layout], {"repeats": moved})
 
 
-def pad(op: Operator, given: Sequence[Operand], _: Desired) -> Plan:
+def pad(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """Widths go where their dimensions are."""
-    first, widths = given[0], op.attr("pad_width")
+    first, widths = operands[0], op.attr("pad_width")
     pairs = [widths[2 * i : 2 * i + 2] for i in (sorted(first.layout.dims).index(a.letter) for a in first.layout.axes)]
     return Plan([first.layout], [first.layout], {"pad_width": [width for pair in pairs for width in pair]})
 
 
-def strided_slice(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def strided_slice(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """x as it stands; the axes are prim values, which `axes*` of the plan gives anew."""
-    first = given[0]
+    first = operands[0]
     axes = [_constant(v) for v in cast("Sequence[SSAValue]", op.args[1])]
     known = [a for a in axes if a is not None]
     if len(known) < len(axes):
@@ -265,9 +265,9 @@ def _constant(value: SSAValue) -> int | None:
     return t.expr.constant if isinstance(t, relax.PrimType) and t.expr is not None else None
 
 
-def scatter_nd(op: Operator, given: Sequence[Operand], _: Desired) -> Plan | None:
+def scatter_nd(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """As data stands, where the dimensions that indices go over are still first; updates follow."""
-    data, indices, updates = given
+    data, indices, updates = operands
     depth = indices.type.dims[-1].constant if indices.type.dims else None
     more = updates.rank - data.rank
     if depth is None or more < 0 or indices.rank - 1 != more + depth:

@@ -35,27 +35,31 @@ def suggest_layout_transforms(
     op = func.op if isinstance(func, PrimFunc) else func
     outputs = op.params[len(op.params) - len(write_buffer_transforms) :]
     if len(write_buffer_transforms) > len(op.params):
-        found = len(write_buffer_transforms)
-        raise TiraxError("there are more layouts than buffers", expected=f"at most {len(op.params)}", found=found)
-    wanted: dict[SSAValue, IndexMapping] = {}
-    for buffer, given in zip(outputs, write_buffer_transforms, strict=True):
-        wanted[buffer] = _mapping(given, buffer)
+        count = len(write_buffer_transforms)
+        raise TiraxError("there are more layouts than buffers", expected=f"at most {len(op.params)}", found=count)
+    mappings: dict[SSAValue, IndexMapping] = {}
+    for buffer, transform in zip(outputs, write_buffer_transforms, strict=True):
+        mappings[buffer] = _mapping(transform, buffer)
     blocks = [b for b in op.walk() if isinstance(b, tir.BlockOp) and not _has_blocks(b)]
     suggested: dict[Stmt, dict[Stmt | Buffer, IndexMap]] = {}
     for block in reversed(blocks):
-        found = _Block(block).suggest(wanted)
-        if found is not None:
-            suggested[Stmt(block)] = found
+        own = _Block(block).suggest(mappings)
+        if own is not None:
+            suggested[Stmt(block)] = own
     return dict(reversed(list(suggested.items())))
 
 
-def _mapping(given: Any, buffer: SSAValue) -> IndexMapping:
+def _mapping(transform: Any, buffer: SSAValue) -> IndexMapping:
     t = buffer.type
     dtype = t.dims[0].dtype if isinstance(t, tir.BufferType) and t.dims else IntegerType(64)
-    made = given if isinstance(given, IndexMap) else IndexMap.from_func(given, index_dtype=f"int{dtype.width.data}")
-    if not isinstance(t, tir.BufferType) or t.rank != len(made.mapping.params):
-        raise ShapeError("the index map does not fit the output", expected=t, found=made)
-    return made.mapping
+    index_map = (
+        transform
+        if isinstance(transform, IndexMap)
+        else IndexMap.from_func(transform, index_dtype=f"int{dtype.width.data}")
+    )
+    if not isinstance(t, tir.BufferType) or t.rank != len(index_map.mapping.params):
+        raise ShapeError("the index map does not fit the output", expected=t, found=index_map)
+    return index_map.mapping
 
 
 def _has_blocks(block: tir.BlockOp) -> bool:
@@ -68,13 +72,13 @@ class _Block:
 
     block: tir.BlockOp
 
-    def suggest(self, wanted: dict[SSAValue, IndexMapping]) -> dict[Stmt | Buffer, IndexMap] | None:
-        """The rearrangement of the block and its buffers; what it reads is added to `wanted`."""
+    def suggest(self, mappings: dict[SSAValue, IndexMapping]) -> dict[Stmt | Buffer, IndexMap] | None:
+        """The rearrangement of the block and its buffers; what it reads is added to `mappings`."""
         stores = self._accesses(tir.StoreOp)
         if len(stores) != 1:
             return None
         (written, layout), *_ = stores.items()
-        mapping = wanted.get(written)
+        mapping = mappings.get(written)
         if mapping is None or layout is None or not self._in_order(layout) or None in layout:
             return None
         iterators = [Var(v, cast(IntegerType, v.type)) for v in self.block.iter_vars]
@@ -85,30 +89,30 @@ class _Block:
         for buffer, read in self._accesses(tir.LoadOp).items():
             if buffer is written or read is None or not self._in_order(read) or None in read:
                 continue
-            found = carried(layout, mapping, read)
-            if found is not None:
-                out[Buffer(buffer)] = IndexMap.of(found)
-                wanted.setdefault(buffer, found)
+            read_mapping = carried(layout, mapping, read)
+            if read_mapping is not None:
+                out[Buffer(buffer)] = IndexMap.of(read_mapping)
+                mappings.setdefault(buffer, read_mapping)
         return out
 
     def _accesses(self, kind: type[tir.LoadOp] | type[tir.StoreOp]) -> dict[SSAValue, Layout | None]:
         """How each buffer is accessed; None where in several ways."""
-        found: dict[SSAValue, Layout | None] = {}
+        layouts: dict[SSAValue, Layout | None] = {}
         for op in self.block.walk():
             if isinstance(op, kind):
                 layout = [self._iterator(sym_expr_of(i)) for i in op.indices]
-                same = op.buffer not in found or found[op.buffer] == layout
-                found[op.buffer] = layout if same else None
-        return found
+                same = op.buffer not in layouts or layouts[op.buffer] == layout
+                layouts[op.buffer] = layout if same else None
+        return layouts
 
     def _iterator(self, index: SymExpr) -> Var | None:
         """The one iterator that an index is made of, with steps of one."""
         own = set(self.block.iter_vars)
-        found = [v for v in index.free_vars() if v.value in own]
-        if len(found) != 1:
+        iterators = [v for v in index.free_vars() if v.value in own]
+        if len(iterators) != 1:
             return None
-        rest = (index - found[0]).free_vars(), (index + found[0]).free_vars()
-        return found[0] if found[0] not in rest[0] or found[0] not in rest[1] else None
+        rest = (index - iterators[0]).free_vars(), (index + iterators[0]).free_vars()
+        return iterators[0] if iterators[0] not in rest[0] or iterators[0] not in rest[1] else None
 
     def _in_order(self, layout: Layout) -> bool:
         """Whether each iterator stands once, and those that are not reduced in the block's order."""

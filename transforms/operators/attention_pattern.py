@@ -20,6 +20,7 @@ from ...handles.relax.calls import call_operator as call
 from ...handles.relax.expr import Expr, ShapeExpr
 from ..dpl.matcher import Matches
 from ..dpl.patterns import DFPattern, is_const, is_op, wildcard
+from .rules import fits_attention
 
 Rewriter = Callable[[Expr, Any], Expr]
 _LAYOUTS = ("BSNH", "BSH")
@@ -108,7 +109,7 @@ class _WrittenOut:
         if any(s is None or len(s) != 3 for s in shapes) or _axes(matches[self._transposed]) != _TRANSPOSED:
             return False
         q, k, v = cast("list[tuple[SymExpr, ...]]", shapes)
-        if not (q[0] == k[0] == v[0] and q[2] == k[2] and k[1] == v[1]):
+        if not fits_attention(q, k, v):
             return False
         if self.with_bias and _dims(matches[self._bias]) != (q[0], q[1], k[1]):
             return False

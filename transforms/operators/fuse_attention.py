@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 from xdsl.context import Context
@@ -19,15 +18,12 @@ from ...dialects.relax.types import TensorType
 from ...dialects.sym.expr import SymExpr, product
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_rules
-from .rules import producer
+from .rules import Array, Dims, fits_attention, producer
 
 _NOTHING = -1e9
 """The power of what is no more than this is 0 beside that of any score."""
 _HEADS_FIRST = (0, 2, 1, 3)
 """(batch, length, heads, size) <-> (batch, heads, length, size)"""
-
-Dims = tuple[SymExpr, ...]
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -225,11 +221,9 @@ def _fits(attention: _WrittenOut, scores: Dims, result: SSAValue) -> bool:
     """Whether nothing is broadcast but the bias, and everything is of one type."""
     values = [attention.q, attention.turned, attention.v, result, *([] if attention.bias is None else [attention.bias])]
     q, turned, v = (_dims(value) for value in values[:3])
-    if not len(q) == len(turned) == len(v) == len(scores) >= 2:
+    if not fits_attention(q, (*turned[:-2], *reversed(turned[-2:])), v) or q[:-2] != scores[:-2]:
         return False
     if len({value.type.element for value in values if isinstance(value.type, TensorType)}) != 1:
-        return False
-    if not q[:-2] == turned[:-2] == v[:-2] == scores[:-2]:
         return False
     return attention.heads_cost(True) < inf or attention.apart_cost(True) < inf
 

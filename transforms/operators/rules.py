@@ -12,14 +12,22 @@ from ...dialects import relax
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.types import TensorType
+from ...dialects.sym.expr import SymExpr
 
 Array = np.ndarray[Any, Any]
+Dims = tuple[SymExpr, ...]
 
 
 def producer(value: SSAValue, name: str) -> Operator | None:
     """The operator called `name` that gives a value, None where another op does."""
     owner = value.owner
     return owner if isinstance(owner, Operator) and owner.name == f"relax.{name}" else None
+
+
+def fits_attention(q: Dims, k: Dims, v: Dims) -> bool:
+    """Whether matrices (…, length, size) are those of attention: nothing is broadcast, keys fit queries and values."""
+    same_lead = len(q) == len(k) == len(v) >= 2 and q[:-2] == k[:-2] == v[:-2]
+    return same_lead and q[-1] == k[-1] and k[-2] == v[-2]
 
 
 def constant_array(value: SSAValue) -> Array | None:

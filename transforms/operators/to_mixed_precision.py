@@ -107,9 +107,9 @@ def _convert_arguments(module: ModuleOp, changed: set[SSAValue]) -> None:
         for i, param in enumerate(named[call.callee_name]):
             wanted = dtypes_of(param.type)
             if dtypes_of(call.operands[i].type) != wanted:
-                made = _astype(call.operands[i], cast(Attribute, wanted))
-                insert_before(call, made)
-                call.operands[i] = made.results[0]
+                converted = _astype(call.operands[i], cast(Attribute, wanted))
+                insert_before(call, converted)
+                call.operands[i] = converted.results[0]
                 name_bindings(cast(relax.FuncOp, _function(call)))
 
 
@@ -366,18 +366,18 @@ class _Rewriter:
         """A value with its tensors converted, before `anchor`; a tuple of them has no name: it is written in place."""
         if dtypes_of(value.type) == wanted:
             return value
-        made = self._converted(value, wanted, anchor)
-        insert_before(anchor, made)
-        if not isinstance(made, relax.TupleOp):
-            set_name(made.results[0], self._names.fresh("lv"))
-        return made.results[0]
+        converted = self._converted(value, wanted, anchor)
+        insert_before(anchor, converted)
+        if not isinstance(converted, relax.TupleOp):
+            set_name(converted.results[0], self._names.fresh("lv"))
+        return converted.results[0]
 
     def _bind(self, value: SSAValue, wanted: Dtypes, anchor: Operation, name: str | None) -> SSAValue:
         """A variable for a value with its tensors converted, which are of other dtypes; a new one without a `name`."""
-        made = self._converted(value, wanted, anchor)
-        insert_before(anchor, made)
-        set_name(made.results[0], name or self._names.fresh("lv"))
-        return made.results[0]
+        converted = self._converted(value, wanted, anchor)
+        insert_before(anchor, converted)
+        set_name(converted.results[0], name or self._names.fresh("lv"))
+        return converted.results[0]
 
     def _converted(self, value: SSAValue, wanted: Dtypes, anchor: Operation) -> Operation:
         self._changed = True
