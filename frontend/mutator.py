@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, Region, SSAValue
 
+from ..diagnostics import TiraxError
 from ..dialects import relax
 from ..handles.module import IRModule
 from ..handles.relax.expr import (
@@ -25,7 +26,7 @@ from ..handles.relax.expr import (
     expr_of,
 )
 from ..handles.relax.function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
-from ..handles.relax.functor import dispatch
+from ..handles.relax.functor import dispatch, method_of
 from ..handles.struct_info import StructInfo, type_of
 from ..ir.rewriting.edit import set_type
 from ..ir.rewriting.infer import infer_again
@@ -51,8 +52,16 @@ class PyExprMutator:
         self.builder_ = BlockBuilder(mod)
 
     def visit_expr(self, expr: Any) -> Any:
-        """Rewrite an expression or a function by its class."""
-        return dispatch(self, expr)
+        """Rewrite an expression or a function by its class. Raises `TiraxError` where the method returns nothing."""
+        new = dispatch(self, expr)
+        if new is None:
+            method = method_of(expr)
+            raise TiraxError(
+                f"{type(self).__name__}.{method} returned None",
+                expected="the expression that takes the place of its argument",
+                hint=f"to leave the argument as it is: return super().{method}(expr)",
+            )
+        return new
 
     visit_constant_ = visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = _same
     visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_null_value_ = visit_span = _same

@@ -59,3 +59,9 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
         _checked(module)
     alone = len(module) == 1 and not any(isinstance(s, ast.ClassDef) for s in python_tree(text).body)
     return module[module.names[0]] if alone else module
+
+
+def from_mlir(text: str, filename: str = "<string>", check_well_formed: bool = True) -> IRModule:
+    """The module that a text of MLIR is. Raises `MLIRSyntaxError`, and otherwise as `from_source`."""
+    module = IRModule(script.parse_mlir(text, filename))
+    return _checked(module) if check_well_formed else module

@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
 from ..diagnostics import TiraxError, unknown_name
+from ..dialects.relax.data import elided_contents
 from ..universe import whole_universe
 from .guard import FAILED, OK, UsageError, as_usage, report, schedule_notes
 from .outputs import OWN_TARGETS, emit, join_pieces, make_target, write_output
@@ -70,7 +71,7 @@ class Job:
             self._run(p, ctx, module, number, piece, verifier)
         if self.check:
             report(self.check.summary())
-        with self.times.measure("print"):
+        with self.times.measure("print"), elided_contents(self.dumps.elide):
             return emit(self.target, ctx, module)
 
     def _rest(self, module: ModuleOp) -> list[ModulePass]:
@@ -142,6 +143,7 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         options.print_ir_after_all,
         options.print_ir_dir,
         options.print_ir_as == "tvmscript",
+        options.elide_constants,
     )
     return Job(
         passes,

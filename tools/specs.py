@@ -42,10 +42,11 @@ def _syntax_error(error: ArgSpecParseError, text: str, option: str) -> UsageErro
     place = re.search(r"pass-pipeline:1:(\d+)", rendered)
     column = int(place.group(1)) if place else 1
     message = rendered.rpartition("\n")[2].strip()
+    quotes = '; values with other signs than letters, digits, _ and - are quoted: file="a.py"'
     return UsageError(
         message[:1].lower() + message[1:],
         location=SourceLocation(option, 1, column),
-        hint="pass{option=value option=value,value},pass",
+        hint="pass{option=value option=value,value},pass" + (quotes if "unknown token" in message.lower() else ""),
     )
 
 

@@ -104,6 +104,9 @@ def command_line() -> argparse.ArgumentParser:
 
     group = parser.add_argument_group("MLIR text")
     group.add_argument("--print-op-generic", help="print operations in generic form", **flag)
+    group.add_argument(
+        "--elide-constants", type=int, metavar="BYTES", help="leave out contents of constants that are larger"
+    )
     group.add_argument("--print-debuginfo", help="print where operations come from", **flag)
     group.add_argument("--allow-unregistered-dialect", help="read operations of unknown dialects", **flag)
     return parser

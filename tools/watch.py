@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
+from ..dialects.relax.data import elided_contents
 
 
 @dataclass
@@ -62,6 +63,8 @@ class Dumps:
     after_all: bool = False
     folder: str | None = None
     script: bool = False
+    elide: int | None = None
+    """Contents of constants of more bytes are left out."""
 
     def at_start(self, module: ModuleOp, piece: int) -> None:
         """The input as the first file of the folder; what an earlier run wrote there goes."""
@@ -104,8 +107,9 @@ class Dumps:
         if self.script and is_high_level(module):
             from ..script.printer import print_script
 
-            return print_script(module, show_meta=True), "py"
-        return str(module), "mlir"
+            return print_script(module, show_meta=self.elide is None), "py"
+        with elided_contents(self.elide):
+            return str(module), "mlir"
 
 
 _HIGH_LEVEL = ("builtin", "relax", "tir", "sym")

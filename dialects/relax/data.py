@@ -6,7 +6,9 @@ Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, litt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,11 +25,22 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _MAX_NUMBERS = 64
+_most_bytes: ContextVar[int | None] = ContextVar("most_bytes", default=None)
 _SAMPLES = 64
 """Bytes that are looked at for a hash: contents of many megabytes are not read for one."""
 
 ALIGNMENT = 64
 """Bytes: that of the runtime's arrays."""
+
+
+@contextmanager
+def elided_contents(above: int | None) -> Generator[None]:
+    """Inside, contents of more bytes are printed as `elided`: for looking at, as such text cannot be read again."""
+    token = _most_bytes.set(above)
+    try:
+        yield
+    finally:
+        _most_bytes.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +119,10 @@ class TensorDataAttr(Data[TensorData]):
         with printer.in_angle_brackets():
             printer.print_attribute(data.dtype)
             printer.print_string(f" [{', '.join(map(str, data.shape))}] ")
-            array = data.numpy()
-            if array.size > _MAX_NUMBERS or (is_float(data.dtype) and not _all_finite(array)):
+            array, most = data.numpy(), _most_bytes.get()
+            if most is not None and len(data.raw) > most:
+                printer.print_string("elided")
+            elif array.size > _MAX_NUMBERS or (is_float(data.dtype) and not _all_finite(array)):
                 printer.print_string(f'"0x{data.raw.hex()}"')
             else:
                 printer.print_string(_numbers(array.astype(float).tolist() if is_float(data.dtype) else array.tolist()))
@@ -117,6 +132,8 @@ class TensorDataAttr(Data[TensorData]):
         with parser.in_angle_brackets():
             dtype = parser.parse_type()
             shape = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+            if parser.parse_optional_keyword("elided"):
+                parser.raise_error("the contents of this constant were left out when it was printed")
             text = parser.parse_optional_str_literal()
             if text is None:
                 numbers = _parse_numbers(parser)

@@ -269,15 +269,21 @@ class Operator(IRDLOperation):
         return PARAMETERS.get(cls.name) or {n: n for n in fields}
 
     @classmethod
+    def must_be_given(cls, name: str) -> bool:
+        """Whether there is nothing that stands for the parameter `name`."""
+        field = cls.parameters()[name]
+        has_default = field in cls.OPTIONAL or field in cls.ARG_DEFAULTS
+        return (field in cls.ARG_NAMES and not has_default) or name in REQUIRED.get(cls.name, ())
+
+    @classmethod
     def completed(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What Python gives by the operands' and attributes' names, with what stands for the rest of the operands.
 
         Raises `TiraxError` where an argument is missing that has to be given.
         """
         out = {**arguments, **{n: v for n, v in cls.ARG_DEFAULTS.items() if arguments.get(n) is None}}
-        needed = {n for n in cls.ARG_NAMES if n[-1] not in "*?"}
         for name, field in cls.parameters().items():
-            if field not in out and (field in needed - set(cls.OPTIONAL) or name in REQUIRED.get(cls.name, ())):
+            if field not in out and cls.must_be_given(name):
                 raise TiraxError(f"{cls.name}: argument {name} is missing", expected=", ".join(cls.parameters()))
         return out
 

@@ -6,6 +6,7 @@ keyword, or by position after the arguments.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -373,9 +374,26 @@ def operator_function(name: str) -> Callable[..., Call]:
     def build(*args: Any, **kwargs: Any) -> Call:
         return call_operator(name, *args, **kwargs)
 
+    if cls is None or not cls.SPREAD:
+        build.__signature__ = _signature(cls, name)  # pyright: ignore[reportFunctionMemberAccess]
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__doc__ = f"{described.__doc__}\n\nArguments: {', '.join(names) or 'none'}."
     return build
+
+
+def _signature(cls: type[relax.Operator] | None, name: str) -> inspect.Signature:
+    """What `help` shows. Parameters that have to be given, and those before them, have no default."""
+    if cls is None:
+        _, *parameters = inspect.signature(COMPOSITES[name]).parameters.values()
+        return inspect.Signature(parameters)
+    found: list[inspect.Parameter] = []
+    optional = True
+    for parameter, field in reversed(cls.parameters().items()):
+        optional = optional and not cls.must_be_given(parameter) and f"{field}*" not in cls.ARG_NAMES
+        spec = cls.ATTR_SPECS.get(field)
+        default = inspect.Parameter.empty if not optional else None if spec is None else spec.default
+        found.append(inspect.Parameter(parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(found[::-1])
 
 
 def operators_in(prefix: str) -> list[str]:

@@ -497,6 +497,16 @@ class Call(Expr):
     ):
         self.point_at(Call.build(op, args, attrs, sinfo_args).ssa)
 
+    def __repr__(self) -> str:
+        """`R.sum(x, axis=[1])`; calls inside of it that have no name are left out."""
+        op = self.op_handle
+        if name_of(self.ssa) is not None or not isinstance(op, relax.Operator):
+            return super().__repr__()
+        args = ["…" if isinstance(a, Call) and name_of(a.ssa) is None else repr(a) for a in self.args]
+        given = {n: op.attr(n) for n, spec in op.ATTR_SPECS.items() if op.attr(n) != spec.default}
+        attrs = [f"{n}={dtype_name(v) if isinstance(v, Attribute) else v!r}" for n, v in given.items()]
+        return f"{op.name.replace('relax.', 'R.', 1)}({', '.join([*args, *attrs])})"
+
     @property
     def op(self) -> Any:
         """What is called: an `Op`, `GlobalVar`, `ExternFunc` or `Var`."""

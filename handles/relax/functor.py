@@ -50,13 +50,17 @@ _METHODS: dict[type[Expr] | type[Op], str] = {
 }
 
 
+def method_of(expr: Any) -> str | None:
+    """The name of the method for the class of `expr`, or for its nearest base."""
+    return next((_METHODS[cls] for cls in type(expr).__mro__ if cls in _METHODS), None)
+
+
 def dispatch(visitor: Any, expr: Any, *args: Any) -> Any:
     """Call the method for the class of `expr` (or for its nearest base). Raises `TiraxError` where there is none."""
-    for cls in type(expr).__mro__:
-        name = _METHODS.get(cls)
-        if name is not None:
-            return getattr(visitor, name)(expr, *args)
-    raise TiraxError("nothing to visit", expected="a Relax expression", found=type(expr).__name__)
+    name = method_of(expr)
+    if name is None:
+        raise TiraxError("nothing to visit", expected="a Relax expression", found=type(expr).__name__)
+    return getattr(visitor, name)(expr, *args)
 
 
 def _ignore(self: Any, expr: Any) -> None:

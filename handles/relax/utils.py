@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 from ...diagnostics import DTypeError, TiraxError
@@ -53,8 +54,9 @@ def copy_with_new_vars(func: Function) -> Function:
     return func.copy()
 
 
-def save_json(node: IRModule | BaseFunc) -> str:
+def save_json(node: IRModule | ModuleOp | BaseFunc) -> str:
     """A module or function as JSON text, which `load_json` reads."""
+    node = IRModule(node) if isinstance(node, ModuleOp) else node
     kind = "module" if isinstance(node, IRModule) else "function"
     if not isinstance(node, IRModule | BaseFunc):
         raise TiraxError("only modules and functions are stored", found=type(node).__name__)

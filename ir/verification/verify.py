@@ -428,11 +428,11 @@ def _check_block(block: Block, visible: set[int]) -> list[int]:
 
 def _dominance_error(op: Operation, operand: SSAValue) -> VerifyError:
     name = name_of(operand) or f"operand {list(op.operands).index(operand)}"
-    return VerifyError(
-        f"{op.name} uses {name} where it is not defined",
-        location=location_of(op),
-        hint="define the value before its use, in the same region or one around it",
-    )
+    around = operand.owner.parent_op() if isinstance(operand.owner, Operation) else None
+    hint = "define the value before its use, in the same region or one around it"
+    if isinstance(around, relax.DataflowOp) and not around.is_ancestor(op):
+        hint = f"{name} is local to its dataflow block: make it an output by emit_output, R.output or relax.output"
+    return VerifyError(f"{op.name} uses {name} where it is not defined", location=location_of(op), hint=hint)
 
 
 def _dominator_tree(region: Region) -> dict[Block, list[Block]]:

@@ -22,14 +22,15 @@ _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.FuncOp)
 _OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
-def print_script(op: Operation, *, obj_to_underline: Sequence[Operation] = (), **options: Any) -> str:
-    """The TVMScript text of a module or a function; `options` are the fields of `PrinterConfig`.
+def print_script(op: Any, *, obj_to_underline: Sequence[Operation] = (), **options: Any) -> str:
+    """The TVMScript text of a module or a function, or of a view on one; `options` are the fields of `PrinterConfig`.
 
     The lines of the ops of `obj_to_underline` get a line of `^` below them.
 
     A module prints its TIR functions, then its Relax functions, each by name. A function alone prints what it calls
     without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript, `TiraxError` for an unknown option.
     """
+    op = op if isinstance(op, Operation) else op.op
     known = PrinterConfig.__dataclass_fields__
     unknown = sorted(set(options) - set(known))
     if unknown:

@@ -6,9 +6,12 @@ import pytest
 from tirax import te, topi
 from tirax.diagnostics import TiraxError, VerifyError
 from tirax.frontend.block_builder import BlockBuilder
+from tirax.frontend.mutator import PyExprMutator
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.calls import call_operator, call_packed
 from tirax.ir.verification.verify import verify_module
+from tirax.tvm_api.script import from_source
+from tirax.tvm_api.script import relax as R
 
 
 def tensor(*shape):
@@ -362,3 +365,21 @@ def test_what_is_well_formed():
             out = bb.emit_output(bb.emit_te(topi.nn.relu, relu(x)))
         bb.emit_func_output(out)
     assert well_formed_problems(finished(bb)) == []
+
+
+def test_what_is_local_to_a_dataflow_block_says_how_it_becomes_an_output():
+    builder, x = BlockBuilder(), rx.Var("x", tensor(4))
+    with pytest.raises(VerifyError, match="make it an output by emit_output"), builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit(R.exp(x))
+        builder.emit_func_output(y)
+
+
+def test_a_mutator_that_returns_nothing_is_told():
+    class Forgets(PyExprMutator):
+        def visit_call_(self, call):
+            pass
+
+    mod = from_source("@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n")
+    with pytest.raises(TiraxError, match=r"Forgets.visit_call_ returned None(.|\n)*return super\(\).visit_call_"):
+        Forgets().visit_expr(mod)

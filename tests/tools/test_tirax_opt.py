@@ -205,6 +205,24 @@ def new_context_with_func():
     return ctx
 
 
+def test_contents_of_weights_are_left_out_where_that_is_asked_for(opt, tmp_path):
+    small, large = "<f32 [2] [1.0, 2.0]>", f'<f32 [100] "0x{"00" * 400}">'
+    text = f"""relax.func @f() -> !relax.tensor<[100], f32> {{
+      %a = relax.constant {small} %b = relax.constant {large} relax.return %b : !relax.tensor<[100], f32> }}"""
+    shown = opt("--elide-constants", "100", "-p", "simplify", "--print-ir-dir", tmp_path, stdin=text)
+    assert shown.code == 0 and small in shown.out and "<f32 [100] elided>" in shown.out, shown.err
+    assert "<f32 [100] elided>" in (tmp_path / "00-input.mlir").read_text()
+    again = opt(stdin=shown.out)
+    assert again.code == 1 and "were left out when it was printed" in again.err
+    assert large in opt(stdin=text).out
+
+
+def test_values_of_options_with_other_signs_are_quoted(opt, mlp):
+    result = opt("-p", "apply-dpl-patterns{file=boom.py}", stdin=mlp)
+    assert result.code == 2 and 'are quoted: file="a.py"' in result.err
+    assert "boom.py" in opt("-p", 'apply-dpl-patterns{file="boom.py"}', stdin=mlp).err
+
+
 def test_caret_points_at_the_token():
     with pytest.raises(MLIRSyntaxError) as caught:
         parse_mlir("relax.func @f() -> !relax.object {\n  relax.retrun\n}", "f.mlir")

@@ -9,6 +9,8 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.dialects.relax import OPERATORS
+from tirax.interpreter import assert_same_meaning, interpret
+from tirax.script import parse_mlir, parse_source, print_script
 from tirax.tvm_api import relax, te, tir, topi
 from tirax.tvm_api.script import ir as I
 from tirax.tvm_api.script import relax as R
@@ -254,3 +256,35 @@ def test_te_functions_are_handles():
     func = te.create_prim_func([x, te.compute((4,), lambda i: x[i] + x[i], name="y")])
     assert isinstance(func, tir.PrimFunc)
     assert "y[v_i] = x[v_i] + x[v_i]" in func.script()
+
+
+ENTRANCES = {
+    "build": lambda mod: tvm.compile(mod, target="llvm"),
+    "relax.build": lambda mod: tvm.relax.build(mod, "llvm"),
+    "pass": lambda mod: tvm.relax.transform.LegalizeOps()(mod),
+    "Sequential": lambda mod: tvm.transform.Sequential([tvm.relax.transform.LegalizeOps()])(mod),
+    "interpret": lambda mod: interpret(mod, "f", [np.ones(4, "float32")]),
+    "assert_same_meaning": lambda mod: assert_same_meaning(mod, mod),
+    "well_formed": tvm.relax.analysis.well_formed,
+    "Schedule": tvm.tir.Schedule,
+    "BlockBuilder": tvm.relax.BlockBuilder,
+    "structural_equal": lambda mod: tvm.ir.structural_equal(mod, mod),
+    "save_json": tvm.ir.save_json,
+    "print_script": print_script,
+}
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_both_kinds_of_modules_are_taken_everywhere(entrance):
+    text = "@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n"
+    mod = tvm.script.from_mlir(str(parse_source(text)))
+    first, second = ENTRANCES[entrance](mod), ENTRANCES[entrance](mod.op)
+    assert type(first) is type(second) or entrance in ("pass", "Sequential")
+
+
+def test_mlir_is_read_from_python():
+    text = "relax.func @f(%x: T) -> T { relax.return %x : T }".replace("T", "!relax.tensor<[4], f32>")
+    mod = tvm.script.from_mlir(text)
+    assert mod.script() == tvm.IRModule(parse_mlir(text)).script() and mod.names == ["f"]
+    with pytest.raises(SyntaxError, match="did you mean 'relax.func'"):
+        tvm.script.from_mlir(text.replace("relax.func", "relax.funk"), "f.mlir")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from ...handles.from_script import from_source
+from ...handles.from_script import from_mlir, from_source
 from .._names import provide
 from . import ir, relax, tir
 from .ir import ir_module
@@ -27,4 +27,4 @@ provide(
     },
 )
 
-__all__ = ["from_source", "ir", "ir_module", "parser", "relax", "tir"]
+__all__ = ["from_mlir", "from_source", "ir", "ir_module", "parser", "relax", "tir"]

@@ -1,9 +1,13 @@
 """Handles on Relax expressions, functions and bindings."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError
+from tirax.dialects.relax import OPERATORS
+from tirax.dialects.relax.composite import COMPOSITES
 from tirax.frontend.block_builder import BlockBuilder
 from tirax.handles.relax import names as rx
 from tirax.handles.relax.analysis import (
@@ -16,10 +20,11 @@ from tirax.handles.relax.analysis import (
     udchain,
     well_formed,
 )
-from tirax.handles.relax.calls import call_dps_packed, call_operator, call_packed, call_tir
+from tirax.handles.relax.calls import call_dps_packed, call_operator, call_packed, call_tir, operator_function
 from tirax.handles.tir.prim_expr import const
 from tirax.ir.equality import structural_equal
 from tirax.script import parse_source
+from tirax.tvm_api.script import relax as R
 
 SOURCE = """
 @I.ir_module
@@ -302,3 +307,25 @@ def test_output_of_another_name_is_a_binding_of_its_own():
     found = bindings(bb.get()["main"])
     assert isinstance(found["lv"].var, rx.DataflowVar) and found["gv"].value == found["lv"].var
     assert isinstance(found["gv"].var, rx.Var) and get_var2val(bb.get()["main"])[found["gv"].var] == found["lv"].var
+
+
+def test_functions_of_operators_have_signatures():
+    names = ("nn.conv2d", "add", "concat", "full", "nn.attention", "nn.batch_norm")
+    shown = [str(inspect.signature(operator_function(f"relax.{name}"))) for name in names]
+    assert shown[0].startswith("(data, weight, strides=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1,")
+    assert shown[1:4] == ["(x1, x2)", "(tensors, axis=0)", "(shape, fill_value, dtype=None)"]
+    assert shown[4] == "(query, key, value, bias=None, scale=None, causal_mask=None, window_size=None)"
+    assert shown[5].startswith("(data, gamma, beta, moving_mean, moving_var, axis, epsilon=1e-05,")
+    for name in (*OPERATORS, *COMPOSITES):
+        inspect.signature(operator_function(name))
+
+
+def test_calls_are_shown_as_they_are_written():
+    x = rx.Var("x", rx.TensorStructInfo((4, 8), "float32"))
+    call = R.exp(x)
+    assert repr(call) == "R.exp(x)"
+    assert repr(R.sum(x, axis=1)) == "R.sum(x, axis=[1])"
+    assert repr(R.astype(x, "float16")) == "R.astype(x, dtype='float16')"
+    for _ in range(100):  # not written out: the text would double with each
+        call = R.add(call, call)
+    assert repr(call) == "R.add(…, …)"
