@@ -16,7 +16,7 @@ from ..te import reduction as red
 from ..te.axis import IterVar
 from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
-from .windows import Padding, Places, pad_constant
+from .windows import Padding, Places, pad_constant, padded_places, window_places
 
 
 def space_to_depth(data: Tensor, block: int, places: Places) -> Tensor:
@@ -140,11 +140,6 @@ def _windows(
     return out
 
 
-def _padded(data: Tensor, places: Places, padding: Padding, value: float, name: str) -> Tensor:
-    before, after = (arranged(places, [0, 0, *(p[side] for p in padding)]) for side in (0, 1))
-    return pad_constant(data, before, after, value, name)
-
-
 def depthwise_convolution(
     data: Tensor,
     weight: Tensor,
@@ -159,13 +154,12 @@ def depthwise_convolution(
     _, multiplier, *kernel = (weight.dims[p] for p in kernel_places)
     batch, channels = data.dims[places[0]], data.dims[places[1]]
     spatial = _windows(data, kernel, places, padding, strides, dilation)
-    padded = _padded(data, places, padding, 0, "PaddedInput")
+    padded = padded_places(data, places, padding, 0, "PaddedInput")
     window = [IterVar(f"d{c}", Const(0, k.dtype), k, is_reduction=True) for c, k in zip("ij", kernel, strict=True)]
 
     def element(*i: PrimExpr) -> Any:
         n, c, *at = (i[p] for p in places)
-        steps = zip(at, window, strides, dilation, strict=True)
-        where = [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
+        where = window_places(at, window, strides, dilation)
         own, copy = tx.floordiv(c, from_sym(multiplier)), tx.floormod(c, from_sym(multiplier))
         left = padded(*arranged(places, [n, own, *where]))
         right = weight(*arranged(kernel_places, [own, copy, *window]))
@@ -189,13 +183,12 @@ def dilation2d(
     channels, *extents = (kernel.dims[p] for p in kernel_places)
     spatial = _windows(data, extents, places, padding, strides, dilation)
     least = float(tx.min_value(data.type).constant or 0)
-    padded = _padded(data, places, padding, least, "pad_temp")
+    padded = padded_places(data, places, padding, least, "pad_temp")
     window = [IterVar(f"r{c}", Const(0, k.dtype), k, is_reduction=True) for c, k in zip("yx", extents, strict=True)]
 
     def element(*i: PrimExpr) -> Any:
         n, c, *at = (i[p] for p in places)
-        steps = zip(at, window, strides, dilation, strict=True)
-        where = [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
+        where = window_places(at, window, strides, dilation)
         left = padded(*arranged(places, [n, c, *where]))
         return red.max((left + kernel(*arranged(kernel_places, [c, *window]))).astype(dtype), axis=window)
 

@@ -84,11 +84,20 @@ def _window_axes(kernel: Sequence[SymExpr]) -> list[IterVar]:
     return [IterVar(f"r{n}", Const(0, k.dtype), k, is_reduction=True) for n, k in zip("yxz", kernel, strict=False)]
 
 
-def _padded(x: Tensor, places: Places, padding: Padding, value: Any, axes: str = "i") -> Tensor:
+def padded_places(
+    x: Tensor, places: Places, padding: Padding, value: Any, name: str = "pad_temp", axes: str = "i"
+) -> Tensor:
     """`x` padded in its spatial dimensions."""
-    before = arranged(places, [0, 0, *(b for b, _ in padding)])
-    after = arranged(places, [0, 0, *(a for _, a in padding)])
-    return pad_constant(x, before, after, value, "pad_temp", axes)
+    before, after = (arranged(places, [0, 0, *(pair[side] for pair in padding)]) for side in (0, 1))
+    return pad_constant(x, before, after, value, name, axes)
+
+
+def window_places(
+    at: Sequence[PrimExpr], window: Sequence[IterVar], strides: Sequence[int], dilation: Sequence[int]
+) -> list[PrimExpr]:
+    """Where the points of windows are in the padded data: at * stride + point * dilation."""
+    steps = zip(at, window, strides, dilation, strict=True)
+    return [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
 
 
 def convolution(
@@ -106,17 +115,16 @@ def convolution(
     """data * weight summed over window and input channels. `places`: of data and result (batch, channels, spatial…),
     and of the kernel (output channels, input channels, spatial…)."""
     data_places, kernel_places, out_places = places
-    padded = _padded(data, data_places, padding, 0)
-    made, inner, *kernel = (weight.dims[p] for p in kernel_places)
+    padded = padded_places(data, data_places, padding, 0)
+    outer, inner, *kernel = (weight.dims[p] for p in kernel_places)
     rc = IterVar("rc", Const(0, inner.dtype), inner, is_reduction=True)
     window = _window_axes(kernel)
     axes = [a for a in arranged(data_places, [None, rc, *window]) if a is not None]
 
     def element(*i: PrimExpr) -> Any:
         batch, channel, *at = (i[p] for p in out_places)
-        first = _group(channel, made // groups, inner) if groups > 1 else tx.const(0, rc.type)
-        steps = zip(at, window, strides, dilation, strict=True)
-        where = [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
+        first = _group(channel, outer // groups, inner) if groups > 1 else tx.const(0, rc.type)
+        where = window_places(at, window, strides, dilation)
         left = padded(*arranged(data_places, [batch, first + rc, *where]))
         right = weight(*arranged(kernel_places, [channel, rc, *window]))
         return red.sum(left.astype(dtype) * right.astype(dtype), axis=axes)
@@ -200,14 +208,13 @@ def pool(
     """The greatest (`max`) or the mean (`avg`) of each window: of its points in the data and the padding `counted`."""
     reducer, neutral = (red.max_of_all, red.least_of(data.type).constant) if kind == "max" else (red.sum, 0)
     needed = builtins.any(b or a for b, a in padding)
-    padded = _padded(data, places, padding, neutral, "ax") if needed else data
+    padded = padded_places(data, places, padding, neutral, axes="ax") if needed else data
     dtype = out_shape[places[-1]].dtype
     window = [IterVar(f"rv{n}", Const(0, dtype), Const(k, dtype), is_reduction=True) for n, k in enumerate(size)]
 
     def element(i: Indices) -> Any:
         batch, channel, *at = (i[p] for p in places)
-        steps = zip(at, window, strides, dilation, strict=True)
-        where = [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
+        where = window_places(at, window, strides, dilation)
         return reducer(padded(*arranged(places, [batch, channel, *where])), axis=window)
 
     if kind == "max":

@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrays import floats
 
 from tirax.diagnostics import ShapeError, TiraxError
 from tirax.tvm_api import te, topi
 
 Check = Callable[..., None]
 Pairs = Sequence[tuple[int, int]]
-
-
-def floats(*shape: int, seed: int = 0) -> Any:
-    return (np.random.default_rng(seed).random(shape) * 4 - 2).astype("float32")
 
 
 def windows(

@@ -8,17 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrays import floats, ints
 
 from tirax.diagnostics import ShapeError
 from tirax.tvm_api import te, topi
-
-
-def floats(*shape: int, low: float = -2, high: float = 2, seed: int = 0) -> Any:
-    return (np.random.default_rng(seed).random(shape) * (high - low) + low).astype("float32")
-
-
-def ints(*shape: int, low: int = 0, high: int = 9, dtype: str = "int32", seed: int = 0) -> Any:
-    return np.random.default_rng(seed).integers(low, high, shape).astype(dtype)
 
 
 def bools(*shape: int, seed: int = 0) -> Any:

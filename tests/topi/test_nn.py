@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrays import floats
 
 from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.tvm_api import te, topi
 
 Check = Callable[..., None]
 nn, image = topi.nn, topi.image
-
-
-def floats(*shape: int, low: float = -2, high: float = 2, seed: int = 0) -> Any:
-    return (np.random.default_rng(seed).random(shape) * (high - low) + low).astype("float32")
 
 
 def softmaxed(x: Any, axis: int) -> Any:

@@ -7,19 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arrays import floats, ints
 
 from tirax.diagnostics import NameLookupError, ShapeError, TiraxError
 from tirax.tvm_api import te, topi
 
 Check = Callable[..., None]
-
-
-def floats(*shape: int, seed: int = 0) -> Any:
-    return (np.random.default_rng(seed).random(shape) * 4 - 2).astype("float32")
-
-
-def ints(*shape: int, low: int = 0, high: int = 9, dtype: str = "int32", seed: int = 0) -> Any:
-    return np.random.default_rng(seed).integers(low, high, shape).astype(dtype)
 
 
 X = floats(7, 3, 4)

@@ -95,7 +95,7 @@ class NarrowDataType(Pass):
             raise UnsupportedError("indices have 32 or 64 bits", expected="32 or 64", found=self.target_bits)
         for func in functions(op):
             if self.target_bits == 32 and _fits(func):
-                _narrow(func)
+                _narrow(func, buffers=False)
 
 
 def _fits(func: tir.FuncOp) -> bool:
@@ -125,9 +125,9 @@ def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
     return bounds.low >= -(2**31) and bounds.high < 2**31
 
 
-def _narrow(func: tir.FuncOp) -> None:
+def _narrow(func: tir.FuncOp, buffers: bool) -> None:
     for op in list(func.walk()):
-        narrow_operation(op, buffers=False)
+        narrow_operation(op, buffers=buffers)
     for op in list(func.walk()):
         if isinstance(op, tir.CastOp) and op.value.type == op.result.type:
             op.result.replace_all_uses_with(op.value)
@@ -146,12 +146,7 @@ class ForceNarrowIndexToInt32(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
             _check(func)
-            for inner in list(func.walk()):
-                narrow_operation(inner, buffers=True)
-            for inner in list(func.walk()):
-                if isinstance(inner, tir.CastOp) and inner.value.type == inner.result.type:
-                    inner.result.replace_all_uses_with(inner.value)
-                    erase_with_tree(inner)
+            _narrow(func, buffers=True)
 
 
 def _check(func: tir.FuncOp) -> None:
