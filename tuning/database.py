@@ -63,8 +63,30 @@ def _reading(path: str | os.PathLike[str]) -> Generator[None]:
     except TiraxError:
         raise
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ACCESS:
+            raise _no_access(path, error) from error
         hint = "it is damaged, or something else: begin a new one in another folder"
         raise TiraxError(f"'{path}' is no database of tuning records", notes=[str(error)], hint=hint) from error
+
+
+_NO_ACCESS = frozenset(
+    (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN)
+)
+"""What is the matter with the disk, not with what the file holds."""
+
+
+def _no_access(path: str | os.PathLike[str], error: Exception) -> TiraxError:
+    hint = "make room, or see who holds it; tuning goes on from what it has"
+    return TiraxError(f"'{path}' cannot be written", notes=[str(error)], hint=hint)
+
+
+@contextmanager
+def _writing(path: str | os.PathLike[str]) -> Generator[None]:
+    """What keeps a record from being stored becomes a `TiraxError` that names the file; what it has stays as it is."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise _no_access(path, error) from error
 
 
 class Database:
@@ -439,9 +461,20 @@ class JSONDatabase(MemoryDatabase):
             yield
 
     def _append(self, path: Path, row: list[Any]) -> None:
-        with path.open("ab") as file:
-            file.write(json.dumps(row).encode() + b"\n")
-            self._read[path] = file.tell()
+        """Add a line: the whole of it, or nothing. What a killed writer left of one behind the last is cut off."""
+        data = json.dumps(row).encode() + b"\n"
+        size = self._read[path]
+        with _writing(path), path.open("r+b", buffering=0) as file:
+            file.truncate(size)
+            file.seek(size)
+            try:
+                left = data
+                while left:
+                    left = left[file.write(left) :]
+            except OSError:
+                file.truncate(size)
+                raise
+        self._read[path] = size + len(data)
 
     def _refresh(self) -> None:
         """Read what others have added."""
@@ -457,7 +490,8 @@ class JSONDatabase(MemoryDatabase):
     def _new_rows(self, path: Path) -> list[Any]:
         with path.open("rb") as file:
             file.seek(self._read[path])
-            data = file.read()
+            whole, newline, _ = file.read().rpartition(b"\n")
+        data = whole + newline
         self._read[path] += len(data)
         return [json.loads(line) for line in data.splitlines()]
 
@@ -574,7 +608,8 @@ class SQLiteDatabase(Database):
             found = self._find(mod, shash)
             if found is not None:
                 return found
-            self._db.execute("insert or ignore into workload (shash, module) values (?, ?)", (shash, str(mod.op)))
+            with _writing(self.path):
+                self._db.execute("insert or ignore into workload (shash, module) values (?, ?)", (shash, str(mod.op)))
             found = self._find(mod, shash)
         if found is None:
             raise TiraxError("a module is not the same when it is read back", expected=mod.script())
@@ -608,7 +643,7 @@ class SQLiteDatabase(Database):
             json.dumps([info.as_json() for info in record.args_info]),
         )
         columns = "workload, target, target_key, trace, run_secs, args_info"
-        with self._lock:
+        with self._lock, _writing(self.path):
             self._db.execute(f"insert into record ({columns}) values (?, ?, ?, ?, ?, ?) {_AGAIN}", row)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:

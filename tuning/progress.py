@@ -101,6 +101,8 @@ def best_so_far(path: str | os.PathLike[str]) -> dict[str, list[float]]:
     curves: dict[str, list[float]] = {}
     with open(path) as file:
         for line in file:
+            if not line.endswith("\n"):  # its writer was stopped in the middle
+                break
             row: dict[str, Any] = json.loads(line)
             curve = curves.setdefault(row["task"], [])
             speed = row["flop"] / statistics.median(row["run_secs"]) / 1e9 if row["run_secs"] else 0.0

@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ..diagnostics import TiraxError
 from ..target import Target
 from .builder import Builder
 from .context import TuneContext
@@ -105,15 +106,22 @@ class TuningInterrupted(KeyboardInterrupt, SystemExit):
 
 @contextmanager
 def _interruptible(folder: Path | None, scheduler: TaskScheduler) -> Generator[None]:
-    """Say what there is when tuning is interrupted."""
+    """Say what there is when tuning is interrupted, or cannot go on as a disk is full or a file not to be written."""
+
+    def state() -> str:
+        best = best_text(scheduler.tasks) or "; nothing was measured"
+        kept = "" if folder is None else f"; kept in {folder}, where tuning goes on from it"
+        return f"after {scheduler.trials} trials{best}{kept}"
+
     try:
         yield
     except KeyboardInterrupt as error:
-        best = best_text(scheduler.tasks) or "; nothing was measured"
-        kept = "" if folder is None else f"; kept in {folder}, where tuning goes on from it"
-        print(f"tuning was interrupted after {scheduler.trials} trials{best}{kept}", file=sys.stderr)
+        print(f"tuning was interrupted {state()}", file=sys.stderr)
         close_idle()
         raise TuningInterrupted(130) from error
+    except OSError as error:
+        close_idle()
+        raise TiraxError(f"tuning was stopped {state()}", notes=[str(error)]) from error
 
 
 def _cores(tasks: Sequence[TuneContext]) -> int:

@@ -1,7 +1,7 @@
 """Counts what the checks left in their folder and prints one line: `N passed, N failed` (and skipped, where any).
 
 pytest and lit leave JUnit files, the other checks an empty `<name>.ok` when they pass. What is absent did not pass.
-The command line names the folder, then the results to count: those of `make test` and `make test-all` by default.
+The command line names the folder, then the results to count: those of `.ci/run` by default.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-RESULTS = ("lint.ok", "types.ok", "pytest.xml", "lit.xml", "wheel.ok", "pytest-full.xml")
+RESULTS = ("lint.ok", "types.ok", "pytest.xml", "lit.xml", "wheel.ok", "pytest-full.xml", "fuzz.ok")
 FAILED = ("failure", "error")
 
 

@@ -1,20 +1,26 @@
 """Tuning that is interrupted, killed, or watched from a file."""
 
+import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tuning_workloads import QUICK, matmul, tiled
+from tuning_workloads import QUICK, function, matmul, numbered, tiled
 
+from tirax.diagnostics import TiraxError
+from tirax.target import Target
+from tirax.tuning.builder import LocalBuilder
 from tirax.tuning.database import Database
-from tirax.tuning.runner import LocalRunner, Runner
+from tirax.tuning.runner import EvaluatorConfig, LocalRunner, Runner
 from tirax.tuning.tune import TuningInterrupted
-from tirax.tuning.types import RunnerFuture, RunnerResult
+from tirax.tuning.types import BuilderInput, RunnerFuture, RunnerInput, RunnerResult, TensorInfo, TuningRecord
 from tirax.tvm_api import meta_schedule as ms
 
 TARGET = "llvm -num-cores=1"
@@ -113,8 +119,97 @@ def test_a_killed_program_leaves_its_records_and_no_processes(tmp_path, how, cod
     assert len(database) > before
 
 
-def test_a_candidate_that_eats_memory_or_hangs_costs_itself(tmp_path):
+HANGS = "while 1 > 0:\n    C[0, 0] = C[0, 0] + T.float32(1)"
+PLANTED = {
+    "crash": 'T.evaluate(T.call_extern("int32", "memset", T.int64(8), 0, T.int64(8)))',
+    "timeout": HANGS,
+    "memory": "D = T.alloc_buffer((1 << 34,))\nfor i in range(1 << 34):\n    D[i] = A[0, 0]\n"
+    "C[0, 0] = D[T.Cast('int64', B[0, 0])]",
+}
+
+
+class Planting(LocalBuilder):
+    """In place of the first candidates others that crash, hang and eat memory are built, in processes of their own."""
+
+    def build(self, build_inputs):
+        bad = [BuilderInput(function(body), build_inputs[0].target) for body in PLANTED.values()]
+        return super().build([*bad, *build_inputs[len(bad) :]])
+
+
+def test_a_candidate_that_crashes_hangs_or_eats_memory_costs_itself(tmp_path):
     """The limits are hit, the failures counted, and tuning goes on to its end."""
-    runner = LocalRunner(timeout_sec=0.0)
-    database = ms.tune_tir(matmul(12), TARGET, tmp_path, 2, space=SPACE, **{**QUICK, "runner": runner})
-    assert len(database) == 2 and not any(r.run_secs for r in database.get_all_tuning_records())
+    config = EvaluatorConfig(1, 2, 0)
+    runner = LocalRunner(timeout_sec=5.0, evaluator_config=config, memory_bytes=2 << 30)
+    options = {**QUICK, "builder": Planting(max_workers=1), "runner": runner, "num_trials_per_iter": 5}
+    ms.tune_tir(matmul(16), TARGET, tmp_path, 5, space=SPACE, **options)
+    rows = [json.loads(line) for line in (tmp_path / "logs" / "trials.jsonl").read_text().splitlines()]
+    how = [(row["error"] or "").partition(":")[0] for row in rows]
+    assert how[:2] == ["crash", "timeout"] and how[2] in ("memory", "crash", "error") and how[3:] == ["", ""]
+    assert all(row["run_secs"] for row in rows[3:]) and not any(row["run_secs"] for row in rows[:3])
+    assert any(record.run_secs for record in Database.found_in(tmp_path).get_all_tuning_records())
+
+
+def test_a_worker_that_is_killed_costs_its_candidate_only():
+    target, args = Target(TARGET), [TensorInfo("float32", (16, 16))] * 3
+    hanging, good = LocalBuilder(max_workers=1).build([BuilderInput(m, target) for m in (function(HANGS), matmul())])
+    runner = LocalRunner(timeout_sec=60.0, evaluator_config=EvaluatorConfig(1, 2, 0), memory_bytes=3 << 30)
+    before = set(workers_of(os.getpid()))
+    futures = runner.run([RunnerInput(b.artifact_path, "llvm", args, None) for b in (hanging, good)])
+    wait_for(lambda: set(workers_of(os.getpid())) - before)
+    (worker,) = set(workers_of(os.getpid())) - before
+    os.kill(worker, signal.SIGKILL)
+    killed, sound = (future.result() for future in futures)
+    assert killed.error_msg.startswith("crash: the process ended by signal 9") and sound.run_secs
+
+
+def committed(database, count, first=0):
+    """Records of `count` candidates, from the `first` on."""
+    mod = matmul(12)
+    workload = database.commit_workload(mod)
+    for n in range(first, first + count):
+        database.commit_tuning_record(TuningRecord(numbered(mod, n).trace, workload, [1.0 + n], Target(TARGET)))
+
+
+@contextmanager
+def files_of_at_most(size):
+    """A disk on which files cannot grow: writing fails as where it is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "json"])
+def test_a_disk_that_is_full_is_told_and_no_record_is_lost(tmp_path, kind):
+    """The record that did not fit is not there in part, and what comes after it is stored when there is room again."""
+    database = Database.create(kind, work_dir=tmp_path)
+    committed(database, 3)
+    size = max(path.stat().st_size for path in tmp_path.iterdir()) + 100
+    with files_of_at_most(size), pytest.raises(TiraxError, match="cannot be written"):
+        committed(database, 20, first=3)
+    kept = len(Database.found_in(tmp_path))
+    assert kept >= 3
+    committed(Database.found_in(tmp_path), 2, first=23)
+    assert len(Database.found_in(tmp_path)) == kept + 2
+
+
+def test_a_line_that_a_killed_writer_did_not_end_is_cut_off(tmp_path):
+    committed(Database.create("json", work_dir=tmp_path), 2)
+    for path in tmp_path.iterdir():
+        with path.open("ab") as file:
+            file.write(b'[0, [[["Split')
+    committed(Database.create("json", work_dir=tmp_path), 1, first=2)
+    assert [record.run_secs for record in Database.found_in(tmp_path).get_all_tuning_records()] == [[1.0], [2.0], [3.0]]
+
+
+def test_tuning_on_a_disk_that_is_full_stops_with_the_best_so_far(tmp_path):
+    """`tuning.log`, `trials.jsonl` or the database, whatever fails first; a second run goes on."""
+    ms.tune_tir(matmul(12), TARGET, tmp_path, 1, space=SPACE, **QUICK)
+    before = len(Database.found_in(tmp_path))
+    largest = max(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    with files_of_at_most(largest + 100), pytest.raises(TiraxError, match=r"cannot be written|tuning was stopped"):
+        ms.tune_tir(matmul(12), TARGET, tmp_path, 64, space=SPACE, **{**QUICK, "seed": 7})
+    assert len(Database.found_in(tmp_path)) >= before >= 1
+    ms.tune_tir(matmul(12), TARGET, tmp_path, 1, space=SPACE, **{**QUICK, "seed": 9})
