@@ -223,7 +223,7 @@ def _laid_out(s: Scene) -> dict[str, Any]:
     if not inner:
         return {"block": s.block(), "buffer": ["write", 9], "index_map": IndexMap.from_func(lambda: ())}
     name = s.rng.choice(inner)
-    buffer = s.blocks[name].writes[0].buffer.type
+    buffer: Any = s.blocks[name].writes[0].buffer.type
     pad = s.rng.choice((None, None, 0.0, 1.5)) if is_float(buffer.dtype) else None
     rest = {"pad_value": pad, "assume_injective_transform": False}
     return {"block": name, "buffer": ["write", 0], "index_map": _layout(s, [d.constant for d in buffer.dims]), **rest}
