@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from ..ir.passes.additions import are_any
+from ..ir.passes.limits import LIMITS, limit
 from ..ir.passes.transform import PassContext
 from ..runtime import abi
 from ..runtime.cache import ObjectCache, cache_key
@@ -94,7 +95,8 @@ def object_of_module(op: ModuleOp, target: Target, opt_level: int, texts: Callab
     if not _plain(PassContext.current()):
         return object_of_texts(texts(), target, opt_level)
     with stage("look-up"):
-        machine = f"{target.text} {target.caches} {target.cores}"
+        limits = [limit(name) for name in LIMITS]  # the environment's: unrolling depends on them
+        machine = f"{target.text} {target.caches} {target.cores} {limits}"
         key = cache_key("module", _functions(op), machine, *_target_parts(target, opt_level), _sources())
         linked = _linked(_cache.get(key))
     if linked is not None:

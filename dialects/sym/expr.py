@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from math import gcd, prod
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
@@ -24,7 +24,13 @@ from .operations import COMPARISONS, CONDITIONS, OPERATIONS
 i1, i32, i64 = IntegerType(1), IntegerType(32), IntegerType(64)
 
 Key = tuple[object, ...]
+_FEW = 64
+"""Products of so many terms are multiplied out without asking."""
 T = TypeVar("T")
+
+
+def _allow(count: int) -> None:
+    """Multiply out products of any number of terms."""
 
 
 class SymExpr:
@@ -33,6 +39,8 @@ class SymExpr:
     __slots__ = ("_hash", "dtype", "key")
     key: Key
     dtype: IntegerType
+    check_terms: ClassVar[Callable[[int], None]] = staticmethod(_allow)
+    """Refuses so many terms of a product; `ir/passes/limits.py` fills it in."""
 
     def _init(self, key: Key, dtype: IntegerType) -> None:
         self.key = key
@@ -429,6 +437,8 @@ def mul(a: ExprLike, b: ExprLike) -> SymExpr:
     if y.constant is not None:
         return _sum([(x, y.constant)], 0, dtype) if y.constant else Const(0, dtype)
     left, right = terms_of(x), terms_of(y)
+    if len(left) * len(right) > _FEW:
+        SymExpr.check_terms(len(left) * len(right))
     parts: list[tuple[SymExpr, int]] = [
         (Product((*_factors(t), *_factors(u))), c * d) for t, c in left for u, d in right
     ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...diagnostics import SourceLocation, TiraxError, unknown_name
+from ...dialects.sym.expr import SymExpr
 from .transform import PassContext
 
 PREFIX = "tirax.limit."
@@ -30,6 +31,7 @@ LIMITS = {
     "fold.iterations": Limit(1 << 16, "iterations of a tensor function that is folded; above it the call stays"),
     "unroll.statements": Limit(1 << 16, "statements that an unrolled loop is written out as, in all"),
     "vector.lanes": Limit(1 << 12, "lanes of a vector"),
+    "sym.terms": Limit(1 << 12, "terms of a product of sizes or indices, which is multiplied out"),
     "egraph.iterations": Limit(16, "how often equality saturation tries all rules; above it the best so far counts"),
     "egraph.nodes": Limit(1000, "expressions that equality saturation adds to a block's own; above it likewise"),
     "parse.depth": Limit(400, "parentheses, calls and operators inside of each other in an expression of TVMScript"),
@@ -68,6 +70,13 @@ def check_limit(name: str, value: int, what: str, location: SourceLocation | Non
     """Raise `LimitError` where `value` is above the limit; `what` says what is too large."""
     if value > limit(name):
         raise exceeded(name, what, value, location)
+
+
+def _check_terms(count: int) -> None:
+    check_limit("sym.terms", count, "a product of sizes or indices has too many terms")
+
+
+SymExpr.check_terms = staticmethod(_check_terms)
 
 
 def exceeded(name: str, what: str, value: object = None, location: SourceLocation | None = None) -> LimitError:

@@ -81,6 +81,13 @@ def test_settings_of_passes_are_not_looked_up():
         assert built(module())[1]
 
 
+def test_limits_of_the_environment_make_other_objects(monkeypatch):
+    built(module())
+    monkeypatch.setenv("TIRAX_LIMIT_UNROLL_STATEMENTS", "8")
+    assert built(module())[1]
+    assert not built(module())[1]
+
+
 def test_changed_sources_are_compiled_again(monkeypatch):
     built(module())
     monkeypatch.setattr(object_cache, "_sources", lambda: "a changed pass")
