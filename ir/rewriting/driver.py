@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -50,6 +51,10 @@ class Emit:
         """The value of a new op, its name `base` or one made of it; `_` is for what is there for its effect."""
         set_name(self.put(op), self.names.fresh(base))
         return op.results[0]
+
+    def constant(self, array: ArrayLike, dtype: Attribute) -> SSAValue:
+        """A constant tensor with the contents of `array`, converted to `dtype`, without a name."""
+        return self.put(relax.ConstantOp.of(array, dtype))
 
     def shape(self, dims: Iterable[ExprLike]) -> SSAValue:
         """A shape without a name."""

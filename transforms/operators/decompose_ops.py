@@ -140,7 +140,7 @@ def _constant(op: Operator, emit: Emit, value: float) -> SSAValue:
     """A scalar of the dtype of data."""
     dtype = op.tensor("data").element
     assert dtype is not None
-    return emit.put(relax.ConstantOp.of(value, dtype))
+    return emit.constant(value, dtype)
 
 
 class _Shapes:

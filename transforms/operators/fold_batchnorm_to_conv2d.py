@@ -80,8 +80,8 @@ def factor_of(norm: Operator, emit: Emit) -> SSAValue:
     gamma, _, _, var = norm.operands[1:]
     element = norm.tensor("gamma").element
     assert element is not None
-    deviation = emit("sqrt", emit("add", var, emit.put(relax.ConstantOp.of(norm.attr("epsilon"), element))))
-    numerator = gamma if norm.attr("scale") else emit.put(relax.ConstantOp.of(1.0, element))
+    deviation = emit("sqrt", emit("add", var, emit.constant(norm.attr("epsilon"), element)))
+    numerator = gamma if norm.attr("scale") else emit.constant(1.0, element)
     return emit("divide", numerator, deviation)
 
 
