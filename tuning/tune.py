@@ -70,6 +70,9 @@ def tune_tasks(
     """
     folder = None if work_dir is None else Path(work_dir)
     store = Database.in_folder(folder, database)
+    if progress and len(store):
+        text = f"tuning goes on from {len(store)} measurements with up to {max_trials_global} further ones"
+        print(text, file=sys.stderr)
     options: dict[str, Any] = {} if executor is None else {"executor": executor}
     scheduler = TaskScheduler.create(task_scheduler)
     callbacks = MeasureCallback.create(measure_callbacks)

@@ -64,11 +64,13 @@ def test_a_design_space_by_hand(tmp_path):
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
-def test_the_design_space_of_the_rules_goes_on_where_it_was(tmp_path):
+def test_the_design_space_of_the_rules_goes_on_where_it_was(tmp_path, capsys):
     mod = matmul(12)
     for trials in (2, 4):
-        database = ms.tune_tir(mod, TARGET, tmp_path, 2, **{**QUICK, "seed": trials})
+        database = ms.tune_tir(mod, TARGET, tmp_path, 2, **{**QUICK, "seed": trials, "progress": True})
         assert 2 <= len(database) <= trials
+        told = "tuning goes on from 2 measurements with up to 2 further ones" in capsys.readouterr().err
+        assert told is (trials == 4)
     assert_same_meaning(mod.op, ms.compile_tir(Database.create("sqlite", tmp_path), mod, TARGET).mod.op)
     assert ms.compile_tir(database, mod, "llvm -num-cores=2") is None
     assert ms.compile_tir(database, matmul(8), TARGET) is None
