@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +36,22 @@ MODULES = (
     "handles.module",
     "script",
     "te",
+    *(
+        f"topi.{name}"
+        for name in ("broadcast", "creation", "elementwise", "indexing", "linear_algebra", "manipulation")
+    ),
+    *(f"topi.{name}" for name in ("nn", "reduction", "sequences")),
+    "transforms.dpl",
     "frontend.block_builder",
+    "frontend.nn",
+    "frontend.training",
+    "ir.passes.instrument",
+    "schedule",
+    "schedule.cpu.rules",
+    "schedule.cpu.primitive_rules",
+    "tuning.tir_integration",
+    "tuning.relax_integration",
+    "tuning.database",
     "interpreter",
     "lowering.build",
     "lowering.pipelines",
@@ -84,17 +100,60 @@ def passes() -> str:
     from ..universe import TIRAX_UNIVERSE
 
     lines = [_NOTE, "# Passes\n"]
-    for name, factory in sorted(TIRAX_UNIVERSE.all_passes.items()):
-        cls = factory()
+    classes = {name: factory() for name, factory in sorted(TIRAX_UNIVERSE.all_passes.items())}
+    passes_of = Counter(cls.__module__ for cls in classes.values())
+    for name, cls in classes.items():
         lines.append(f"## `{name}`\n\n{_first_paragraph(cls)}\n")
-        module = sys.modules[cls.__module__]
-        lines.append(f"{_first_paragraph(module)}\n")
+        if passes_of[cls.__module__] == 1:  # what the file says is about this pass
+            lines.append(f"{_first_paragraph(sys.modules[cls.__module__])}\n")
         pipelines = pipelines_of(name)
         lines.append(f"Pipelines: {', '.join(f'`{p}`' for p in pipelines) or 'none; for those who ask for it'}.\n")
         options = [f for f in dataclasses.fields(cls) if f.name != "name"]
         lines += [f"- `{f.name}: {f.type}`{_default(f)}" for f in options]
         lines += [""] if options else []
     return "\n".join(lines)
+
+
+def dialects() -> str:
+    """Tables of the operations of all dialects, but for the Relax operators, which have a page of their own."""
+    from xdsl.irdl import OpDef
+
+    from ..dialects.relax import OPERATORS
+    from ..universe import TIRAX_UNIVERSE
+
+    lines = [
+        _NOTE,
+        "# Dialects\n",
+        "Relax's operators are in [operators.md](operators.md); `?` may be absent, `*` is any number.\n",
+    ]
+    for name, factory in TIRAX_UNIVERSE.all_dialects.items():
+        ops: list[Any] = sorted((op for op in factory().operations if op.name not in OPERATORS), key=lambda op: op.name)
+        if ops:
+            lines += [
+                f"## {name}\n",
+                _row("operation", "operands", "attributes", "results", "meaning"),
+                _row(*["---"] * 5),
+            ]
+        for op in ops:
+            definition: OpDef = op.get_irdl_definition()
+            parts = (
+                definition.operands,
+                _attributes(definition),
+                definition.results,
+            )
+            cells = (", ".join(f"`{part}{_mark(kind)}`" for part, kind in described) for described in parts)
+            lines.append(_row(f"`{op.name}`", *cells, _first_paragraph(op)))
+        lines += [""] if ops else []
+    return "\n".join(lines)
+
+
+def _attributes(definition: Any) -> list[tuple[str, Any]]:
+    named = {**definition.properties, **definition.attributes}
+    return [(name, kind) for name, kind in named.items() if not name.endswith("SegmentSizes")]
+
+
+def _mark(kind: Any) -> str:
+    return "?" if "Opt" in type(kind).__name__ else "*" if "Var" in type(kind).__name__ else ""
 
 
 def _default(option: dataclasses.Field[Any]) -> str:
@@ -106,7 +165,8 @@ def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
     names = getattr(module, "__all__", None)
     for name in sorted(names if names is not None else vars(module)):
         thing = getattr(module, name)
-        defined_here = getattr(thing, "__module__", None) == module.__name__
+        where = str(getattr(thing, "__module__", ""))
+        defined_here = where == module.__name__ or (hasattr(module, "__path__") and where.startswith(module.__name__))
         documented = inspect.isclass(thing) or inspect.isfunction(thing)
         if not name.startswith("_") and documented and (names is not None or defined_here):
             yield name, thing
@@ -124,12 +184,18 @@ def api() -> str:
     for path in MODULES:
         module = import_module(f"..{path}", __package__)
         lines.append(f"## `tirax.{path}`\n\n{_first_paragraph(module)}\n")
-        lines += [f"- `{name}{_signature(thing)}`: {_first_paragraph(thing)}" for name, thing in _public(module)]
+        for name, thing in _public(module):
+            lines.append(f"- `{name}{_signature(thing)}`: {_first_paragraph(thing)}")
+            methods = vars(thing).items() if inspect.isclass(thing) else ()
+            found = [
+                (n, m) for n, m in methods if not n.startswith("_") and inspect.isfunction(m) and inspect.getdoc(m)
+            ]
+            lines += [f"  - `{n}{_signature(m)}`: {_first_paragraph(m)}" for n, m in found]
         lines.append("")
     return "\n".join(lines)
 
 
-PAGES = {"operators.md": operators, "passes.md": passes, "api.md": api}
+PAGES = {"operators.md": operators, "dialects.md": dialects, "passes.md": passes, "api.md": api}
 
 
 def main() -> None:
