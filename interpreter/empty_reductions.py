@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from xdsl.interpreter import Interpreter
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ..dialects import tir
 from . import scalars
@@ -49,7 +49,7 @@ def _sources(values: Iterable[SSAValue]) -> set[SSAValue]:
         value = todo.pop()
         if value not in known:
             known.add(value)
-            todo.extend(() if isinstance(value, BlockArgument) else value.owner.operands)
+            todo.extend(value.op.operands if isinstance(value, OpResult) else ())
     return known
 
 
