@@ -1,5 +1,8 @@
 """What a process does beside calls: signals, threads, other interpreters, its end; and memory over many calls."""
 
+import contextlib
+import ctypes
+import gc
 import os
 import signal
 import subprocess
@@ -12,7 +15,7 @@ from strength import thinned
 
 from tirax.lowering.build import build
 from tirax.runtime import abi, registry, set_num_threads
-from tirax.runtime.errors import AbiError
+from tirax.runtime.errors import AbiError, ArgumentError, OutsideError, ShapeError
 from tirax.script import parse_source
 
 MODULE = """
@@ -67,6 +70,63 @@ def test_memory_stays_over_many_calls(executable, calls: int) -> None:
     for _ in range(calls):
         run(x)
     assert (pages() - before) * os.sysconf("SC_PAGESIZE") < 16 * calls  # less than any object each call
+
+
+class _Bytes(ctypes.Structure):
+    """glibc's struct mallinfo2."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ["arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "used"]
+    ] + [("rest", ctypes.c_size_t * 2)]
+
+
+def _held() -> tuple[int, int]:
+    """Bytes that C code holds, and objects that Python holds."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = _Bytes
+    gc.collect()
+    info = mallinfo2()
+    return info.used + info.hblkhd, sys.getallocatedblocks()
+
+
+def _fails(x):
+    raise ZeroDivisionError
+
+
+CALLS = {
+    "kernels": ("gv = R.nn.softmax(R.matmul(R.nn.relu(x), x))", np.ones((3, 3), "float32"), None),
+    "large": ("gv = R.nn.softmax(R.matmul(R.nn.relu(x), x))", np.ones((600, 600), "float32"), None),
+    "shape": ("gv = R.add(x, R.zeros((3, 3), 'float32'))", np.ones((4, 4), "float32"), ShapeError),
+    "kind": ("gv = R.nn.relu(x)", "text", ArgumentError),
+    "index": ("gv = R.take(x, R.const([0, 9]), axis=0)", np.ones((3, 3), "float32"), OutsideError),
+    "callback": (
+        'gv = R.call_packed("process.fails", R.matmul(x, x), sinfo_args=R.Tensor(("n", "n"), "float32"))',
+        np.ones((3, 3), "float32"),
+        ZeroDivisionError,
+    ),
+}
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc counts what it has given")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_leaves_nothing_behind(name: str) -> None:
+    """Each call that forgets an object or a piece of memory, also where it fails, would be seen 400 times."""
+    body, x, error = CALLS[name]
+    registry.register_func("process.fails", _fails, override=True)
+    whole = "gv = R.nn.softmax(R.matmul(R.nn.relu(x), x))"
+    run = build(parse_source(MODULE.replace(whole, body)))["main"]
+
+    def call(times: int) -> None:
+        for _ in range(times):
+            with contextlib.nullcontext() if error is None else pytest.raises(error):
+                run(x)
+
+    call(400)
+    memory, objects = _held()
+    call(400)
+    after, objects_after = _held()
+    assert objects_after - objects < 200 and after - memory < 400 * 16
 
 
 def _python(code: str) -> subprocess.CompletedProcess[str]:
