@@ -1,6 +1,7 @@
-"""What passes on graphs cost as the graph grows: pattern rewriting, and legalization with fusion of a transformer.
+"""What passes on graphs cost as the graph grows: pattern rewriting, legalization with fusion of a transformer, and
+reading, printing, verifying and every pass of `default-cpu` on up to 100,000 operations.
 
-    python benchmarks/graph_passes.py [--repeats 3] [--only patterns|transformer]
+    python benchmarks/graph_passes.py [--repeats 3] [--only patterns|transformer|operations]
 
 Each figure is of a fresh copy of the module. `cpu` is the time of this process alone, which other programs of a shared
 machine change less than `wall`.
@@ -18,6 +19,7 @@ import measure
 BINDINGS = (1_000, 4_000, 16_000)
 PATTERNS = 50
 LAYERS = (12, 24, 48)
+OPERATIONS = (1_000, 10_000, 100_000)
 
 Row = dict[str, float]
 
@@ -186,6 +188,53 @@ def measure_transformer(repeats: int) -> list[Row]:
     return rows
 
 
+def additions(count: int) -> str:
+    """TVMScript of a chain of operators; there is no dataflow block, so nothing is fused."""
+    tensor = 'R.Tensor((16,), dtype="float32")'
+    names = ["x", *(f"lv{i}" for i in range(count))]
+    lines = [f"        {b}: {tensor} = R.add({a}, x)" for a, b in zip(names, names[1:], strict=False)]
+    head = f"    @R.function\n    def main(x: {tensor}) -> {tensor}:"
+    return "\n".join(["@I.ir_module", "class Module:", head, *lines, f"        return {names[-1]}"])
+
+
+def measure_operations(_: int) -> list[Row]:
+    """Each step of `default-cpu` on a chain of operators, once: what is read, printed and verified, and its passes."""
+    from tirax.ir.passes.transform import new_context
+    from tirax.ir.verification.verify import Verifier
+    from tirax.lowering.pipelines import pipeline_passes
+    from tirax.script.mlir_text import parse_mlir
+    from tirax.tvm_api import script
+
+    def steps(count: int) -> dict[str, Row]:
+        found: dict[str, Row] = {}
+        held: dict[str, object] = {}
+
+        def step(name: str, run: Callable[[], object]) -> object:
+            found[name] = clocked(lambda: None, lambda _: held.__setitem__("result", run()), 1)
+            return held["result"]
+
+        text = additions(count)
+        mod = step("parse TVMScript", lambda: script.from_source(text))
+        step("print TVMScript", mod.script)
+        mlir = step("print MLIR", lambda: str(mod.op))
+        op, verifier, context = step("parse MLIR", lambda: parse_mlir(mlir)), Verifier(), new_context()
+        step("verify", lambda: verifier.verify(op))
+        for number, one in enumerate(pipeline_passes("default-cpu"), 1):
+            step(f"{number}. {one.name}", lambda one=one: one.apply(context, op))
+            step(f"verify {number}.", lambda: verifier.verify(op))
+        return found
+
+    steps(10)
+    print("a chain of operators, the slowest steps, seconds: cpu (wall), and cpu microseconds for each operator\n")
+    rows: list[Row] = []
+    for count in OPERATIONS:
+        found = steps(count)
+        slowest = sorted(found, key=lambda name: -found[name]["cpu"])[:8]
+        print("\n".join(f"{count:>10} {name:<28} {cell(found[name], count, 16)}" for name in slowest), flush=True)
+        rows.append({"operations": count, **flat(found)})
+    return rows
+
+
 def cell(row: Row, parts: int, width: int) -> str:
     """Seconds, and how many millionths of them for each part."""
     seconds = f"{row['cpu']:.2f} ({row['wall']:.2f})"
@@ -197,7 +246,7 @@ def flat(found: dict[str, Row]) -> Row:
     return {f"{name} {clock}": value for name, row in found.items() for clock, value in row.items()}
 
 
-KINDS = {"patterns": measure_patterns, "transformer": measure_transformer}
+KINDS = {"patterns": measure_patterns, "transformer": measure_transformer, "operations": measure_operations}
 
 
 def main() -> None:

@@ -7,17 +7,34 @@ import re
 from xdsl.context import Context
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
-from xdsl.utils.lexer import Input
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
 
 
 class _Lexer(MLIRLexer):
     """xDSL's lexer, whose time for a string that is not closed would double with each character.
 
-    Possessive repetition (`++`, `*+`) gives nothing back, so there is one way to match.
+    Possessive repetition (`++`, `*+`) gives nothing back, so there is one way to match. Words, names of values and most
+    punctuation are found by one match each: with xDSL's steps they are a quarter of the time of reading.
     """
 
+    _frequent = re.compile(
+        r"(?:\s++|//[^\n]*+\n?)*+(?:([a-zA-Z_][\w$.]*+)|(%(?:\d++|[a-zA-Z$._-][\w$.-]*+))|([:,()}\[\]<>=+/*?|]))",
+        re.ASCII,
+    )
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+    def lex(self) -> MLIRToken:
+        match = self._frequent.match(self.input.content, self.pos)
+        if match is None or match.lastindex is None:
+            return super().lex()
+        found, self.pos = match.lastindex, match.end()
+        kind = _NAMES[found] or MLIRTokenKind(match[found])
+        return MLIRToken(kind, Span(match.start(found), self.pos, self.input))
+
+
+_NAMES = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT, None)
+"""The kinds of what is found in the groups of `_Lexer._frequent`; None where it is the text."""
 
 
 class TextParser(Parser):

@@ -1,0 +1,110 @@
+"""Work grows with the program and not with its square: calls are counted, of programs of n, 2n and 4n operations."""
+
+import sys
+from io import StringIO
+
+import pytest
+from xdsl.printer import Printer
+
+from tirax.ir.passes.transform import new_context
+from tirax.ir.text import TextParser
+from tirax.ir.verification.verify import Verifier
+from tirax.lowering.pipelines import pipeline_passes
+from tirax.script.mlir_text import parse_mlir
+from tirax.script.printer import print_script
+from tirax.tvm_api import script
+
+N = 16
+T = 'R.Tensor((16,), dtype="float32")'
+
+
+def operators(count):
+    """A chain of operators; there is no dataflow block, so nothing is fused."""
+    names = ["x", *(f"lv{i}" for i in range(count))]
+    lines = [f"        {b}: {T} = R.add({a}, x)" for a, b in zip(names, names[1:], strict=False)]
+    head = f"    @R.function\n    def main(x: {T}) -> {T}:"
+    return "\n".join(["@I.ir_module", "class Module:", head, *lines, f"        return {names[-1]}"])
+
+
+def stores(count):
+    """A tensor function of one block that is long."""
+    head = '    @T.prim_func\n    def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):'
+    lines = [f"        B[{i % 16}] = A[{i * 7 % 16}] + T.float32({i % 5}.5)" for i in range(count)]
+    return "\n".join(["@I.ir_module", "class Module:", head, *lines])
+
+
+def calls(run):
+    """The result of `run()`, and how many functions were called, those of C, too."""
+    counted = [0]
+
+    def count(frame, event, arg):
+        counted[0] += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        return run(), counted[0]
+    finally:
+        sys.setprofile(None)
+
+
+def printed(module):
+    stream = StringIO()
+    Printer(stream=stream).print_op(module)
+    return stream.getvalue()
+
+
+def work(text):
+    """What each step on a program calls: reading, printing, verifying, and the passes of `default-cpu`."""
+    found = {}
+
+    def step(name, run):
+        result, found[name] = calls(run)
+        return result
+
+    module = step("parse TVMScript", lambda: script.from_source(text)).op
+    step("print TVMScript", lambda: print_script(module))
+    mlir = step("print MLIR", lambda: printed(module))
+    module, verifier, context = step("parse MLIR", lambda: parse_mlir(mlir)), Verifier(), new_context()
+    step("verify", lambda: verifier.verify(module))
+    for number, p in enumerate(pipeline_passes("default-cpu")):
+        step(f"{number}. {p.name}", lambda p=p: p.apply(context, module))
+        step(f"verify after {number}. {p.name}", lambda: verifier.verify(module))
+    return found
+
+
+@pytest.mark.parametrize("program", [operators, stores])
+def test_no_step_is_worse_than_linear(program):
+    work(program(N))  # what is cached once is not counted
+    one, two, four = (work(program(n)) for n in (N, 2 * N, 4 * N))
+    slack = 1000  # calls that come and go: caches, thresholds
+    worse = {k: (one[k], two[k], four[k]) for k in one if four[k] - two[k] > 2.4 * max(two[k] - one[k], 0) + slack}
+    assert not worse
+
+
+def test_frequent_tokens_are_read_as_xdsl_reads_them():
+    """Blanks, comments, letters that are not ASCII, and what looks like punctuation and is not."""
+    from xdsl.utils.exceptions import ParseError
+    from xdsl.utils.lexer import Input
+    from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+
+    def tokens(lexer):
+        found = []
+        try:
+            while not found or found[-1][0] is not MLIRTokenKind.EOF:
+                token = lexer.lex()
+                found.append((token.kind, token.span.start, token.span.end))
+        except ParseError as error:
+            found.append(str(error))
+        return found
+
+    def own(text):
+        parser = TextParser(new_context(), "x")
+        return type(parser._parser_state.lexer)(Input(text, "f"))
+
+    pieces = ["%a$.b-1", "%1a", "%-", "% a", "a$.b", "é", "aé", "%é", "//c\n/", "/", "->", "-", "{-#", "{", "#-}", "^b"]
+    pieces += ["!t<2x?xf32>", "@f", '"s"', "\x0b\xa0", "\x85", "1.0e3", "0x1F", "...", "::", "a//", "|=*+"]
+    for a in pieces:
+        for b in pieces:
+            for gap in ("", " ", "\t// c\n"):
+                text = f"{a}{gap}{b}"
+                assert tokens(own(text)) == tokens(MLIRLexer(Input(text, "f"))), text
