@@ -54,6 +54,11 @@ def symbolic(printer: SymbolicPrinter, e: SymExpr) -> Expr:
     return e.fold(_Symbolic(printer))
 
 
+def _added(number: int) -> int:
+    """The number without its sign, which becomes a minus; the least one has no such form in 64 bits, and is added."""
+    return number if number == -(2**63) else abs(number)
+
+
 class _Symbolic(Algebra[Expr]):
     def __init__(self, printer: SymbolicPrinter):
         self.printer = printer
@@ -69,9 +74,9 @@ class _Symbolic(Algebra[Expr]):
 
     def sum(self, e: Sum) -> Expr:
         """Terms in their order, but what is subtracted never first where something is added."""
-        parts = [(self._term(term, abs(c)), c > 0) for term, c in e.terms]
+        parts = [(self._term(term, _added(c)), c == _added(c)) for term, c in e.terms]
         if e.offset:
-            parts.append((self.printer.literal(abs(e.offset), e.dtype), e.offset > 0))
+            parts.append((self.printer.literal(_added(e.offset), e.dtype), e.offset == _added(e.offset)))
         first = next((i for i, (_, positive) in enumerate(parts) if positive), None)
         out = self._term(*e.terms[0]) if first is None else parts[first][0]
         for i, (text, positive) in enumerate(parts):

@@ -94,7 +94,7 @@ def is_running(pid):
         return False
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=180):
     end = time.monotonic() + seconds
     while time.monotonic() < end and not condition():
         time.sleep(0.05)

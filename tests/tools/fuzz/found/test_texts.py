@@ -83,6 +83,11 @@ def test_numbers_and_names_that_no_text_can_hold_are_told(old: str, new: str, me
         verify_module(parse_mlir(TWICE.replace(old, new)))
 
 
+@pytest.mark.parametrize("bounds", ["-9223372036854775808 for n", "n - 9223372036854775808 for 4"])
+def test_loops_that_begin_at_the_least_number_come_back(bounds: str) -> None:
+    checks.texts(parse_mlir(TWICE.replace("0 to 4", bounds)))
+
+
 @pytest.mark.parametrize("shape", ["[1e400]", "[2.5]", "[-1, -2]", '["2"]'])
 def test_shapes_of_metadata_are_whole_numbers(shape: str) -> None:
     text = encode_metadata([])[:-2] + '{"dtype": "float32", "shape": SHAPE, "data": "AAAAAAAAAAA="}]}'
