@@ -117,7 +117,7 @@ def _fail(context: SlotContext, payload: Mapping[str, Any]) -> Callable[..., NoR
     texts = {key: payload.get(key) for key in ("message", "expected", "found", "hint")}
 
     def fail(*values: int) -> NoReturn:
-        filled = {key: None if text is None else _fill(text, values) for key, text in texts.items()}
+        filled: dict[str, Any] = {key: None if text is None else _fill(text, values) for key, text in texts.items()}
         raise kind(filled.pop("message") or "", **filled)
 
     return fail

@@ -43,6 +43,12 @@ def tensor(shape: Sequence[SymExpr], dtype: Attribute) -> TensorType:
     return TensorType.of(shape, dtype)
 
 
+def type_of(value: SSAValue) -> TensorType:
+    """The type of a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
 class Maker:
     """One function in the making. Values to use are those of `pool`; a missing one becomes a new parameter."""
 
@@ -80,7 +86,7 @@ class Maker:
         self.count += 1
         return f"{prefix}{self.count}"
 
-    def param(self, t: Attribute) -> SSAValue:
+    def param(self, t: TensorType) -> SSAValue:
         """A new parameter; inputs are of [-1, 1), integers of [0, 3)."""
         value = self.body.insert_arg(t, len(self.body.args))
         set_name(value, self.fresh("x"))
@@ -140,8 +146,8 @@ class Maker:
         return value
 
     def squash(self, value: SSAValue) -> SSAValue:
-        if value.type.element in (i32, i64):
-            two = self.constant_of(7, value.type.element)
+        if type_of(value).element in (i32, i64):
+            two = self.constant_of(7, type_of(value).element or f32)
             return self.make("floor_mod", value, two, bound=7, exact=True)
         return self.make("tanh", value, bound=1)
 
@@ -204,10 +210,10 @@ def guarded(m: Maker) -> None:
     """Functions that are not defined everywhere, on what keeps away from the edges."""
     x = m.floating()
     positive = m.make("abs", x, bound=m.bound(x))
-    one = m.constant_of(1.0, x.type.element)
+    one = m.constant_of(1.0, type_of(x).element or f32)
     safe = m.make("add", positive, one, bound=m.bound(positive) + 1)
     name = m.choice(["sqrt", "log", "rsqrt", "divide"])
-    args = (m.of(x.type), safe) if name == "divide" else (safe,)
+    args = (m.of(type_of(x)), safe) if name == "divide" else (safe,)
     m.make(name, *args, bound=max(m.bound(safe), *(m.bound(a) for a in args)))
 
 
@@ -219,7 +225,7 @@ def binary(m: Maker) -> None:
     name = m.choice(["add", "multiply", "subtract", "maximum", "minimum"])
     a, b = m.bound(x), m.bound(y)
     bound = {"multiply": a * b, "maximum": max(a, b), "minimum": max(a, b)}.get(name, a + b)
-    integer = x.type.element in (i32, i64)
+    integer = type_of(x).element in (i32, i64)
     m.make(name, x, y, bound=bound, exact=m.exact(x, y) and (integer or name in ("maximum", "minimum")))
 
 
@@ -266,7 +272,7 @@ def astype(m: Maker) -> None:
 
 
 def _axes(m: Maker, x: SSAValue) -> list[int]:
-    rank = x.type.rank or 0
+    rank = type_of(x).rank or 0
     axes = [a for a in range(rank) if m.chance()]
     return [a - rank if m.chance() else a for a in axes]
 
@@ -323,7 +329,7 @@ def matmul(m: Maker) -> None:
 
 def permute_dims(m: Maker) -> None:
     x = m.numeric()
-    order = m.rng.sample(range(rank := x.type.rank or 0), rank)
+    order = m.rng.sample(range(rank := type_of(x).rank or 0), rank)
     m.make("permute_dims", x, axes=m.choice([None, list(order)]), bound=m.bound(x), exact=m.exact(x))
 
 
@@ -515,9 +521,10 @@ def call(m: Maker, most: int) -> None:
     func = finish(callee, f"helper{len(m.callees)}", result, private=True)
     m.callees.append(func)
     extent = {N: m.choice([d for d in m.dims if d.constant is None] or [Const(3)])}
-    args = [m.of(substitute_type(p.type, extent)) for p in func.params]
+    types = [substitute_type(p.type, extent) for p in func.params]
+    args = [m.of(t) for t in types if isinstance(t, TensorType)]
     op = m.bind(relax.CallOp(func.sym_name.data, args, substitute_type(func.ret_type, extent)))
-    m.known[op.results[0]] = Known(LIMIT[result.type.element], False)
+    m.known[op.results[0]] = Known(LIMIT[type_of(result).element or f32], False)
 
 
 def cast(m: Maker, most: int) -> None:
