@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from xdsl.interpreter import Interpreter
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -26,8 +27,37 @@ def initialize_points(interpreter: Interpreter, empty: tir.ForOp, values_of: Val
         over_points = _sources(spatial)
         if path and inits and empty.loop_var not in over_points:
             loops = [(loop, loop.loop_var in over_points) for loop in path]
-            for _ in _points(interpreter, loops, block, values_of):
-                _run_inits(interpreter, block, inits)
+            inside = (v for init in inits for op in init.walk() for v in op.operands)
+            point = _Point(block, inits, _sources([*block.operands, *inside]))
+            for _ in _points(interpreter, loops, point, values_of):
+                point.initialize(interpreter)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A block with its inits; what they do not need (loads of what is empty, perhaps) is not evaluated."""
+
+    block: tir.BlockOp
+    inits: list[tir.InitOp]
+    needed: set[SSAValue]
+
+    def evaluate(self, interpreter: Interpreter, ops: Iterable[Operation]) -> None:
+        for op in ops:
+            if not self.needed.isdisjoint(op.results):
+                results = interpreter.run_op(op, interpreter.get_values(op.operands))
+                interpreter.set_values(zip(op.results, results, strict=True))
+
+    def initialize(self, interpreter: Interpreter) -> None:
+        block = self.block
+        if block.predicate is not None and not interpreter.get_values((block.predicate,))[0]:
+            return
+        interpreter.push_scope("nothing")
+        body = block.body.block
+        interpreter.set_values(zip(body.args, interpreter.get_values(block.bindings), strict=True))
+        self.evaluate(interpreter, body.ops)
+        for init in self.inits:
+            interpreter.run_ssacfg_region(init.body, (), "init")
+        interpreter.pop_scope()
 
 
 def _path(block: tir.BlockOp, outermost: tir.ForOp) -> list[tir.ForOp]:
@@ -49,43 +79,23 @@ def _sources(values: Iterable[SSAValue]) -> set[SSAValue]:
         value = todo.pop()
         if value not in known:
             known.add(value)
-            todo.extend(value.op.operands if isinstance(value, OpResult) else ())
+            ops = value.op.walk() if isinstance(value, OpResult) else ()
+            todo.extend(v for op in ops for v in op.operands)
     return known
 
 
 def _points(
-    interpreter: Interpreter, loops: list[tuple[tir.ForOp, bool]], block: tir.BlockOp, values_of: Values
+    interpreter: Interpreter, loops: list[tuple[tir.ForOp, bool]], point: _Point, values_of: Values
 ) -> Iterator[None]:
     """Once for each point, with what the block's operands need; loops over what is reduced stand at their start."""
     (loop, over_points), *inner = loops
     values = values_of(interpreter, loop)
-    following: Operation = inner[0][0] if inner else block
     for value in values if over_points else (values.start,):
         interpreter.push_scope("nothing")
         interpreter.set_values([(loop.loop_var, scalars.of_type(value, loop.loop_var.type))])
-        _run_before(interpreter, following)
+        point.evaluate(interpreter, loop.body.block.ops)
         if inner:
-            yield from _points(interpreter, inner, block, values_of)
+            yield from _points(interpreter, inner, point, values_of)
         else:
             yield
         interpreter.pop_scope()
-
-
-def _run_before(interpreter: Interpreter, last: Operation) -> None:
-    """Run the expressions of the block up to `last`."""
-    for op in last.parent.ops if last.parent else ():
-        if op is last:
-            return
-        if op.results:
-            results = interpreter.run_op(op, interpreter.get_values(op.operands))
-            interpreter.set_values(zip(op.results, results, strict=True))
-
-
-def _run_inits(interpreter: Interpreter, block: tir.BlockOp, inits: list[tir.InitOp]) -> None:
-    if block.predicate is not None and not interpreter.get_values((block.predicate,))[0]:
-        return
-    interpreter.push_scope("nothing")
-    interpreter.set_values(zip(block.body.block.args, interpreter.get_values(block.bindings), strict=True))
-    for init in inits:
-        interpreter.run_ssacfg_region(init.body, (), "init")
-    interpreter.pop_scope()

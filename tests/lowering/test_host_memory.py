@@ -79,7 +79,7 @@ def programs(draw):
     return f"relax.func @main(%x: {t}) -> {t} {{ {body} relax.return %x : {t} }}"
 
 
-@drawn(60, derandomize=False)
+@drawn(60)
 @given(programs(), st.sampled_from([0, 1, 5, 64]))
 def test_tensors_that_live_together_do_not_overlap(text, n):
     found, _ = overlaps(planned(text), n)

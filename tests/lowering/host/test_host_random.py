@@ -133,7 +133,7 @@ def programs(draw):
     return text, known[first], known[second]
 
 
-@drawn(20, quick=6, derandomize=False)
+@drawn(20, quick=6)
 @given(programs(), st.sampled_from([0, 1, 5, 64]))
 def test_random_functions(host, program, n):
     text, first, second = program
