@@ -8,22 +8,33 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute
 
+from ..diagnostics import DTypeError
+
 PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 
 
 def to_attr(value: PyValue) -> Attribute | None:
-    """A Python value as an attribute; None is an absent one, lists are arrays, types stay."""
+    """A Python value as an attribute; None is an absent one, lists are arrays, types stay.
+
+    Raises `DTypeError` for an integer that 64 bits do not hold.
+    """
     if value is None or isinstance(value, Attribute):
         return value
     if isinstance(value, bool):
         return IntegerAttr(int(value), i1)
     if isinstance(value, int):
-        return IntegerAttr(value, i64)
+        return _integer(value)
     if isinstance(value, float):
         return FloatAttr(value, f64)
     if isinstance(value, str):
         return StringAttr(value)
     return ArrayAttr([cast(Attribute, to_attr(v)) for v in value])
+
+
+def _integer(value: int) -> Attribute:
+    if not -(2**63) <= value < 2**64:
+        raise DTypeError("the number does not fit 64 bits", expected="-2**63 <= number < 2**64", found=value)
+    return IntegerAttr(value, i64)
 
 
 def from_attr(attr: Attribute | None) -> PyValue:

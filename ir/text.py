@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+
+T = TypeVar("T")
 
 
 class _Lexer(MLIRLexer):
@@ -43,3 +48,15 @@ class TextParser(Parser):
     def __init__(self, ctx: Context, text: str, filename: str = "<unknown>"):
         super().__init__(ctx, "", filename)
         self._parser_state = ParserState(_Lexer(Input(text, filename)))
+
+
+def read_text(ctx: Context, text: str, parse: Callable[[TextParser], T], filename: str = "<unknown>") -> T:
+    """What `parse` reads of the text: `TextParser.parse_module` or another. Raises `ParseError` where it is none.
+
+    xDSL raises a `VerifyException` for a number that its type cannot hold.
+    """
+    parser = TextParser(ctx, text, filename)
+    try:
+        return parse(parser)
+    except VerifyException as error:
+        parser.raise_error(str(error))

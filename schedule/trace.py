@@ -157,12 +157,12 @@ class Trace:
         """The inverse of `mlir`. Raises a diagnostic where the text is no `sched.sequence`."""
         from xdsl.context import Context
 
-        from ..ir.text import TextParser
+        from ..ir.text import TextParser, read_text
 
         ctx = Context()
         ctx.load_dialect(sched.Sched)
         ctx.load_dialect(Sym)
-        module = TextParser(ctx, text, "<trace>").parse_op()
+        module = read_text(ctx, text, TextParser.parse_op, "<trace>")
         op = module.body.block.first_op if isinstance(module, ModuleOp) else module
         if not isinstance(op, SequenceOp) or op.function is not None:
             raise TiraxError("not a trace", expected="sched.sequence", found=module.name)
@@ -399,9 +399,9 @@ def _attribute(value: Any) -> Any:
 
 def _parsed(text: str) -> Attribute:
     from ..ir.passes.transform import new_context
-    from ..ir.text import TextParser
+    from ..ir.text import TextParser, read_text
 
-    return TextParser(new_context(), text).parse_attribute()
+    return read_text(new_context(), text, TextParser.parse_attribute)
 
 
 class Location(Enum):

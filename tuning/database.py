@@ -22,7 +22,7 @@ from ..diagnostics import TiraxError, UnsupportedError, unknown_name
 from ..handles.module import IRModule
 from ..ir.equality import fingerprint, structural_equal
 from ..ir.passes.transform import new_context
-from ..ir.text import TextParser
+from ..ir.text import TextParser, read_text
 from ..schedule import Schedule, Trace
 from ..schedule.state import ScheduleError
 from ..target import Target
@@ -267,7 +267,7 @@ def find_equal(workloads: Sequence[Workload], mod: IRModule) -> Workload | None:
 def _module_of(text: str) -> IRModule | None:
     """The module of MLIR text, None for text that this version cannot read (TVM's own is in a form of TVM's)."""
     try:
-        return IRModule(TextParser(new_context(), text).parse_module())
+        return IRModule(read_text(new_context(), text, TextParser.parse_module))
     except (ParseError, TiraxError):
         return None
 

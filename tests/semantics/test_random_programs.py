@@ -48,7 +48,7 @@ def test_texts_of_tensor_functions(program: Program) -> None:
     checks.texts(program.module)
 
 
-@drawn(8, quick=2)
+@drawn(4, quick=1)
 @given(tensor_programs(most=2, dims=("n", "m", "4", "3", "n + 1", "n * 2")))
 def test_tensor_passes(program: Program) -> None:
     checks.tensor_passes(program.module)
