@@ -99,7 +99,7 @@ fuzz: $(VENV)/demo.stamp
 # The same seeds each time, as far as the time goes.
 fuzz-ci: $(VENV)/demo.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/fuzz.ok
-	$(BIN)/python -m tirax.tools.fuzz --seconds 60 --jobs 2 --seed 0
+	$(BIN)/python -m tirax.tools.fuzz --seconds 60 --count 1500 --jobs 2 --seed 0
 	@touch $(OUT)/fuzz.ok
 
 format: $(VENV)/test.stamp
