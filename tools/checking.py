@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -149,13 +149,24 @@ class MeaningCheck:
 
 
 def save_reproducer(program: str, inputs: Sequence[Any], command: str) -> Path:
-    """A new folder with `program.mlir`, `inputs.npz` (`input0`, …) and `command.txt`, to be run there."""
+    """A new folder with `program.mlir`, `inputs.npz` and `command.txt`, to be run there.
+
+    The arrays are `input0`, …; the fields of a tuple `input1.0`, …; a shape is an array of its extents.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tirax-reproducer-"))
-    arrays: dict[str, Any] = {f"input{i}": np.asarray(v) for i, v in enumerate(inputs) if not isinstance(v, tuple)}
-    np.savez(folder / "inputs.npz", **arrays)
+    arrays = {name: array for i, value in enumerate(inputs) for name, array in _arrays(f"input{i}", value)}
+    np.savez(folder / "inputs.npz", **cast("dict[str, Any]", arrays))
     (folder / "program.mlir").write_text(program + "\n", encoding="utf-8")
     (folder / "command.txt").write_text(command + "\n", encoding="utf-8")
     return folder
+
+
+def _arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    if not isinstance(value, tuple) or all(isinstance(extent, int) for extent in cast("tuple[Any, ...]", value)):
+        yield name, np.asarray(value)
+        return
+    for i, field_value in enumerate(cast("tuple[Any, ...]", value)):
+        yield from _arrays(f"{name}.{i}", field_value)
 
 
 def _rename_as(before: ModuleOp, after: ModuleOp) -> None:

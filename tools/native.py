@@ -27,6 +27,9 @@ from ..runtime.engine import load_object
 from ..runtime.slots import SlotContext, resolve
 from ..target import Target
 
+_HALVES = frozenset(("float16", "bfloat16"))
+"""Passed in the lowest bits of a register of floats, as x86-64's and AArch64's calling conventions have it."""
+
 
 class NativeModule:
     """A module in memory: what it still needs of `lower-cpu-unscheduled` is run on a copy first.
@@ -70,7 +73,7 @@ class NativeModule:
             raise InterpreterError(f"@{signature.name}: {signature.assertions[result - 1]}")
         for i, array in arrays.items():
             args[i][...] = array
-        return None if func.ret_type is None or signature.assertions else numpy_dtype(func.ret_type).type(result)
+        return None if func.ret_type is None or signature.assertions else _result(result, numpy_dtype(func.ret_type))
 
 
 def _missing(op: ModuleOp) -> tuple[str, ...]:
@@ -106,7 +109,16 @@ def _pointer(array: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    return _c_type_of(np.asarray(value).dtype)(np.asarray(value).item())
+    array = np.asarray(value)
+    if array.dtype.name in _HALVES:
+        return ctypes.c_float(np.uint32(array.view(np.uint16)).view(np.float32).item())
+    return _c_type_of(array.dtype)(array.item())
+
+
+def _result(value: Any, dtype: np.dtype[Any]) -> Any:
+    if dtype.name in _HALVES:
+        return np.float32(value).view(np.uint32).astype(np.uint16).view(dtype)
+    return dtype.type(value)
 
 
 def _c_type(dtype: Any) -> Any:
@@ -114,7 +126,7 @@ def _c_type(dtype: Any) -> Any:
 
 
 def _c_type_of(dtype: np.dtype[Any]) -> Any:
-    kind = cast("Mapping[str, Any]", C_TYPES).get(dtype.name)
+    kind = ctypes.c_float if dtype.name in _HALVES else cast("Mapping[str, Any]", C_TYPES).get(dtype.name)
     if kind is None:
         raise InterpreterError("a number of this dtype cannot be passed to a kernel from here", found=dtype)
     return kind

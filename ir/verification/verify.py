@@ -19,10 +19,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import HasAncestor, IsolatedFromAbove, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import TiraxError, VerifyError, suggestion
+from ...diagnostics import DTypeError, ShapeError, TiraxError, VerifyError, suggestion
 from ...dialects import relax, tir
 from ...dialects.names import name_of
 from ..locations import location_of
+from ..struct_info import derive_result
 
 
 def verify_module(module: ModuleOp, after: str | None = None) -> None:
@@ -538,6 +539,15 @@ def _check_relax_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
             expected=len(callee.params),
             found=given,
         )
+    if isinstance(callee, relax.FuncOp):
+        _check_arguments(op, callee)
+
+
+def _check_arguments(op: relax.CallOp, callee: relax.FuncOp) -> None:
+    try:
+        derive_result(f"@{op.callee_name}", callee.callable_type, [a.type for a in op.call_args])
+    except (ShapeError, DTypeError) as error:
+        raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
 
 
 def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TupleType, i1
+from xdsl.dialects.builtin import DictionaryAttr, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
-from ...diagnostics import suggestion
+from ...diagnostics import DTypeError, ShapeError, suggestion
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import (
@@ -25,10 +25,9 @@ from ...dialects.relax import (
     free_symbolic_vars,
     is_base_of,
     least_common_ancestor,
-    substitute_type,
 )
 from ...dialects.sym.expr import SymExpr, Var, logical_not
-from ...ir.struct_info import match_type
+from ...ir.struct_info import BaseCheckResult, base_check, derive_result
 from .attributes import attribute_dict
 from .evaluator import refuse
 from .folding import fold_symbolic, is_constant
@@ -280,19 +279,10 @@ class RelaxParser(RelaxEvaluator):
 
     def _call_type(self, t: CallableType, args: Sequence[SSAValue], site: CallSite) -> Attribute:
         """The result of a call: the callee's symbolic variables replaced by what the arguments say."""
-        if not isinstance(t.params, ArrayAttr):
-            return t.ret
-        if len(t.params) != len(args):
-            raise site.error("wrong number of arguments", expected=len(t.params), found=len(args))
-        mapping: dict[Var, SymExpr] = {}
-        for param, arg in zip(t.params, args, strict=True):
-            match_type(param, arg.type, mapping)
-        # The callee's variables are not the caller's of the same name.
-        unbound = {v: Var(f"{v.name} of the callee") for v in free_symbolic_vars(t.params) if v not in mapping}
-        for i, (param, arg) in enumerate(zip(t.params, args, strict=True)):
-            if not _may_be(substitute_type(param, {**mapping, **unbound}), arg.type):
-                raise site.error(f"argument {i} does not fit", expected=param, found=arg.type)
-        return substitute_type(erase_unbound(t.ret, set(mapping)), mapping)
+        try:
+            return derive_result("the call", t, [a.type for a in args])
+        except (ShapeError, DTypeError) as error:
+            raise site.error(error.message, expected=error.expected, found=error.found) from None
 
     # Statements
 
@@ -376,7 +366,7 @@ class RelaxParser(RelaxEvaluator):
             if not isinstance(value.owner, (*relax.INLINE_OPS, relax.DataflowOp)):
                 value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
             return value
-        if not _may_be(wanted, given):
+        if base_check(wanted, given) is BaseCheckResult.FAIL_L0:
             raise self.error(node, "the annotation does not hold", expected=wanted, found=given)
         if isinstance(value.owner, relax.CallBase | relax.MatchCastOp):
             value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
@@ -589,29 +579,6 @@ def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -
         op.detach()
         op.erase()
     return [(name, value) for (name, _), value in zip(outputs, inner, strict=True)]
-
-
-def _may_be(wanted: Attribute, given: Attribute) -> bool:
-    """Whether a value of `given` can be one of `wanted` at all."""
-    if OBJECT in (wanted, given):
-        return True
-    if type(wanted) is not type(given):
-        return False
-    elements = {t.element for t in (wanted, given) if isinstance(t, TensorType)} - {None}
-    if len(elements) > 1:
-        return False
-    if isinstance(wanted, TensorType | ShapeType) and isinstance(given, TensorType | ShapeType):
-        return _dims_may_be(wanted, given)
-    if isinstance(wanted, TupleType) and isinstance(given, TupleType):
-        return len(wanted.types) == len(given.types) and all(map(_may_be, wanted.types, given.types))
-    return True
-
-
-def _dims_may_be(wanted: TensorType | ShapeType, given: TensorType | ShapeType) -> bool:
-    if None not in (wanted.rank, given.rank) and wanted.rank != given.rank:
-        return False
-    pairs = zip(wanted.dims or (), given.dims or (), strict=False)
-    return all((a - b).constant in (None, 0) for a, b in pairs)
 
 
 __all__ = ["ModuleContext", "RelaxParser", "Signature"]

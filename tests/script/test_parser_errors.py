@@ -203,7 +203,7 @@ CALLS = [
     ("y = R.call_tir('add', (x,), R.Tensor((4,), 'float32'))", "must be a function of the module"),
     ("y = cls.add(x)", "a prim_func is not called directly"),
     ("y = cls.helper(x, x)", "wrong number of arguments"),
-    ("y = cls.helper(R.const(1))", "argument 0 does not fit"),
+    ("y = cls.helper(R.const(1))", "argument 0 of the call does not fit"),
     ("y = x(x)", "this value cannot be called"),
 ]
 

@@ -1,6 +1,7 @@
 """`--check-each` compares private tensor functions and native code, and fails where nothing was compared."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ from xdsl.dialects.builtin import FloatAttr
 
 import tirax.interpreter as interpreter
 from tirax.dialects import tir
+from tirax.dialects.dtypes import dtype_of, numpy_dtype
 from tirax.interpreter import MeaningError, assert_same_meaning, compare, first_disagreement
 from tirax.ir.passes.transform import new_context
 from tirax.lowering.pipelines import PIPELINES, make_passes
 from tirax.script import parse_source
-from tirax.tools.checking import MeaningChangedError, MeaningCheck
+from tirax.tools.checking import MeaningChangedError, MeaningCheck, save_reproducer
 from tirax.tools.native import NativeModule
 from tirax.tools.tirax_opt import main
 from tirax.tvm_api import IRModule
@@ -134,6 +136,32 @@ def scale(a: T.handle, factor: T.int32, b: T.handle):
     np.testing.assert_array_equal(b, a * 3)
     with pytest.raises(interpreter.InterpreterError, match="no factor"):
         native.call_kernel(func, [a, np.int32(-3), b])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_kernels_take_and_give_numbers_of_two_bytes(dtype):
+    """They travel in the lowest bits of a register of floats; a denormal and an infinity among them."""
+    func = parse_source(f"""
+@T.prim_func(private=True)
+def twice(a: T.{dtype}) -> T.{dtype}:
+    return a + a
+""")
+    native, func = NativeModule(func), next(iter(func.ops))
+    for number in (1.5, -0.0, 6e-8 if dtype == "float16" else 1e-40, float("inf"), -3.0):
+        value = np.asarray(number, numpy_dtype(dtype_of(dtype)))[()]
+        result = native.call_kernel(func, [value])
+        assert result.dtype == value.dtype and np.signbit(result) == np.signbit(value)
+        np.testing.assert_array_equal(np.float64(result), np.float64(value + value))
+
+
+def test_a_reproducer_keeps_shapes_and_the_fields_of_tuples():
+    folder = save_reproducer("builtin.module {}", [np.ones(2), (np.zeros(3), (2, 5))], "true")
+    try:
+        with np.load(folder / "inputs.npz") as saved:
+            arrays = {name: saved[name].tolist() for name in saved.files}
+    finally:
+        shutil.rmtree(folder)
+    assert arrays == {"input0": [1, 1], "input1.0": [0, 0, 0], "input1.1": [2, 5]}
 
 
 def test_dumps_of_an_earlier_run_go(tmp_path, capfd):

@@ -41,6 +41,22 @@ def test_calls(parse, old, new, message):
         verify_module(parse(GOOD.replace(old, new)))
 
 
+def test_arguments_that_cannot_fit(parse):
+    """The extents that a callee's variables stand for are those of the arguments."""
+    module = """
+relax.func @g(%x: !relax.tensor<[n, 2], f32>, %y: !relax.tensor<[n], f32>) -> !relax.object {{
+  relax.return %x : !relax.tensor<[n, 2], f32>
+}}
+relax.func @f(%x: !relax.tensor<[m, 2], f32>, %y: !relax.tensor<[{}], f32>) -> !relax.object {{
+  %z = relax.call @g(%x, %y) : !relax.object
+  relax.return %z : !relax.object
+}}"""
+    verify_module(parse(module.format("m")))
+    verify_module(parse(module.format("k")))
+    with pytest.raises(VerifyError, match=r"argument 1 of @g does not fit\n.*\[m\].*\n.*\[m \+ 1\]"):
+        verify_module(parse(module.format("m + 1")))
+
+
 def test_a_use_before_its_definition(parse):
     module = parse(GOOD)
     ops = [op for op in module.walk() if isinstance(op, relax.CallOp | relax.CallTIROp)]

@@ -75,6 +75,7 @@ def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
         ("0 to 4", "0 to n + 9223372036854775807 + 1", "9223372036854775808 does not fit 64 bits"),
         ("0 to 4", "0 to tir.call_intrin", "'tir.call_intrin' is no name of a variable"),
         ("0 to 4", "0 to lambda", "'lambda' is no name of a variable"),
+        ("0 to 4", "0 to true", "'true' is no name of a variable"),
         ("tir.ge %i, %0 : i64", 'tir.call_intrin "sin#"(%i) : i1', "'sin#' is no name of an intrinsic"),
     ],
 )
