@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TupleType
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, TupleType
+from xdsl.ir import Attribute, Operation
 
 from ..diagnostics import TiraxError
 from ..dialects import relax, tir
-from ..dialects.dtypes import numpy_dtype
+from ..dialects.dtypes import dtype_name, numpy_dtype
 from ..dialects.relax import free_symbolic_vars
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.passes.transform import module_op
@@ -151,7 +151,7 @@ def compare(
     passed over.
     """
     before, after = module_op(before), module_op(after)
-    theirs, result = _functions(after), Comparison()
+    theirs, result, tolerance = _functions(after), Comparison(), widening_tolerance(before)
     for name, func in _functions(before).items():
         if not _is_compared(func, functions, private):
             continue
@@ -163,7 +163,7 @@ def compare(
             except InterpreterError as error:
                 why = error.message
                 continue
-            found = _disagreement(expected, after, name, values, packed)
+            found = _disagreement(expected, after, name, values, packed, tolerance)
             if found is not None:
                 result.disagreement = Disagreement(name, chosen, values, *found)
                 return result
@@ -210,13 +210,18 @@ def _functions(module: ModuleOp) -> dict[str, Function]:
 
 
 def _disagreement(
-    expected: Any, after: ModuleOp, name: str, values: list[Any], packed: Mapping[str, Callable[..., Any]] | None
+    expected: Any,
+    after: ModuleOp,
+    name: str,
+    values: list[Any],
+    packed: Mapping[str, Callable[..., Any]] | None,
+    tolerance: float,
 ) -> tuple[Any, Any] | None:
     try:
         found = observe(after, name, values, packed)
     except InterpreterError as error:
         return expected, str(error)
-    return None if same_values(expected, found) else (expected, found)
+    return None if same_values(expected, found, tolerance) else (expected, found)
 
 
 def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) -> Any:
@@ -234,10 +239,35 @@ def copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def same_values(a: Any, b: Any) -> bool:
-    """Equal in kind, shape and dtype, and equal in value to the tolerance of the dtype (NaN equals NaN)."""
+def widening_tolerance(op: Operation) -> float:
+    """The tolerance of the narrowest floats in `op` that wider ones are made of, 0 where there are none.
+
+    What was rounded to float16 and cast to float32 is right to the roundings of float16.
+    """
+    return max((_widens(inner) for inner in op.walk()), default=0.0)
+
+
+def _widens(op: Operation) -> float:
+    narrowest = max((_tolerance(v.type) for v in op.operands), default=0.0)
+    results = [t for t in map(_tolerance, op.result_types) if t]
+    return narrowest if results and narrowest > min(results) else 0.0
+
+
+def _tolerance(t: Attribute) -> float:
+    """That of a type's floats, 0 where it has none; of a tuple's fields the greatest."""
+    if isinstance(t, TupleType):
+        return max(map(_tolerance, t.types), default=0.0)
+    dtype = t.element if isinstance(t, relax.TensorType) else getattr(t, "dtype", t)
+    return _TOLERANCE.get(dtype_name(dtype), 0.0) if isinstance(dtype, AnyFloat) else 0.0
+
+
+def same_values(a: Any, b: Any, least: float = 0.0) -> bool:
+    """Equal in kind, shape and dtype, and equal in value to the tolerance of the dtype (NaN equals NaN).
+
+    `least` is the tolerance of floats whose dtype has a lesser one.
+    """
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
-        return len(a) == len(b) and all(map(same_values, a, b))
+        return len(a) == len(b) and all(same_values(x, y, least) for x, y in zip(a, b, strict=True))
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):
         return a is b or (type(a) is type(b) and a == b)
     x, y = np.asarray(a), np.asarray(b)
@@ -246,6 +276,7 @@ def same_values(a: Any, b: Any) -> bool:
     tolerance = _TOLERANCE.get(x.dtype.name)
     if tolerance is None:
         return bool(np.array_equal(x, y))
+    tolerance = max(tolerance, least)
     wide = [v.astype(np.float64) for v in (x, y)]
     return bool(np.allclose(*wide, rtol=tolerance, atol=tolerance, equal_nan=True))
 

@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from ..diagnostics import TiraxError
 from ..dialects import relax, tir
 from ..interpreter import InterpreterError, MeaningError, compare, random_inputs, symbolic_sizes
-from ..interpreter.compare import Disagreement, Function, copied, observe, same_values
+from ..interpreter.compare import Disagreement, Function, copied, observe, same_values, widening_tolerance
 from ..lowering.host.symbols import kernel_symbol, rename_kernels
 from .native import NativeModule
 
@@ -39,6 +39,7 @@ class _Case:
     sizes: Mapping[str, int]
     inputs: list[Any]
     expected: Any
+    tolerance: float
 
     def native(self, module: NativeModule) -> Any:
         """The same of its native code; the message of an error that it ends with."""
@@ -111,7 +112,7 @@ class MeaningCheck:
         for case in self._cases:
             found = case.native(native)
             function = _plain(case.function)
-            if not same_values(case.expected, found):
+            if not same_values(case.expected, found, case.tolerance):
                 difference = Disagreement(function, case.sizes, case.inputs, case.expected, found)
                 raise self._changed(difference, number, name)
             counts[function] = counts.get(function, 0) + 1
@@ -120,13 +121,14 @@ class MeaningCheck:
 
     def _record(self, module: ModuleOp, function: Function) -> list[_Case]:
         cases: list[_Case] = []
+        tolerance = widening_tolerance(module)
         for n, sizes in enumerate(symbolic_sizes(function, self.sizes)):
             try:
                 inputs = random_inputs(function, sizes, n)
                 expected = observe(module, function.sym_name.data, inputs)
             except InterpreterError:
                 continue  # no meaning on these inputs; a function without any case is in the notes
-            cases.append(_Case(function, sizes, inputs, expected))
+            cases.append(_Case(function, sizes, inputs, expected, tolerance))
         return cases
 
     def _count(self, compared: Mapping[str, int]) -> None:

@@ -13,7 +13,7 @@ from xdsl.interpreter import Interpreter, PythonValues
 from ..dialects import tir
 from ..dialects.names import name_of
 from ..interpreter import interpret
-from ..interpreter.compare import copied, same_values
+from ..interpreter.compare import copied, same_values, widening_tolerance
 from ..interpreter.environment import Environment
 from ..interpreter.tir import TirSemantics
 from ..ir.passes.transform import new_context
@@ -34,10 +34,12 @@ class _BesideNative(TirSemantics):
     native: NativeModule
     program: ModuleOp
     compared: dict[str, int] = field(default_factory=dict[str, int])
+    tolerance: float = 0.0
 
     def __init__(self, env: Environment, native: NativeModule, program: ModuleOp):
         super().__init__(env)
         self.native, self.program, self.compared = native, program, {}
+        self.tolerance = widening_tolerance(program)
 
     def call(self, interpreter: Interpreter, func: tir.FuncOp, args: PythonValues) -> PythonValues:
         """As `TirSemantics.call`."""
@@ -47,14 +49,16 @@ class _BesideNative(TirSemantics):
             outputs = [copied(a) for a in inputs]
             self.native.call_kernel(func, outputs)
             self.compared[name] = self.compared.get(name, 0) + 1
-            if not same_values(list(args), outputs):
+            if not same_values(list(args), outputs, self.tolerance):
                 raise self._changed(name, inputs, args, outputs)
         return results
 
     def _changed(
         self, name: str, inputs: Sequence[Any], expected: Sequence[Any], found: Sequence[Any]
     ) -> MeaningChangedError:
-        at = next(i for i, (a, b) in enumerate(zip(expected, found, strict=True)) if not same_values(a, b))
+        at = next(
+            i for i, (a, b) in enumerate(zip(expected, found, strict=True)) if not same_values(a, b, self.tolerance)
+        )
         func = next(f for f in self.program.ops if isinstance(f, tir.FuncOp) and f.sym_name.data == name)
         copy = func.clone()
         copy.properties.pop("sym_visibility", None)
@@ -110,7 +114,8 @@ def check_kernels(
     interpret(program, name, [_plain(v) for v in values], semantics=semantics)
     arguments = [_plain(v) for v in values]
     expected = interpret(module, name, arguments)
-    if not same_values(*((arguments, list(written)) if expected is None else (expected, result))):
+    sides = (arguments, list(written)) if expected is None else (expected, result)
+    if not same_values(*sides, widening_tolerance(module)):
         raise MeaningChangedError(
             f"'{name}' computes something else natively than on the interpreter, though each kernel computes the same",
             hint="tirax-opt --pipeline default-cpu --check-each names the pass",

@@ -173,3 +173,19 @@ def test_dumps_of_an_earlier_run_go(tmp_path, capfd):
     for passes in ("normalize,legalize-ops", "normalize"):
         assert main([str(program), "-p", passes, "--print-ir-dir", str(folder)]) == 0
     assert sorted(p.name for p in folder.iterdir()) == ["00-input.mlir", "01-normalize.mlir", "mine.mlir"]
+
+
+@pytest.mark.parametrize(
+    ("middle", "factor", "same"),
+    [("float16", 1.002, True), ("float16", 1.1, False), ("float32", 1.002, False)],
+)
+def test_what_was_rounded_to_narrow_floats_is_right_to_their_roundings(middle, factor, same):
+    program = """
+@R.function
+def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    y = R.astype(x, "{}")
+    z = R.astype(R.exp(y), "float32")
+    return R.multiply(z, R.const({}, "float32"))
+"""
+    before, after = (parse_source(program.format(middle, by)) for by in (1.0, factor))
+    assert (first_disagreement(before, after) is None) is same

@@ -19,7 +19,7 @@ from ...interpreter import (
     random_inputs,
     symbolic_sizes,
 )
-from ...interpreter.compare import same_values
+from ...interpreter.compare import same_values, widening_tolerance
 from ...ir.equality import assert_structural_equal
 from ...ir.functions.lookup import functions
 from ...ir.verification.verify import verify_module
@@ -125,7 +125,7 @@ def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int]
     """The executable computes what the interpreter does, and leaves its inputs alone; gives how often both ran."""
     run = build(module, pipeline=pipeline, opt_level=1)["main"]
     func = functions(module)["main"]
-    compared = 0
+    compared, tolerance = 0, widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
         values = random_inputs(func, chosen, n)
         try:
@@ -136,7 +136,8 @@ def native(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequence[int]
         inputs = [_copied(v) for v in values]
         result = run(*inputs)
         demand(all(map(_identical, inputs, values)), f"an input was written at {chosen}")
-        demand(same_values(expected, result), f"at {chosen}\ninputs {values}\nexpected {expected}\nfound {result}")
+        same = same_values(expected, result, tolerance)
+        demand(same, f"at {chosen}\ninputs {values}\nexpected {expected}\nfound {result}")
         compared += 1
     return compared
 
@@ -158,7 +159,7 @@ def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequen
     """The executable of a tensor function writes what the interpreter does; gives how often both ran."""
     run = build(module, pipeline=pipeline, opt_level=1)["main"]
     func = functions(module)["main"]
-    compared = 0
+    compared, tolerance = 0, widening_tolerance(module)
     for n, chosen in enumerate(symbolic_sizes(func, sizes)):
         values = random_inputs(func, chosen, n)
         expected, results = [_copied(v) for v in values], [_copied(v) for v in values]

@@ -122,8 +122,12 @@ def _check_text(read: Callable[[str], ModuleOp]) -> Callable[[str], int]:
 
 _APART = frozenset({"apply-dpl-patterns"})
 """Passes that read files."""
-_OPTIONS: dict[str, dict[str, ParameterListType]] = {"gradient": {"func_name": ("main",)}}
-"""What passes cannot do without."""
+_OPTIONS: dict[str, dict[str, ParameterListType]] = {
+    "gradient": {"func_name": ("main",)},
+    "meta-schedule-tune-tir": {"max_trials_global": (1,)},
+    "meta-schedule-tune-irmod": {"max_trials_global": (1,)},
+}
+"""What passes cannot do without, or take minutes without."""
 
 
 def _draw_passes(rng: random.Random) -> str:
