@@ -169,7 +169,7 @@ def native_tensor(module: ModuleOp, pipeline: Any = "default-cpu", sizes: Sequen
             continue
         run(*results)
         for i, (a, b) in enumerate(zip(expected, results, strict=True)):
-            demand(same_values(a, b), f"argument {i} at {chosen}: expected {a}, found {b}")
+            demand(same_values(a, b, tolerance), f"argument {i} at {chosen}: expected {a}, found {b}")
         compared += 1
     return compared
 
