@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
+from xdsl.dialects.builtin import UNKNOWN_LOC
+
 from .. import script
 from ..diagnostics import TiraxError
-from ..ir.python_text import python_tree
 from ..ir.verification.well_formed import check_well_formed
 from .module import IRModule
 
@@ -57,7 +57,7 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     module = IRModule(script.parse_source(text, extra_vars=extra_vars))
     if check_well_formed:
         _checked(module)
-    alone = len(module) == 1 and not any(isinstance(s, ast.ClassDef) for s in python_tree(text).body)
+    alone = len(module) == 1 and module.op.location is UNKNOWN_LOC  # a class has a place
     return module[module.names[0]] if alone else module
 
 

@@ -58,7 +58,8 @@ def well_formed_problems(obj: Any, check_struct_info: bool = True) -> list[IllFo
     """
     op = obj if isinstance(obj, Operation) else obj.op
     module = op if isinstance(op, ModuleOp) else op.parent_op()
-    found = _Problems(check_struct_info)
+    refused = _refusal(op) if check_struct_info else None
+    found = _Problems(check_struct_info, check_operators=refused is not None)
     symbols = _symbols(module) if isinstance(module, ModuleOp) else {}
     if isinstance(op, ModuleOp):
         _check_names(op, found)
@@ -67,17 +68,17 @@ def well_formed_problems(obj: Any, check_struct_info: bool = True) -> list[IllFo
                 _Checker(child, symbols, found).check()
     else:
         _Checker(op, symbols, found, known_module=bool(symbols)).check()
-    if not found.items and check_struct_info:
-        _check_operations(op, found)
-    return found.items
+    return found.items or [problem for problem in [refused] if problem is not None]
 
 
 class _Problems:
     """What was found so far."""
 
-    def __init__(self, check_struct_info: bool):
+    def __init__(self, check_struct_info: bool, check_operators: bool):
         self.items: list[IllFormedError] = []
         self.check_struct_info = check_struct_info
+        self.check_operators = check_operators
+        """False where their verifiers have passed, which infer what they give."""
         self.function: str | None = None
 
     def add(self, rule: type[IllFormedError], op: Operation, message: str, **details: Any) -> None:
@@ -121,8 +122,8 @@ def _check_symbol(op: relax.FuncOp | tir.FuncOp, name: str, found: _Problems) ->
         found.add(ill_formed.GlobalSymbolMismatch, op, message, expected=name, found=from_attr(symbol))
 
 
-def _check_operations(op: Operation, found: _Problems) -> None:
-    """What else the verifiers of operations refuse."""
+def _refusal(op: Operation) -> IllFormedError | None:
+    """What the verifiers of operations refuse."""
     try:
         if isinstance(op, ModuleOp):
             verify_module(op)
@@ -134,7 +135,8 @@ def _check_operations(op: Operation, found: _Problems) -> None:
             problem.location = error.location
             problem.expected, problem.found, problem.hint = error.expected, error.found, error.hint
             problem.notes = error.notes
-        found.items.append(problem)
+        return problem
+    return None
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,7 @@ class _Checker:
         self._check_symbolic(op, mentioned_in(op), known)
         self._check_effects(op, where)
         self._check_callees(op)
-        if isinstance(op, relax.Operator):
+        if self._found.check_operators and isinstance(op, relax.Operator):
             self._check_operator(op)
         check = _OP_CHECKS.get(type(op))
         if check is not None:

@@ -67,7 +67,7 @@ def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chos
         raise _no_such_program(source, tree, programs, chosen)
     left = list(programs.values()) if chosen is None else [programs[chosen]]
     wanted = {node.name for node in left}
-    while left:
+    while left and functions.keys() - wanted:
         named = {n.id for n in ast.walk(left.pop()) if isinstance(n, ast.Name)}
         more = (functions.keys() & named) - wanted
         wanted |= more

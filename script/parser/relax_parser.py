@@ -99,8 +99,7 @@ class RelaxParser(RelaxEvaluator):
     def parse(self, function: ast.FunctionDef, signature: Signature, *, private: bool = False) -> relax.FuncOp:
         """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
         symbolic = (v.name for v in free_symbolic_vars(signature.params) if isinstance(v.name, str))
-        check_names(self.source, function, self.scope.environment.names(), symbolic)
-        self._used_names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} | set(signature.names)
+        self._used_names = check_names(self.source, function, self.scope.environment.names(), symbolic)
         body, ret, attrs = self._function_body(function, signature)
         self._name_the_rest(body.block)
         op = relax.FuncOp(function.name, body, ret, private=private, attrs=attrs, pure=signature.pure)

@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -125,23 +126,30 @@ class Scope:
         return {n for frame in self._frames for n in frame}
 
 
-def check_names(source: Source, function: ast.FunctionDef, known: Iterable[str], symbolic: Iterable[str] = ()) -> None:
-    """Raise a `ScriptError` that lists every name in `function` that nothing defines.
+def check_names(
+    source: Source, function: ast.FunctionDef, known: Iterable[str], symbolic: Iterable[str] = ()
+) -> set[str]:
+    """The names that occur in `function`. Raises a `ScriptError` that lists every one that nothing defines.
 
     `symbolic` are the symbolic variables of the signature, which the body has to declare before it uses them.
     """
     parts: list[ast.AST] = [*function.body]
     parts += [a.annotation for a in function.args.args if a.annotation is not None]
     parts += [function.returns] if function.returns is not None else []
-    bound = set(known) | _bound_names(function)
-    missing: dict[str, ast.Name] = {}
-    for part in parts:
-        for node in ast.walk(part):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound:
-                missing.setdefault(node.id, node)
+    bound = {a.arg for a in function.args.args}
+    used: dict[str, ast.Name] = {}
+    for node in chain.from_iterable(map(ast.walk, parts)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            used.setdefault(node.id, node)
+        elif isinstance(node, _BINDERS):
+            bound.update(_bound_names(node))
+    names = used.keys() | bound
+    bound.update(known)
+    missing = [node for name, node in used.items() if name not in bound]
     if missing:
         visible = sorted(bound - set(BUILTINS) - set(dir(builtins)))
-        raise _undefined(source, list(missing.values()), visible, set(symbolic))
+        raise _undefined(source, missing, visible, set(symbolic))
+    return names
 
 
 def _undefined(source: Source, nodes: list[ast.Name], known: list[str], symbolic: set[str]) -> ScriptError:
@@ -154,13 +162,13 @@ def _undefined(source: Source, nodes: list[ast.Name], known: list[str], symbolic
     return source.error(nodes[0], message, hint=hint, notes=notes)
 
 
-def _bound_names(function: ast.FunctionDef) -> set[str]:
-    names = {a.arg for a in function.args.args}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.FunctionDef):
-            names |= {node.name, *(a.arg for a in node.args.args)}
-        elif isinstance(node, ast.Lambda):
-            names |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    return names
+_BINDERS = (ast.Name, ast.FunctionDef, ast.Lambda)
+
+
+def _bound_names(node: ast.Name | ast.FunctionDef | ast.Lambda) -> Iterable[str]:
+    """The names that a node by itself binds."""
+    if isinstance(node, ast.Name):
+        return [node.id] if isinstance(node.ctx, ast.Store) else []
+    if isinstance(node, ast.FunctionDef):
+        return [node.name, *(a.arg for a in node.args.args)]
+    return [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
@@ -42,7 +43,11 @@ class Source:
     def attr(self, node: ast.AST) -> FileLineColLoc:
         """The place of a node as the location of an operation."""
         place = self.place(node)
-        return FileLineColLoc(StringAttr(place.file), IntAttr(place.line), IntAttr(place.column))
+        return FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
+
+    @cached_property
+    def _file(self) -> StringAttr:
+        return StringAttr(self.filename)
 
     def error(
         self,
