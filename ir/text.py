@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from xdsl.context import Context
+from xdsl.ir import TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import VerifyException
@@ -45,9 +46,27 @@ _NAMES = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT, None)
 class TextParser(Parser):
     """xDSL's parser on this lexer. It raises `ParseError` where the first token is none already."""
 
+    _frequent_type = re.compile(r"!\w++\.[\w.]++<[^<>]*+>", re.ASCII)
+
     def __init__(self, ctx: Context, text: str, filename: str = "<unknown>"):
         super().__init__(ctx, "", filename)
         self._parser_state = ParserState(_Lexer(Input(text, filename)))
+        self._types: dict[str, TypeAttribute] = {}
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """As xDSL's; a type of a dialect that has been read is not read again where its text comes again."""
+        content = self.lexer.input.content
+        match = self._frequent_type.match(content, self.pos)
+        if match is None:
+            return super().parse_optional_type()
+        known = self._types.get(match[0])
+        if known is not None:
+            self._resume_from(match.end())
+            return known
+        found = super().parse_optional_type()
+        if found is not None and match.end() <= self.pos and not content[match.end() : self.pos].strip():
+            self._types[match[0]] = found  # it ends where the match does: the `>` was none of `->` or `a > b`
+        return found
 
 
 def read_text(ctx: Context, text: str, parse: Callable[[TextParser], T], filename: str = "<unknown>") -> T:

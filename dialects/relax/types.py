@@ -103,7 +103,7 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
     @property
     def element(self) -> Attribute | None:
         """The dtype, None where unknown."""
-        return None if isinstance(self.dtype, NoneAttr) else self.dtype
+        return None if type(self.dtype) is NoneAttr else self.dtype  # final: `isinstance` asks Python where it is false
 
     def verify(self) -> None:
         self._verify_dims()

@@ -22,3 +22,14 @@ def test_a_stored_module_with_such_a_string_is_refused():
     text = save_json(module).replace("builtin.module", "builtin.module attributes {" + OPEN.replace('"', '\\"') + "}")
     with pytest.raises(TiraxError, match="the stored text is no module"):
         load_json(text)
+
+
+TYPES = ["!relax.tensor<[n, 4], f32>", "!relax.callable<() -> !relax.object>", "!relax.object"]
+TYPES += ['!relax.tensor<[4], f32, vdevice = "a>b">', "!relax.shape<[n]>", "tuple<>"]
+
+
+def test_types_that_come_again_are_what_they_are_alone():
+    alone = [TextParser(new_context(), text).parse_type() for text in TYPES]
+    for gap in (" ", "\n// >\n"):
+        parser = TextParser(new_context(), gap.join(TYPES * 3))
+        assert [parser.parse_type() for _ in TYPES * 3] == alone * 3
