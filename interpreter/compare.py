@@ -85,11 +85,10 @@ def _shape(dims: Sequence[SymExpr], sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _random_array(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Any:
-    if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(bool)
-    if dtype.kind in "iu":
-        return rng.integers(0, 3, shape).astype(dtype)
-    return (rng.random(shape) * 2 - 1).astype(dtype)
+    """An array also where there are no dimensions; numpy draws a number then."""
+    if dtype.kind in "biu":
+        return np.asarray(rng.integers(0, 2 if dtype.kind == "b" else 3, shape)).astype(dtype)
+    return np.asarray(rng.random(shape) * 2 - 1).astype(dtype)
 
 
 @dataclass(frozen=True)

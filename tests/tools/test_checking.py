@@ -189,3 +189,12 @@ def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
 """
     before, after = (parse_source(program.format(middle, by)) for by in (1.0, factor))
     assert (first_disagreement(before, after) is None) is same
+
+
+def test_private_functions_on_arrays_without_dimensions_are_compared():
+    module = parse_source("""
+@T.prim_func(private=True)
+def twice(x: T.Buffer((), "float32"), y: T.Buffer((), "float32")):
+    y[()] = x[()] * T.float32(2)
+""")
+    assert compare(module, module.clone(), private=True).compared == {"twice": 1}
