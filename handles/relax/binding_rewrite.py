@@ -12,6 +12,7 @@ from ...diagnostics import NameLookupError, TiraxError, VerifyError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
+from ...ir.rewriting.edit import erase
 from ...ir.verification.verify import check_dominance
 from ..module import IRModule
 from .builder import Builder, Scope
@@ -68,7 +69,6 @@ class DataflowBlockRewrite:
         self._root: Operation = root_fn.op
         self._block = dfb.op.body.block
         self._shown = True
-        self._own()
         values = (v for op in self._root.walk() for v in op.results)
         names = [n for v in (*values, *self._root.regions[0].block.args) if (n := name_of(v)) is not None]
         self._inner: dict[SSAValue, SSAValue] = {}
@@ -151,19 +151,23 @@ class DataflowBlockRewrite:
         Raises `TiraxError` for one that is used, `NameLookupError` for one that the block does not bind, unless
         `allow_undef`.
         """
-        self._own()
-        value = canonical(self._now(var.ssa))
-        if not isinstance(value, OpResult) or value.op.parent is not self._block:
+        if not self._binds(var):
             if allow_undef:
                 return
             raise NameLookupError(f"the dataflow block does not bind '{var.name_hint}'", hint="allow_undef=True")
-        outer = [result for inner, result in _pairs(self._dataflow) if inner is value]
+        self._own()
+        value = cast(OpResult, canonical(self._now(var.ssa)))
+        outer = [result for inner, result in _pairs(self._dataflow) if value in (inner, result)]
         users = [u.operation for v in (value, *outer) for u in v.uses if not isinstance(u.operation, relax.OutputOp)]
         if users:
             raise TiraxError(f"'{var.name_hint}' is used by {len(users)} bindings or results and cannot be removed")
-        self._with_outputs([(inner, name) for inner, name in self._outputs() if inner is not value])
-        value.op.detach()
-        value.op.erase()
+        kept = [(inner, name_of(result) or "gv") for inner, result in _pairs(self._dataflow) if result not in outer]
+        is_output = value.op is self._dataflow
+        self._with_outputs(kept)
+        if not is_output:
+            erase(value.op)
+        if self._block.first_op is self._dataflow.output_op:
+            erase(self._dataflow)
 
     def remove_all_unused(self) -> None:
         """Remove all unused bindings of the function, and dataflow blocks that nothing needs."""
@@ -191,6 +195,10 @@ class DataflowBlockRewrite:
         return new
 
     # How it is done.
+
+    def _binds(self, var: Var) -> bool:
+        value = canonical(self._now(var.ssa))
+        return isinstance(value, OpResult) and (value.op.parent is self._block or value.op is self._dataflow)
 
     def _known(self, var: Var) -> SSAValue:
         value = self._now(var.ssa)

@@ -148,6 +148,18 @@ class BindingBlock:
         if self._given and self._ops or len(self._given) + len(self._ops) < len(parts):
             raise TiraxError("a block consists of bindings", expected="VarBinding or MatchCast", found=parts)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are handles on the same bindings; `structural_equal` compares what they say."""
+        if not isinstance(other, BindingBlock) or self._given or other._given:
+            return self is other
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(id(self) if self._given else self._identity())
+
+    def _identity(self) -> tuple[int, ...]:
+        return tuple(map(id, self._ops))
+
     @property
     def detached(self) -> bool:
         """Whether the block belongs to no function yet."""
@@ -174,6 +186,9 @@ class DataflowBlock(BindingBlock):
             super().__init__([o for o in bindings.body.block.ops if not isinstance(o, relax.OutputOp)])
         else:
             super().__init__(bindings)
+
+    def _identity(self) -> tuple[int, ...]:
+        return (id(self._op),)
 
     @property
     def op(self) -> relax.DataflowOp:

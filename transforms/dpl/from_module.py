@@ -7,21 +7,24 @@
         @R.function
         def replacement(a: R.Tensor(("n",), "float32")): ...
 
-Parameters match anything of their struct info; symbolic variables match any extent, the same one everywhere.
+Parameters match anything of their struct info; symbolic variables match any extent, the same one everywhere. The
+replacement may call further functions of the module, private ones: they come into the module that is rewritten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...diagnostics import TiraxError, UnsupportedError
+from ...diagnostics import NameLookupError, TiraxError, UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr, Var
-from ...handles.module import IRModule
 from ...handles.relax.expr import (
     Call,
     Expr,
@@ -35,19 +38,53 @@ from ...handles.relax.expr import (
     expr_of,
 )
 from ...handles.relax.expr import Var as Variable
-from ...handles.relax.function import Function
-from ...ir.functions.lookup import callee_names
+from ...ir.functions.lookup import FunctionOp, callee_names, functions
+from ...ir.names import fresh_suffix
 from ...ir.passes.transform import module_op
 from ...ir.rewriting.infer import infer_again
 from ...ir.rewriting.substitute import substitute_symbols
+from ..functions.global_symbols import rename_functions
 from . import patterns as p
 from .matcher import Matches, bind_symbols
 
 
-def rule_of(mod: Any) -> tuple[p.DFPattern, Callable[[Expr, Matches], Expr]]:
-    """The pattern that a module describes, and what to make of a match. Raises `TiraxError` for another module."""
-    view = IRModule(module_op(mod))
-    pattern, replacement = (_function(view, name) for name in ("pattern", "replacement"))
+class RewriterError(TiraxError, ValueError):
+    """Two functions that make no rewriter."""
+
+
+class RewriterFunctionError(TiraxError, TypeError):
+    """A pattern or replacement that is no Relax function."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a module describes: a pattern, what to make of a match, and the functions that this may call.
+
+    `subroutines` are by a name that no other rule has; what was written is before the dot.
+    """
+
+    pattern: p.DFPattern
+    rewrite: Callable[[Expr, Matches], Expr]
+    subroutines: Mapping[str, Operation]
+
+
+_RULES = itertools.count()
+
+
+def rule_of(mod: Any) -> Rule:
+    """The rule of a module.
+
+    Raises `NameLookupError` where `pattern` or `replacement` is missing, `RewriterFunctionError` where one is no Relax
+    function, `RewriterError` where their parameters differ or a function besides them is public.
+    """
+    module = module_op(mod).clone()
+    number, table = next(_RULES), functions(module)
+    subroutines = {name: f"{name}.{number}" for name in table if name not in _ROLES}
+    public = [name for name in subroutines if not table[name].private]
+    if public:
+        raise RewriterError(f"a function of the rewriter is publicly exposed: {public[0]}", hint="private=True")
+    rename_functions(module, subroutines)
+    pattern, replacement = (_function(table, name) for name in _ROLES)
     _check_same_signature(pattern, replacement)
     build = _PatternBuilder(pattern)
     template = _Template(replacement)
@@ -55,32 +92,49 @@ def rule_of(mod: Any) -> tuple[p.DFPattern, Callable[[Expr, Matches], Expr]]:
     def rewrite(_: Expr, matches: Matches) -> Expr:
         return template.instantiate([matches[q] for q in build.params])
 
-    return build.result(), rewrite
+    return Rule(build.result(), rewrite, {unique: table[name] for name, unique in subroutines.items()})
 
 
-def _function(view: IRModule, name: str) -> relax.FuncOp:
-    func = {gv.name_hint: f for gv, f in view.functions.items()}.get(name)
-    if not isinstance(func, Function):
-        raise TiraxError(
-            "a rewriter is a module of two functions", expected="pattern and replacement", found=", ".join(view.names)
+_ROLES = ("pattern", "replacement")
+
+
+def _function(table: Mapping[str, FunctionOp], name: str) -> relax.FuncOp:
+    func = table.get(name)
+    if func is None:
+        raise NameLookupError(
+            f"a rewriter is a module with the function '{name}'",
+            expected=" and ".join(_ROLES),
+            found=", ".join(table) or "no function",
         )
-    called = sorted({n for op in func.op.walk() for n in callee_names(op) if n in view.names})
-    if called and name == "replacement":
-        raise UnsupportedError(
-            f"the replacement calls {', '.join(called)} of the rewriter's own module",
-            hint="call a packed function, or use PatternMatchingRewriter.from_pattern and add the function yourself",
-        )
-    return cast(relax.FuncOp, func.op)
+    if not isinstance(func, relax.FuncOp):
+        raise RewriterFunctionError(f"the {name} of a rewriter is a Relax function", found=func.name)
+    return func
 
 
 def _check_same_signature(pattern: relax.FuncOp, replacement: relax.FuncOp) -> None:
     given, wanted = ([x.type for x in f.params] for f in (replacement, pattern))
     if given != wanted:
-        raise TiraxError(
-            "pattern and replacement have the same parameters",
+        raise RewriterError(
+            "pattern and replacement must have the same signature: the same parameters",
             expected=", ".join(map(str, wanted)),
             found=", ".join(map(str, given)),
         )
+
+
+def import_subroutines(module: ModuleOp, subroutines: Mapping[str, Operation]) -> None:
+    """Add those that the functions of a module call now, and that these call, under names that are free there."""
+    names: dict[str, str] = {}
+    taken = set(functions(module))
+    todo = list(functions(module).values())
+    while todo:
+        for name in sorted(
+            {n for op in todo.pop().walk() for n in callee_names(op)} & subroutines.keys() - names.keys()
+        ):
+            names[name] = fresh_suffix(name.rpartition(".")[0], taken)
+            copy = cast(FunctionOp, subroutines[name].clone())
+            module.body.block.add_op(copy)
+            todo.append(copy)
+    rename_functions(module, names)
 
 
 def _bindings(func: relax.FuncOp) -> Iterator[Operation]:

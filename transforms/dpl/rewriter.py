@@ -7,14 +7,14 @@ until nothing changes, and the next round begins, until one changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
-from ...diagnostics import TiraxError, VerifyError
+from ...diagnostics import TiraxError, UnsupportedError, VerifyError
 from ...dialects import relax
 from ...handles.module import IRModule
 from ...handles.relax.calls import to_expr
@@ -28,7 +28,7 @@ from ...ir.verification.verify import check_dominance
 from ..bindings.canonicalize_bindings import canonicalize_function
 from ..bindings.eliminate_common_subexpr import eliminate_in_function
 from . import patterns as p
-from .from_module import rule_of
+from .from_module import import_subroutines, rule_of
 from .graph import consumers
 from .matcher import Matcher, Matches, roots_of
 from .place import Placer, names_of
@@ -45,6 +45,9 @@ class DivergenceError(TiraxError, RuntimeError):
 
 class PatternMatchingRewriter:
     """Rewrites functions and modules: `rewriter(func)`. `a | b` tries `a` everywhere, then `b` on what is left."""
+
+    subroutines: Mapping[str, Operation] = {}
+    """Functions that what it writes may call, by the names that it calls them by."""
 
     def rewrite_segment(self, segment: Segment) -> bool:
         """Rewrite the bindings of a segment, each at most once; whether any was."""
@@ -65,13 +68,20 @@ class PatternMatchingRewriter:
     @staticmethod
     def from_module(mod: Any) -> PatternMatchingRewriter:
         """What computes as the function `pattern` of a module does becomes what its function `replacement` does."""
-        return PatternMatchingRewriter.from_pattern(*rule_of(mod))
+        rule = rule_of(mod)
+        rewriter = PatternMatchingRewriter.from_pattern(rule.pattern, rule.rewrite)
+        rewriter.subroutines = rule.subroutines
+        return rewriter
 
     def __or__(self, other: PatternMatchingRewriter) -> PatternMatchingRewriter:
         return OrRewriter(self, other)
 
     def __call__(self, obj: Any) -> Any:
-        """A rewritten copy of a function or module. Raises `DivergenceError` where that does not come to an end."""
+        """A rewritten copy of a function or module.
+
+        Raises `DivergenceError` where that does not come to an end, `UnsupportedError` where a function alone would
+        call another one of the rewriter.
+        """
         if isinstance(obj, Function):
             return _rewritten_copy(self, obj)
         op = module_op(obj).clone()
@@ -119,6 +129,7 @@ class OrRewriter(PatternMatchingRewriter):
     def __init__(self, left: PatternMatchingRewriter, right: PatternMatchingRewriter):
         self.left = left
         self.right = right
+        self.subroutines = {**left.subroutines, **right.subroutines}
 
     def rules(self) -> Iterator[ExprPatternRewriter]:
         yield from self.left.rules()
@@ -220,6 +231,8 @@ def rewrite_call(pattern: p.DFPattern, rewriter: Callback, func: Function) -> Fu
 def _rewritten_copy(rewriter: PatternMatchingRewriter, func: Function) -> Function:
     module = IRModule({func.name: func.copy()})
     rewrite_module(rewriter, module.op)
+    if len(module.names) > 1:
+        raise UnsupportedError("what the function calls now is of the rewriter's module", hint="rewrite a module")
     return module[func.name].copy()
 
 
@@ -227,6 +240,8 @@ def rewrite_module(rewriter: PatternMatchingRewriter, module: ModuleOp) -> bool:
     """Rewrite every Relax function of a module in place; whether anything changed."""
     with no_gc():
         changed = [rewrite_function(rewriter, func) for func in relax_functions(module)]
+    if any(changed) and rewriter.subroutines:
+        import_subroutines(module, rewriter.subroutines)
     return any(changed)
 
 

@@ -240,3 +240,28 @@ def test_passes_on_dataflow_blocks_that_are_wrong(main):
     nothing = tvm.relax.transform.dataflowblock_pass(lambda block, mod, ctx: None)
     with pytest.raises(TiraxError, match="gives one"):
         nothing(mod)
+
+
+def test_handles_on_one_block_are_equal(main, rewrite):
+    """And a rewrite that changed nothing gives the function itself."""
+    block = main.body.blocks[0]
+    assert block == main.body.blocks[0] and hash(block) == hash(main.body.blocks[0])
+    rewrite.remove_unused(rx.Var("elsewhere", S), allow_undef=True)
+    assert rewrite.mutated_root_fn() == main and rewrite.mutated_dfb() == block
+    rewrite.add(main.params[0])
+    assert rewrite.mutated_root_fn() != main and rewrite.mutated_dfb() != block
+    assert rewrite.mutated_root_fn().body.blocks[0] == rewrite.mutated_dfb()
+
+
+def test_an_output_that_is_a_parameter_is_removed_and_the_block_with_it():
+    func = IRModule(
+        parse_source(
+            SOURCE.replace("lv0 = R.add(x, x)", "gv = x")
+            .replace("gv = R.add(lv1, lv0)", "")
+            .replace("lv1 = R.exp(lv0)", "")
+            .replace("return gv", "return x")
+        )
+    )["main"]
+    rewrite = DataflowBlockRewrite(func.body.blocks[0], func)
+    rewrite.remove_unused(func.body.blocks[0].bindings[0].var)
+    assert rewrite.mutated_root_fn().body.blocks == [] and len(func.body.blocks) == 1

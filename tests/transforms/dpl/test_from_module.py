@@ -174,7 +174,7 @@ def test_modules_and_composition():
 
 
 def test_what_is_no_rewriter():
-    with pytest.raises(TiraxError, match="a rewriter is a module of two functions"):
+    with pytest.raises(TiraxError, match="a rewriter is a module with the function 'replacement'"):
 
         @R.rewriter
         class NoReplacement:
@@ -182,7 +182,7 @@ def test_what_is_no_rewriter():
             def pattern(x: R.Tensor):
                 return R.exp(x)
 
-    with pytest.raises(TiraxError, match="the same parameters"):
+    with pytest.raises(TiraxError, match="must have the same signature"):
 
         @R.rewriter
         class OtherParameters:
@@ -209,3 +209,97 @@ def test_what_is_no_rewriter():
             @R.function
             def replacement(x: R.Tensor((), "bool")):
                 return R.const(1.0)
+
+
+@R.rewriter
+class DoubleByCall:
+    @R.function
+    def pattern(x: R.Tensor((16,), "float32")):
+        return x + x
+
+    @R.function
+    def replacement(x: R.Tensor((16,), "float32")):
+        return DoubleByCall.twice(x)
+
+    @R.function(private=True)
+    def twice(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        return x * R.const(2.0, "float32")
+
+    @R.function(private=True)
+    def unused(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        return x
+
+
+@R.rewriter
+class SquareByKernel:
+    @R.function
+    def pattern(x: R.Tensor((16,), "float32")):
+        return x * x
+
+    @R.function
+    def replacement(x: R.Tensor((16,), "float32")):
+        return R.call_tir(SquareByKernel.twice, [x], out_sinfo=R.Tensor((16,), "float32"))
+
+    @T.prim_func(private=True)
+    def twice(x: T.Buffer((16,), "float32"), y: T.Buffer((16,), "float32")):
+        for i in range(16):
+            y[i] = x[i] * x[i]
+
+
+@I.ir_module
+class DoubledAndSquared:
+    @R.function
+    def main(x: R.Tensor((16,), "float32")):
+        y = x + x
+        z = y * y
+        return z
+
+
+def test_private_functions_of_a_rewriter_come_into_the_module():
+    """Under free names, and only those that are called: two rewriters may call theirs alike."""
+    after = (DoubleByCall | SquareByKernel)(DoubledAndSquared)
+    assert set(after.names) == {"main", "twice", "twice_1"}
+    assert set(DoubleByCall(DoubledAndSquared).names) == {"main", "twice"}
+    after.op.verify()
+    assert_same_meaning(DoubledAndSquared.op, after.op)
+    with pytest.raises(UnsupportedError, match="rewrite a module"):
+        DoubleByCall(DoubledAndSquared["main"])
+
+
+def test_functions_that_make_no_rewriter():
+    """Python's kinds of errors are those of TVM."""
+    with pytest.raises(KeyError, match="the function 'pattern'"):
+
+        @R.rewriter
+        class NoPattern:
+            @R.function
+            def replacement():
+                return R.tuple()
+
+    with pytest.raises(TypeError, match="the pattern of a rewriter is a Relax function"):
+
+        @R.rewriter
+        class Kernel:
+            @T.prim_func
+            def pattern():
+                T.evaluate(0)
+
+            @R.function
+            def replacement():
+                return R.tuple()
+
+    with pytest.raises(ValueError, match="is publicly exposed: helper"):
+
+        @R.rewriter
+        class Public:
+            @R.function
+            def pattern(x: R.Tensor):
+                return R.exp(x)
+
+            @R.function
+            def replacement(x: R.Tensor):
+                return R.exp(x)
+
+            @R.function
+            def helper(x: R.Tensor):
+                return x
