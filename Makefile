@@ -14,7 +14,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz fuzz-ci bench train clean
+.PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -101,6 +101,12 @@ fuzz-ci: $(VENV)/demo.stamp
 	@mkdir -p $(OUT); rm -f $(OUT)/fuzz.ok
 	$(BIN)/python -m tirax.tools.fuzz --seconds 60 --count 1500 --jobs 2 --seed 0
 	@touch $(OUT)/fuzz.ok
+
+# Oldest and newest Python, numpy, llvmlite, xDSL: docs/upgrades.md, whose table it writes.
+NOX ?=
+upgrades: $(VENV)/test.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[upgrades]'
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nox -f tests/packaging/noxfile.py $(NOX)
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .
