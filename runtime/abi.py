@@ -273,7 +273,7 @@ def fixed_slots() -> tuple[int, ...]:
 
 
 def _numpy_api() -> Any:
-    core: Any = np._core
+    core: Any = vars(np)["_core"]
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
