@@ -86,9 +86,7 @@ def _reason(text: str) -> str:
     """What pytest says failed last, what uv could not resolve, or the last line."""
     failed = re.findall(r"^(?:FAILED|ERROR) .*", text, re.MULTILINE)
     unresolved = re.findall(r"Because (.*?)[,.] ", " ".join(text.split()))
-    return (
-        [*text.split("\n"), *unresolved, *failed][-1] if failed or unresolved else text.strip().split("\n")[-1].strip()
-    )
+    return (failed or unresolved or [text.strip().split("\n")[-1].strip()])[-1]
 
 
 def _run(what: str, *command: str | Path, cwd: Path = ROOT, path: Path | None = None) -> str:
