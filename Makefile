@@ -14,7 +14,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades bench train clean
+.PHONY: demo test test-all lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -107,6 +107,10 @@ NOX ?=
 upgrades: $(VENV)/test.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[upgrades]'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nox -f tests/packaging/noxfile.py $(NOX)
+
+# Small faults, one by one, that some test has to find: docs/mutation.md.
+mutants: $(VENV)/test.stamp
+	$(BIN)/python tests/helpers/mutation.py
 
 format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix .

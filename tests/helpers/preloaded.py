@@ -56,10 +56,7 @@ class Commands:
         self._folder = tempfile.TemporaryDirectory()
         self.bin = Path(self._folder.name)
         address = str(self.bin / "socket")
-        for name in MAINS:
-            path = self.bin / name
-            path.write_text(_CLIENT.format(python=sys.executable, address=address, name=name))
-            path.chmod(0o755)
+        write_clients(self.bin, address)
         self._server = subprocess.Popen(
             [sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -71,6 +68,14 @@ class Commands:
         self._server.kill()
         self._server.wait()
         self._folder.cleanup()
+
+
+def write_clients(folder: Path, address: str) -> None:
+    """Programs that have their command run by the process at an address."""
+    for name in MAINS:
+        path = folder / name
+        path.write_text(_CLIENT.format(python=sys.executable, address=address, name=name))
+        path.chmod(0o755)
 
 
 def warm_up() -> dict[str, Callable[[], Any]]:
@@ -120,6 +125,15 @@ def answer(client: socket.socket, mains: dict[str, Callable[[], Any]]) -> None:
     client.send(str(code).encode())
 
 
+def take_client(listener: socket.socket, mains: dict[str, Callable[[], Any]]) -> None:
+    """Answer the next client, in a process of its own."""
+    client, _ = listener.accept()
+    if os.fork() == 0:
+        answer(client, mains)
+        os._exit(0)
+    client.close()
+
+
 def serve(address: str) -> None:
     """A process for each client, until the standard input ends, whose other end is with the one who started this."""
     mains = warm_up()
@@ -131,11 +145,7 @@ def serve(address: str) -> None:
         listener.listen(16)
         print("ready", flush=True)
         while sys.stdin.fileno() not in select.select([sys.stdin, listener], [], [])[0]:
-            client, _ = listener.accept()
-            if os.fork() == 0:
-                answer(client, mains)
-                os._exit(0)
-            client.close()
+            take_client(listener, mains)
 
 
 if __name__ == "__main__":

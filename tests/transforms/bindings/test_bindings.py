@@ -5,6 +5,7 @@ import pytest
 
 from tirax.diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError
 from tirax.dialects import relax
+from tirax.dialects.names import name_of
 from tirax.interpreter import assert_same_meaning, interpret
 from tirax.ir.passes.transform import Sequential
 from tirax.transforms.bindings.canonicalize_bindings import CanonicalizeBindings
@@ -80,8 +81,45 @@ def test_canonicalize_keeps_what_checks_at_run_time(parse):
       %y = relax.match_cast %x : {t} -> !relax.tensor<[m], f32>
       relax.return %y : !relax.tensor<[m], f32> }}"""
     assert count(CanonicalizeBindings()(parse(text)), relax.MatchCastOp) == 1
+    wider = text.replace("[n]", "[4]").replace("[m]", "ndim=1")
+    assert count(CanonicalizeBindings()(parse(wider)), relax.MatchCastOp) == 1
     certain = text.replace("[m]", "[n]")
     assert count(CanonicalizeBindings()(parse(certain)), relax.MatchCastOp) == 0
+
+
+@pytest.mark.parametrize(
+    "fields, tuples",
+    [("%a, %b", 0), ("%b, %a", 1), ("%a, %a", 1), ("%a, %d", 1), ("%c, %d", 0), ("%a", 1), ("%a, %b, %b", 1), ("", 1)],
+)
+def test_canonicalize_takes_the_tuple_whose_fields_are_all_there_in_order(parse, fields, tuples):
+    pair, t = "tuple<!relax.tensor<[4], f32>, !relax.tensor<[4], f32>>", "!relax.tensor<[4], f32>"
+    result = f"tuple<{', '.join([t] * len(fields.split()))}>"
+    text = f"""relax.func @f(%t: {pair}, %s: {pair}) -> {result} {{
+      %a = relax.tuple_get_item %t[0] : {t}
+      %b = relax.tuple_get_item %t[1] : {t}
+      %c = relax.tuple_get_item %s[0] : {t}
+      %d = relax.tuple_get_item %s[1] : {t}
+      %u = relax.tuple({fields})
+      relax.return %u : {result} }}"""
+    assert count(CanonicalizeBindings()(parse(text)), relax.TupleOp) == tuples
+
+
+def test_canonicalize_gives_what_leaves_a_block_its_outer_name(parse):
+    """Where it leaves once, is of the block, and nothing else reads it there."""
+    t = "!relax.tensor<[4], f32>"
+    outputs = "%one", "%twice", "%twice", "%x", "%read", "%bare"
+    text = f"""relax.func @f(%x: {t}) -> {t} {{
+      %gv, %gv1, %gv2, %gv3, %gv4, %0 = relax.dataflow {{
+        %one = relax.exp %x : {t}
+        %twice = relax.sin %x : {t}
+        %read = relax.cos %x : {t}
+        %bare = relax.tan %read : {t}
+        relax.output {", ".join(outputs)} : {", ".join([t] * 6)}
+      }}
+      relax.return %gv : {t} }}"""
+    after = CanonicalizeBindings()(parse(text))
+    (output,) = (op for op in after.walk() if isinstance(op, relax.OutputOp))
+    assert [name_of(v) for v in output.values_] == ["gv", "twice", "twice", "x", "read", "bare"]
 
 
 def test_dead_code(parse):
@@ -106,6 +144,38 @@ def test_dead_code_keeps_effects(parse):
     after = DeadCodeElimination()(parse(text))
     assert count(after, relax.CallPackedOp) == 1
     assert count(after, relax.CallPurePackedOp) == 0
+
+
+T4 = "!relax.tensor<[4], f32>"
+TWICE = {
+    "expressions": (f"relax.exp %x : {T4}", 1, 1),
+    "leaves": ("relax.constant <f32 [] 1.0>", 2, 1),
+    "tuples": ("relax.tuple(%x, %x)", 2, 1),
+    "fields": (f"relax.tuple_get_item %p[0] : {T4}", 1, 1),
+    "allocations": (f"relax.builtin.alloc_tensor %s, %d, %m, %g : {T4}", 2, 2),
+    "objects": ('relax.call_pure_packed "cache"(%x) : !relax.object', 2, 2),
+    "results of packed functions": (f'relax.call_pure_packed "f"(%x) : {T4}', 1, 1),
+}
+
+
+@pytest.mark.parametrize("kind", TWICE)
+def test_what_is_there_twice(parse, kind):
+    """Leaves without names are written in place, memory and objects are new ones each time."""
+    operation, unnamed, named = TWICE[kind]
+    head = f"""relax.func @f(%x: {T4}, %p: tuple<{T4}, {T4}>) -> {T4} {{
+      %s = relax.shape [4]
+      %d = relax.dtype f32
+      %m = relax.prim_value 0
+      %g = relax.string "global"
+      """
+    name = operation.replace("(", " ").split()[0]
+
+    def left(first, second, call_only=False):
+        body = f"{first} = {operation}\n{second} = {operation}\nrelax.return %x : {T4} }}"
+        return ops_named(EliminateCommonSubexpr(call_only)(parse(head + body)), name)
+
+    assert (left("%0", "%1"), left("%a", "%b")) == (unnamed, named)
+    assert left("%a", "%b", True) == (2 if kind in ("tuples", "fields") else named)
 
 
 def test_common_subexpressions(parse):
