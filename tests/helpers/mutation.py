@@ -159,7 +159,8 @@ def _faults_of(parent: ast.AST, field: str, index: int | None, node: ast.AST) ->
         yield Fault(parent, field, index, node, ast.Pass())
     for new in _FAULTS.get(type(node), lambda _: iter(()))(node):
         yield Fault(parent, field, index, node, new)
-    if not isinstance(node, ast.Assert | ast.Raise | ast.JoinedStr) and not text:
+    strict = isinstance(node, ast.keyword) and node.arg == "strict"  # as an assert: what cannot happen
+    if not isinstance(node, ast.Assert | ast.Raise | ast.JoinedStr) and not text and not strict:
         yield from _below(node)
 
 

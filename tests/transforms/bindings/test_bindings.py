@@ -47,6 +47,7 @@ relax.func @main(
 }
 """
 
+T4 = "!relax.tensor<[4], f32>"
 ALL = [Normalize(), CanonicalizeBindings(), EliminateCommonSubexpr(), DeadCodeElimination(), FoldConstant()]
 
 
@@ -130,6 +131,28 @@ def test_dead_code(parse):
     assert len(block.outputs) == 1
 
 
+def test_dead_code_of_blocks(parse):
+    """A block without outputs goes, one that hands an argument out stays; what stays keeps its name."""
+    text = f"""relax.func @f(%x: {T4}) -> {T4} {{
+      %gone, %gv = relax.dataflow {{
+        %a = relax.exp %x : {T4}
+        %b = relax.sin %x : {T4}
+        relax.output %a, %b : {T4}, {T4}
+      }}
+      %unused = relax.dataflow {{
+        %c = relax.cos %x : {T4}
+        relax.output %c : {T4}
+      }}
+      %same = relax.dataflow {{
+        relax.output %x : {T4}
+      }}
+      %sum = relax.add %gv, %same : {T4}
+      relax.return %sum : {T4} }}"""
+    after = DeadCodeElimination()(parse(text))
+    blocks = [op for op in after.walk() if isinstance(op, relax.DataflowOp)]
+    assert [[name_of(r) for r in op.outputs] for op in blocks] == [["gv"], ["same"]]
+
+
 def test_dead_code_with_entry_functions(parse):
     assert functions(DeadCodeElimination(("unused",))(parse(PROGRAM))) == {"unused"}
     with pytest.raises(NameLookupError, match="did you mean 'main'"):
@@ -146,7 +169,6 @@ def test_dead_code_keeps_effects(parse):
     assert count(after, relax.CallPurePackedOp) == 0
 
 
-T4 = "!relax.tensor<[4], f32>"
 TWICE = {
     "expressions": (f"relax.exp %x : {T4}", 1, 1),
     "leaves": ("relax.constant <f32 [] 1.0>", 2, 1),
