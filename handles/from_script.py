@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
@@ -17,19 +16,13 @@ from .module import IRModule
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
     """The module that a class is. Raises `IllFormedError` for one that is not well formed, where that is asked for."""
-    module = IRModule(script.parse_class(cls, sys._getframe(2)))
+    module = IRModule(script.parse_class(cls))
     return _checked(module) if well_formed else module
 
 
 def _checked(module: IRModule) -> IRModule:
     check_well_formed(module)
     return module
-
-
-def is_method(func: FunctionType) -> bool:
-    """Whether a function stands in the body of a class: then the class's decorator reads it."""
-    around, _, _ = func.__qualname__.rpartition(".")
-    return bool(around) and not around.endswith("<locals>")
 
 
 def function_decorator(kind: str) -> Callable[..., Any]:
@@ -40,7 +33,7 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             return decorate
         if not isinstance(func, FunctionType):
             raise TiraxError(f"the decorator of {kind} takes a function", found=type(func).__name__)
-        if is_method(func):
+        if script.in_module_class(func):
             return func
         module = IRModule(script.parse_decorated(func))
         return (_checked(module) if options.get("check_well_formed", True) else module)[func.__name__]

@@ -55,6 +55,10 @@ class StructInfo:
         view.type = t
         return view
 
+    def __tirax_script_value__(self) -> Attribute:
+        """What it means in TVMScript that captures it."""
+        return self.type
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StructInfo) and self.type == other.type
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .mlir_text import parse_mlir
     from .parser import (
         ScriptError,
-        is_class_body,
+        in_module_class,
         parse_class,
         parse_decorated,
         parse_function,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .printer import print_script, show
 
 _PARSER = (
-    "ScriptError", "is_class_body", "parse_class", "parse_decorated", "parse_function", "parse_source", "read_macro",
+    "ScriptError", "in_module_class", "parse_class", "parse_decorated", "parse_function", "parse_source", "read_macro",
 )  # fmt: skip
 _PRINTER = ("print_script", "show")
 
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ScriptError",
-    "is_class_body",
+    "in_module_class",
     "parse_class",
     "parse_decorated",
     "parse_function",

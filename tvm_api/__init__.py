@@ -64,7 +64,7 @@ provide(
         "error": {
             "diagnostics": """
                 TVMError=TiraxError InternalError=TiraxError OpNotImplemented=UnsupportedError
-                DiagnosticError=VerifyError
+                DiagnosticError=TiraxError
             """
         },
         "nd": {"runtime": "Device NDArray array cpu cuda device empty from_dlpack"},

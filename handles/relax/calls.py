@@ -377,6 +377,7 @@ def operator_function(name: str) -> Callable[..., Call]:
     if cls is None or not cls.SPREAD:
         build.__signature__ = _signature(cls, name)  # pyright: ignore[reportFunctionMemberAccess]
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
+    vars(build)["__tirax_script_dialect__"] = name
     build.__doc__ = f"{described.__doc__}\n\nArguments: {', '.join(names) or 'none'}."
     return build
 

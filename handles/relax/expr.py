@@ -113,6 +113,11 @@ class Expr(Operators):
     def _make(self) -> SSAValue:
         raise TiraxError(f"a {type(self).__name__} is not a value")
 
+    def __tirax_script_value__(self) -> Any:
+        """What it means in TVMScript that captures it: constants, shapes and functions of the module are values."""
+        value = self._value or self._make()
+        return value if isinstance(value.owner, relax.LEAVES) else self
+
     @property
     def ssa(self) -> SSAValue:
         """The SSA value. Raises `StaleHandleError` where a rewrite has removed it."""

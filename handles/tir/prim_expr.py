@@ -67,7 +67,7 @@ class PrimExpr:
         if isinstance(owner, tir.ConstOp) and not (isinstance(self.type, IntegerType) and self.type != i1):
             return owner
         if not isinstance(self.type, IntegerType):
-            return self
+            return self.ssa if _stands_alone(self.ssa) else self
         expr = as_sym(self)
         return expr.substitute({v: named_var(v) for v in expr.free_vars()})
 
@@ -579,6 +579,13 @@ def attr_of(value: Any) -> Attribute | None:
     if isinstance(value, PrimExpr) and value.constant is not None:
         return to_attr(value.constant)
     raise TiraxError("not an attribute", expected="a number, string or list of them", found=repr(value))
+
+
+def _stands_alone(value: SSAValue) -> bool:
+    """Whether an expression is made of detached operations alone: it has no variables."""
+    op = value.owner
+    alone = isinstance(op, Operation) and op.parent is None and not isinstance(op, ValueOp)
+    return alone and all(map(_stands_alone, op.operands))
 
 
 def named_var(var: sym.Var) -> sym.Var:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .entry import is_class_body, parse_class, parse_decorated, parse_function, parse_source, read_macro
+from .entry import in_module_class, parse_class, parse_decorated, parse_function, parse_source, read_macro
 from .source import ScriptError
 
 __all__ = [
     "ScriptError",
-    "is_class_body",
+    "in_module_class",
     "parse_class",
     "parse_decorated",
     "parse_function",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -15,8 +14,8 @@ from ...diagnostics import register_source
 from ...dialects import relax, tir
 from .module import parse_class_node, parse_function_nodes
 from .python_file import read_file
-from .scope import Environment, header_names
-from .source import ScriptError, Source, parse_text
+from .scope import Environment, closure_of, header_names
+from .source import ScriptError, Source, file_tree, no_source, parse_text
 from .tir_functions import Macro
 from .values import Metadata
 
@@ -63,100 +62,93 @@ def _guarded(source: Source, node: ast.AST, read: Callable[[], ModuleOp]) -> Mod
         raise source.error(node, "the script is nested too deeply") from None
 
 
-def parse_class(cls: type, frame: FrameType | None = None) -> ModuleOp:
-    """The module that a decorated class is; `frame` is that of the code which decorates it."""
+def parse_class(cls: type) -> ModuleOp:
+    """The module that a decorated class is."""
     codes = [f.__code__ for f in vars(cls).values() if hasattr(f, "__code__")]
-    filename = codes[0].co_filename if codes else frame.f_code.co_filename if frame is not None else None
-    line = codes[0].co_firstlineno if codes else frame.f_lineno if frame is not None else 0
-    source, tree = _file_of(filename, cls.__name__)
+    filename = codes[0].co_filename if codes else getattr(sys.modules.get(cls.__module__), "__file__", None)
+    source, tree = file_tree(filename, cls.__name__)
+    around = _frames_around(filename, cls.__qualname__)
+    line = codes[0].co_firstlineno if codes else around[-1].f_lineno if around else 0
     found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__]
     node = next((n for n in reversed(found) if _first_line(n) <= line <= (n.end_lineno or line)), None)
     if node is None:
-        raise _no_source(cls.__name__)
-    captured = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    for function in vars(cls).values():
-        captured |= _closure(function)
+        raise no_source(cls.__name__)
+    captured = _captured(sys.modules[cls.__module__].__dict__, around, vars(cls).values())
     return _guarded(source, node, lambda: parse_class_node(source, Environment(captured), node))
 
 
 def read_macro(function: Callable[..., Any], hygienic: bool = True) -> Macro:
     """The macro that a decorated function is; nothing of it is read before it is called."""
     code = function.__code__
-    source, tree = _file_of(code.co_filename, code.co_name)
-    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
-    node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
-    if node is None:
-        raise _no_source(code.co_name)
-    return Macro(node, source, Environment({**function.__globals__, **_closure(function)}) if hygienic else None)
+    source, tree = file_tree(code.co_filename, code.co_name)
+    node = _node_of(function, tree)
+    return Macro(node, source, Environment({**function.__globals__, **closure_of(function)}) if hygienic else None)
 
 
-def parse_decorated(function: Callable[..., Any], frame: FrameType | None = None) -> ModuleOp:
-    """A module of one decorated function (and of the functions it captures).
-
-    `frame` is that of the code around it, the innermost one in the same file where it is not given.
-    """
+def parse_decorated(function: Callable[..., Any]) -> ModuleOp:
+    """A module of one decorated function (and of the functions it captures)."""
     code = function.__code__
-    source, tree = _file_of(code.co_filename, code.co_name)
-    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
-    node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
-    if node is None:
-        raise _no_source(code.co_name)
-    frame = frame or _frame_in(code.co_filename)
-    local = {} if frame is None else frame.f_locals
-    captured = {**function.__globals__, **local, **_closure(function)}
+    source, tree = file_tree(code.co_filename, code.co_name)
+    node = _node_of(function, tree)
+    captured = _captured(function.__globals__, _frames_around(code.co_filename, function.__qualname__), [function])
     return _guarded(source, node, lambda: parse_function_nodes(source, Environment(captured), [node]))
 
 
-def _frame_in(filename: str) -> FrameType | None:
-    """The innermost frame of a file: there a decorator runs."""
+def in_module_class(function: Callable[..., Any]) -> bool:
+    """Whether a function stands in the body of a class that a decorator of TVMScript reads as a whole."""
+    around, _, _ = function.__qualname__.rpartition(".")
+    if not around or around.endswith("<locals>"):
+        return False
+    code = function.__code__
+    _, tree = file_tree(code.co_filename, code.co_name)
+    classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+    enclosing = [c for c in classes if c.lineno < code.co_firstlineno <= (c.end_lineno or c.lineno)]
+    if not enclosing:
+        raise no_source(code.co_name)
+    names = (d.func if isinstance(d, ast.Call) else d for d in max(enclosing, key=lambda c: c.lineno).decorator_list)
+    return any((getattr(n, "attr", None) or getattr(n, "id", None)) in _OF_CLASSES for n in names)
+
+
+_OF_CLASSES = ("ir_module", "rewriter")
+"""The decorators of classes, as TVM tells them: by their names in the text."""
+
+
+def _frames_around(filename: str | None, qualname: str) -> list[FrameType]:
+    """The running functions and class bodies in which something is defined, outermost first.
+
+    They are found by their file and name: a decorator may be called by other functions, of any file.
+    """
+    parts = qualname.split(".")[:-1]
+    around = {"<module>", *(".".join(parts[:i]).removesuffix(".<locals>") for i in range(1, len(parts) + 1))}
+    found: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename != filename:
+    while frame is not None and around:
+        name = frame.f_code.co_qualname
+        if frame.f_code.co_filename == filename and name in around:
+            around.remove(name)
+            found.append(frame)
         frame = frame.f_back
-    return frame
+    return found[::-1]
 
 
-def is_class_body(frame: FrameType) -> bool:
-    """Whether a frame runs the body of a class: decorators there leave the function to the class's own decorator."""
-    return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
+def _captured(names: Mapping[str, Any], around: Sequence[FrameType], functions: Iterable[Any]) -> dict[str, Any]:
+    """What a script sees of Python: global names, those of functions around it, and what its own functions capture."""
+    captured = dict(names)
+    for frame in around:
+        captured |= frame.f_locals
+    for function in functions:
+        captured |= closure_of(function)
+    return captured
 
 
-def _closure(function: Any) -> dict[str, Any]:
-    """Variables of enclosing functions that `function` uses."""
-    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    found: dict[str, Any] = {}
-    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # the variable is assigned later
-            continue
-    return found
+def _node_of(function: Callable[..., Any], tree: ast.Module) -> ast.FunctionDef:
+    code = function.__code__
+    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == code.co_name)
+    node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
+    if node is None:
+        raise no_source(code.co_name)
+    return node
 
 
 def _first_line(node: ast.ClassDef | ast.FunctionDef) -> int:
     return min([node.lineno, *(d.lineno for d in node.decorator_list)])
-
-
-_trees: dict[str, tuple[str, ast.Module]] = {}
-
-
-def _file_of(filename: str | None, name: str) -> tuple[Source, ast.Module]:
-    """A file's tree; the last trees are kept, for a file often holds several modules."""
-    text = "".join(linecache.getlines(filename)) if filename else ""
-    if not filename or not text:
-        raise _no_source(name)
-    known = _trees.get(filename)
-    source = Source(filename)
-    if known is not None and known[0] == text:
-        return source, known[1]
-    if len(_trees) >= 8:
-        _trees.clear()
-    tree = parse_text(text, source)
-    _trees[filename] = (text, tree)
-    return source, tree
-
-
-def _no_source(name: str) -> ScriptError:
-    return ScriptError(
-        f"the source of '{name}' cannot be found",
-        hint="put it into a file, or parse a text: tvm.script.from_source(…)",
-    )

@@ -8,19 +8,22 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from types import ModuleType
+from enum import EnumType
+from types import FunctionType, ModuleType
 from typing import Any, ClassVar, NoReturn, cast
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError, suggestion
+from ...dialects import relax
 from ...dialects.sym import IndexMapping
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import SymExpr, Var, i64
 from ...ir.passes.limits import exceeded, limit
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
-from .scope import Scope, is_missing, script_value
-from .source import ScriptError, Source
-from .values import Builtin, CallSite, Imm, Metadata, Method, ModuleRef, Ref, Slice, Unknown, describe
+from .scope import Environment, Scope, closure_of, is_missing, script_value
+from .source import ScriptError, Source, file_tree, no_source
+from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, Method, ModuleRef, Ref, Slice, Unknown, describe
 
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "len": len,
@@ -50,6 +53,8 @@ class Evaluator:
     def __init__(self, source: Source, scope: Scope):
         self.source = source
         self.scope = scope
+        self.index_dtype: IntegerType = i64
+        """The type of the indices of the index map that is being read."""
         self._depth = 0
         self._deepest = limit("parse.depth")
 
@@ -92,7 +97,22 @@ class Evaluator:
             raise self.error(node, f"'{node.id}' is not defined here", hint=suggestion(node.id, known))
         if isinstance(found, Unknown):
             raise self._not_known(node, found)
-        return found
+        return self._placed(found, node)
+
+    def _placed(self, value: Any, node: ast.AST) -> Any:
+        """A captured expression, which stands in no block, as one of this function."""
+        if not isinstance(value, OpResult) or value.op.parent is not None:
+            return value
+        if isinstance(value.op, relax.FunctionRefOp):
+            return GlobalRef(value.op.callee.root_reference.data)
+        mapping: dict[SSAValue, SSAValue] = {}
+        for operand in value.op.operands:
+            mapping[operand] = self._placed(operand, node)
+        return self.emit(value.op.clone(mapping), node)
+
+    def emit(self, op: Operation, node: ast.AST) -> Any:
+        """Append `op` where the dialect puts operations; gives its result, if it has one."""
+        raise self.error(node, "only constants may stand here", found=describe(op.results[0]))
 
     def _not_known(self, node: ast.Name, value: Unknown) -> ScriptError:
         return self.error(
@@ -217,11 +237,14 @@ class Evaluator:
             raise self.error(
                 node, f"'{module.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(module))
             )
-        return script_value(found)
+        return self._placed(script_value(found), node)
 
     def _plain_attribute(self, value: Any, node: ast.Attribute) -> Any:
         """An attribute of a captured object: only data, never anything that would run code."""
-        found: Any = inspect.getattr_static(value, node.attr, None)
+        if isinstance(value, EnumType):
+            found: Any = value.__members__.get(node.attr)
+        else:
+            found = inspect.getattr_static(value, node.attr, None)
         if type(value).__module__.partition(".")[0] == "numpy" and node.attr in _PLAIN_ATTRIBUTES:
             found = getattr(value, node.attr)
         if found is None or callable(found) or isinstance(found, property):
@@ -233,15 +256,21 @@ class Evaluator:
         if isinstance(value, Metadata):
             return self.metadata_item(value, self.visit(node.slice), node)
         if isinstance(value, SSAValue):
-            items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return self.subscript_of(value, tuple(self._elements(items)), node)
+            return self.subscript_of(value, self.subscripts(node), node)
         index = self.visit(node.slice)
         if isinstance(index, Slice):
             index = slice(index.start, index.stop, index.step)
         try:
-            return script_value(value[index]) if isinstance(value, tuple | list | dict) else self._no_index(node, value)
+            found = value[index] if isinstance(value, tuple | list | dict) else self._no_index(node, value)
+            return self._placed(script_value(found), node)
         except (IndexError, KeyError, TypeError) as error:
             raise self.error(node, f"there is no element {index!r}: {error}") from None
+
+    def subscripts(self, node: ast.Subscript) -> tuple[Any, ...]:
+        """The indices `i, j` of `A[i, j]`; one name may stand for several of them."""
+        indices = self._elements(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+        single = indices[0] if len(indices) == 1 else None
+        return tuple(cast("list[Any]", single if isinstance(single, tuple | list) else indices))
 
     def _no_index(self, node: ast.AST, value: Any) -> NoReturn:
         raise self.error(node, "this has no elements", found=describe(value))
@@ -274,20 +303,38 @@ class Evaluator:
         args = node.args
         if len(args.args) != len([*ast.walk(args)]) - 1:
             raise self.error(node, "the parameters of an index map are names, without defaults or stars")
-        params = tuple(Var(a.arg) for a in args.args)
+        params = tuple(Var(a.arg, self.index_dtype) for a in args.args)
         with self.scope.frame() as frame:
             frame.update(zip((a.arg for a in args.args), params, strict=True))
             body = self.visit(node.body)
         parts = list(cast("list[Any]", body)) if isinstance(body, tuple | list) else [body]
-        results = [as_sym(part) for part in parts]
+        results = [as_sym(part, default=self.index_dtype) for part in parts]
         if None in results:
             found = describe(parts[results.index(None)])
             raise self.error(node.body, "an index map gives integer expressions of indices", found=found)
         return IndexMapping(params, tuple(cast("list[SymExpr]", results)))
 
+    def index_mapping(self, value: Any) -> Any:
+        """A captured lambda as the index map that its text says, in the names around it; anything else as it is."""
+        if not isinstance(value, FunctionType) or value.__name__ != "<lambda>":
+            return value
+        code = value.__code__
+        source, tree = file_tree(code.co_filename, "the index map")
+        lambdas = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno)
+        nodes = [n for n in lambdas if tuple(a.arg for a in n.args.args) == code.co_varnames[: code.co_argcount]]
+        if len(nodes) != 1:
+            raise no_source("the index map")
+        around = self.scope, self.source
+        self.scope, self.source = Scope(Environment({**value.__globals__, **closure_of(value)})), source
+        try:
+            return self.visit_lambda(nodes[0])
+        finally:
+            self.scope, self.source = around
+
     def _call_builtin(self, target: Builtin, site: CallSite) -> Any:
         function = _BUILTINS.get(target.name)
-        if function is None or site.kwargs or not all(is_constant(a) for a in site.args):
+        sized = target.name in ("len", "tuple", "list") and all(isinstance(a, tuple | list) for a in site.args)
+        if function is None or site.kwargs or not (sized or all(is_constant(a) for a in site.args)):
             return self.call_builtin(target.name, site)
         try:
             return function(*site.args)

@@ -417,7 +417,7 @@ def _attribute(p: RelaxEvaluator, cls: type[relax.Operator], name: str, value: A
         return p.dtype(value, site.node)
     if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
         return _taken_string(value.op)
-    if isinstance(value, IndexMapping):
+    if isinstance(value := p.index_mapping(value), IndexMapping):
         return IndexMapAttr(value)
     if isinstance(value, OpResult) and isinstance(value.op, relax.PrimValueOp):
         value = _taken_number(value.op)

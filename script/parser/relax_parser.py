@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, TupleType, i1
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ...diagnostics import DTypeError, ShapeError, suggestion
 from ...dialects import relax
+from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of, set_name
 from ...dialects.relax import (
     OBJECT,
@@ -46,8 +47,6 @@ from .scope import Environment, Scope, check_names
 from .source import Source
 from .tir_frames import check_plain_parameters
 from .values import CallSite, FreshVar, GlobalRef, Imm, Metadata, Method, Ref, describe
-
-_HINT_CAST = "use R.match_cast to check it at run time"
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,7 @@ class RelaxParser(RelaxEvaluator):
         if not isinstance(last, relax.ReturnOp):
             raise self.error(function, f"function '{function.name}' does not return a value", expected="return …")
         found = self._result_type(last, signature, function)
+        last = cast(relax.ReturnOp, block.last_op)
         attrs = self.attrs.pop()
         if attrs is not None and getattr(attrs.data.get("global_symbol"), "data", None) == function.name:
             kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
@@ -130,18 +130,23 @@ class RelaxParser(RelaxEvaluator):
         return Region(block), found, attrs
 
     def _result_type(self, last: relax.ReturnOp, signature: Signature, function: ast.FunctionDef) -> Attribute:
+        """What is known of the result: the body may say more than the declaration; where less, that is checked."""
         given = last.value.type
-        if signature.ret is None:
-            return erase_unbound(given, set(free_symbolic_vars(signature.params)))
-        if not is_base_of(signature.ret, given):
-            statement = function.body[-1]
-            raise self.error(
-                statement,
-                f"function '{function.name}' does not return what it declares",
-                expected=signature.ret,
-                found=given,
-                hint=_HINT_CAST if is_base_of(given, signature.ret) else None,
-            )
+        known = erase_unbound(given, set(free_symbolic_vars(signature.params)))
+        if signature.ret is None or is_base_of(signature.ret, known):
+            return known
+        if is_base_of(signature.ret, given):
+            return signature.ret
+        statement = function.body[-1]
+        if base_check(signature.ret, given) is BaseCheckResult.FAIL_L0:
+            message = f"function '{function.name}' does not return what it declares"
+            raise self.error(statement, message, expected=signature.ret, found=given)
+        block = last.parent_block()
+        assert block is not None
+        last.detach()
+        with self.into(block):
+            last.operands[0] = self.emit(relax.MatchCastOp(last.value, signature.ret), statement)
+        block.add_op(last)
         return signature.ret
 
     def _name_the_rest(self, block: Block) -> None:
@@ -196,7 +201,13 @@ class RelaxParser(RelaxEvaluator):
     def attribute_of(self, value: Any, name: str, node: ast.AST) -> Any:
         if name == "astype" and isinstance(value, SSAValue):
             return Method(value, name)
-        raise self.error(node, f"there is no attribute '{name}'", expected="astype", found=describe(value))
+        if name == "struct_info" and isinstance(value, SSAValue):
+            return value.type
+        parts = {k: v for k, v in _parts(value).items() if v is not None}
+        if name not in parts:
+            expected = ", ".join(parts) if isinstance(value, Attribute) else "astype, struct_info"
+            raise self.error(node, f"there is no attribute '{name}'", expected=expected, found=describe(value))
+        return parts[name]
 
     def member_of_module(self, name: str, node: ast.AST) -> Any:
         if not self.module.has_function(name):
@@ -308,8 +319,8 @@ class RelaxParser(RelaxEvaluator):
         finally:
             self.block = outer
 
-    def _pass(self, node: ast.Pass) -> None:
-        return None
+    def _pass(self, node: ast.Pass | ast.Nonlocal) -> None:
+        """Nothing; `nonlocal n` captures a name for Python, which is captured anyway."""
 
     def _assign(self, node: ast.Assign) -> str | None:
         if len(node.targets) != 1:
@@ -464,7 +475,7 @@ class RelaxParser(RelaxEvaluator):
                 raise self.error(arg, "an output is the name of a value", found=describe(value))
             frame.outputs.append((arg.id, value, arg))
 
-    special = {("relax", "output"): output}
+    special = {**RelaxEvaluator.special, ("relax", "output"): output}
 
     def _func_attr(self, site: CallSite) -> None:
         if self.attrs[-1] is not None:
@@ -534,6 +545,7 @@ class RelaxParser(RelaxEvaluator):
 
     visitors: ClassVar[dict[type[ast.stmt], Callable[..., str | None]]] = {
         ast.Pass: _pass,
+        ast.Nonlocal: _pass,
         ast.Assign: _assign,
         ast.AnnAssign: _annotated,
         ast.Expr: _expression,
@@ -542,6 +554,28 @@ class RelaxParser(RelaxEvaluator):
         ast.If: _if,
         ast.FunctionDef: _local_function,
     }
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    """What struct info says: `shape`, `dtype`, `ndim`, `vdevice` of tensors, `fields` of tuples, …"""
+    if isinstance(value, TensorType):
+        device = value.vdevice.data if isinstance(value.vdevice, StringAttr) else None
+        dtype = None if value.element is None else dtype_name(value.element)
+        return {"shape": value.dims, "dtype": dtype, "ndim": _ndim(value), "vdevice": device}
+    if isinstance(value, ShapeType):
+        return {"values": value.dims, "ndim": _ndim(value)}
+    if isinstance(value, PrimType):
+        return {"dtype": dtype_name(value.dtype), "value": value.expr}
+    if isinstance(value, TupleType):
+        return {"fields": tuple(value.types)}
+    if not isinstance(value, CallableType):
+        return {}
+    params = tuple(value.params) if isinstance(value.params, ArrayAttr) else None
+    return {"params": params, "ret": value.ret}
+
+
+def _ndim(value: TensorType | ShapeType) -> int:
+    return -1 if value.rank is None else value.rank
 
 
 class _Hidden:

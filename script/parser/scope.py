@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ...diagnostics import suggestion
@@ -17,7 +17,16 @@ from .source import ScriptError, Source
 from .values import Builtin, Imm, Ref
 
 MARK = "__tirax_script_dialect__"
-"""The attribute that says of a module or object which script dialect it is."""
+"""The attribute that says of a module or object which script dialect it is, and of a function its name there."""
+OURS = {
+    "tvm_api.script.relax": "relax",
+    "tvm_api.script.tir": "tir",
+    "handles.relax": "relax",
+    "handles.tir": "tir",
+    "te": "tir",
+}
+"""Where functions of this package stand that scripts may name in other ways than by `R` and `T`: `relax.const`."""
+_PACKAGE = __name__.removesuffix("script.parser.scope")
 SCRIPT_VALUE = "__tirax_script_value__"
 """The method by which captured objects say what they mean in a script: a `tir.ConstOp`, `SymExpr`, `IndexMapping`."""
 CONVENTIONAL = {
@@ -72,6 +81,8 @@ def is_missing(value: Any) -> bool:
 
 def script_value(value: Any) -> Any:
     """What a captured Python object means in a script."""
+    if isinstance(value, FunctionType):
+        return _own_function(value)
     mark = getattr(value, MARK, None) if isinstance(value, ModuleType) or hasattr(type(value), MARK) else None
     if isinstance(mark, str):
         return Ref(mark)
@@ -83,6 +94,28 @@ def script_value(value: Any) -> Any:
         value = convert(value)
         return Imm(value.py_value, value.result.type) if isinstance(value, tir.ConstOp) else value
     return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+
+
+def _own_function(function: FunctionType) -> Any:
+    """A function of this package by its name in scripts; any other as it is, and it is never called."""
+    mark = vars(function).get(MARK)
+    if isinstance(mark, str):
+        return Ref(*mark.split(".", 1))
+    file = function.__module__.removeprefix(_PACKAGE) if function.__module__.startswith(_PACKAGE) else ""
+    dialect = next((d for place, d in OURS.items() if f"{file}.".startswith(f"{place}.")), None)
+    return function if dialect is None else Ref(dialect, function.__name__)
+
+
+def closure_of(function: Any) -> dict[str, Any]:
+    """Variables of enclosing functions that `function` uses."""
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found: dict[str, Any] = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # the variable is assigned later
+            continue
+    return found
 
 
 class Scope:

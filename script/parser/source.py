@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,3 +83,29 @@ def parse_text(text: str, source: Source) -> ast.Module:
         raise ScriptError(f"this is not Python: {error.msg}", location=place) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ScriptError(f"this cannot be read as Python: {error}") from None
+
+
+_trees: dict[str, tuple[str, ast.Module]] = {}
+
+
+def file_tree(filename: str | None, name: str) -> tuple[Source, ast.Module]:
+    """A file's tree; the last trees are kept, for a file often holds several modules."""
+    text = "".join(linecache.getlines(filename)) if filename else ""
+    if not filename or not text:
+        raise no_source(name)
+    known = _trees.get(filename)
+    source = Source(filename)
+    if known is not None and known[0] == text:
+        return source, known[1]
+    if len(_trees) >= 8:
+        _trees.clear()
+    tree = parse_text(text, source)
+    _trees[filename] = (text, tree)
+    return source, tree
+
+
+def no_source(name: str) -> ScriptError:
+    return ScriptError(
+        f"the source of '{name}' cannot be found",
+        hint="put it into a file, or parse a text: tvm.script.from_source(…)",
+    )

@@ -352,8 +352,21 @@ def _string(p: TirCalls, site: CallSite) -> SSAValue:
 
 
 def _fresh(p: TirCalls, site: CallSite) -> FreshVar:
-    names = site.bind("name dtype=") if len(site.args) + len(site.kwargs) == 2 else [None, site.bind("dtype=")[0]]
-    return FreshVar(p.dtype(names[1], site.node, "int32"))
+    """`T.Var("n", "int64")`, and with one argument `T.var("int64")` or `te.var("n")`."""
+    single = site.args[0] if len(site.args) == 1 and not site.kwargs else None
+    if isinstance(single, str) and dtype_by_name(single) is not None:
+        return FreshVar(p.dtype(single, site.node))
+    _, dtype = site.bind("name= dtype=")
+    return FreshVar(p.dtype(dtype, site.node, "int32"))
+
+
+def _number(p: TirCalls, site: CallSite) -> Imm:
+    """`T.IntImm("int64", 3)`, `tvm.tir.const(3, "int64")`: a number of a type."""
+    value, dtype = site.bind("value dtype=") if site.name.endswith("const") else reversed(site.bind("dtype value"))
+    imm = p.imm(value)
+    if imm is None:
+        raise site.error("a number is expected", found=describe(value))
+    return imm if dtype is None else convert(imm, p.dtype(dtype, site.node))
 
 
 _FLOAT_UNARY = [
@@ -409,6 +422,17 @@ _OPERATOR_NAMES = {
     "pow": "pow",
     "power": "pow",
 }
+_DTYPE_FIRST = frozenset(
+    {"call_extern", "call_pure_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin"}
+)
+"""Calls whose first argument may be given as `dtype=`."""
+_OF_A_DTYPE = frozenset(
+    (
+        "Cast", "FloatImm", "IntImm", "SizeVar", "Var", "cast", "const", "handle", "infinity", "max_value", "min_value",
+        "reinterpret", "type_annotation", "var", "vectorcombine", "vectorhigh", "vectorlow",
+    )
+)  # fmt: skip
+"""Calls that have a parameter `dtype`. Others may be told one, which says nothing."""
 CALLS: dict[str, Builder] = {
     **{name: _unary(name) for name in _FLOAT_UNARY},
     **{name: _rounding(name) for name in _ROUNDING},
@@ -453,6 +477,7 @@ CALLS: dict[str, Builder] = {
         "q_multiply_shift_per_axis", "x y ls rs q is_lshift_required is_rshift_required", i32
     ),
     "StringImm": _string,
+    **dict.fromkeys(("IntImm", "FloatImm", "const"), _number),
     "meta_var": _meta_var,
     "target": _target,
     "handle": _handle,
@@ -477,6 +502,10 @@ class TirCalls(TirEvaluator):
             raise site.error("only functions of T can be called in a prim_func")
         builder = CALLS.get(target.path)
         if builder is not None:
+            if target.path in _DTYPE_FIRST and "dtype" in site.kwargs:
+                site.args.insert(0, site.kwargs.pop("dtype"))
+            elif target.path not in _OF_A_DTYPE:
+                site.kwargs.pop("dtype", None)  # operands alone say what an operator gives
             return builder(self, site)
         dtype = dtype_by_name(target.path)
         if dtype is None:
@@ -511,10 +540,12 @@ class TirCalls(TirEvaluator):
 
     def if_then_else(self, node: ast.Call) -> SSAValue:
         """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
-        if len(node.args) != 3 or node.keywords:
+        named = {k.arg: k.value for k in node.keywords if k.arg != "dtype"}
+        given = [*node.args, *(named.pop(n) for n in ("cond", "t", "f")[len(node.args) :] if n in named)]
+        if len(given) != 3 or named:
             raise self.error(node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args))
-        cond = self.condition(self.visit(node.args[0]), node.args[0])
-        sides = [self._side(n) for n in node.args[1:]]
+        cond = self.condition(self.visit(given[0]), given[0])
+        sides = [self._side(n) for n in given[1:]]
         dtype = self._joined(sides, node)
         regions = [self._finish(block, value, dtype, node) for block, value in sides]
         return self.emit(tir.IfThenElseOp(cond, *regions), node)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType
@@ -178,8 +180,8 @@ class TirParser(TirFunctions):
             self.body(statements)
         return Region(block)
 
-    def _pass(self, node: ast.Pass) -> None:
-        pass
+    def _pass(self, node: ast.Pass | ast.Nonlocal) -> None:
+        """Nothing; `nonlocal n` captures a name for Python, which is captured anyway."""
 
     def _assign(self, node: ast.Assign) -> None:
         if len(node.targets) != 1:
@@ -265,27 +267,21 @@ class TirParser(TirFunctions):
         self._store(node.target, self.operate(OPERATORS[type(node.op)], old, self.visit(node.value), node), node)
 
     def _store(self, target: ast.Subscript, value: Any, node: ast.AST) -> None:
-        items = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         buffer = self.buffer(self.visit(target.value), target, "what is stored into")
-        self.store(buffer, tuple(self.visit(i) for i in items), value, node, target)
+        self.store(buffer, self.subscripts(target), value, node, target)
 
     def store(
         self, buffer: SSAValue, indices: tuple[Any, ...], value: Any, node: ast.AST, target: ast.AST | None = None
     ) -> None:
-        """Store a value, converted to what the buffer holds. Floats are not converted to integers."""
+        """Store a value, converted to what the buffer holds; with a warning where a float loses its fraction."""
         value = self.load(value) if isinstance(value, Access) else value
         access = self.subscript_of(buffer, indices, target or node)
         places = self.indices(access)
         wanted = tir.element_type(buffer, places)
         given = self.type_of(value, node)
         if is_float(element(given)) and not is_float(element(wanted)):
-            raise self.error(
-                node,
-                f"a {dtype_name(given)} is stored into a buffer of {dtype_name(wanted)}",
-                expected=dtype_name(wanted),
-                found=dtype_name(given),
-                hint=f'convert it: T.Cast("{dtype_name(element(wanted))}", …)',
-            )
+            text = f"a {dtype_name(given)} is stored into a buffer of {dtype_name(wanted)}: its fraction is lost"
+            warnings.warn(f"{self.source.place(node)}: {text}", stacklevel=2)
         if lanes(given) not in (1, lanes(wanted)):
             raise self.error(
                 node, "the vector has another length than its place", expected=lanes(wanted), found=lanes(given)
@@ -350,12 +346,7 @@ class TirParser(TirFunctions):
         target = self.visit(node.iter.func)
         site = self.call_site(node.iter, target)
         loops = self._loops(target, site)
-        names = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
-        if len(names) != len(loops):
-            raise self.error(
-                node.target, "the numbers of loop variables and loops differ", expected=len(loops), found=len(names)
-            )
-        self._nest(loops, names, node)
+        self._nest(loops, node)
 
     def _loops(self, target: Any, site: CallSite) -> list[Loop]:
         if target == Ref("tir", "grid"):
@@ -371,6 +362,8 @@ class TirParser(TirFunctions):
         thread = None
         if kind is ForKind.THREAD_BINDING:
             start, stop, thread, notes = site.bind("start stop= thread= annotations=")
+            if isinstance(stop, str) and thread is None:
+                stop, thread = None, stop
             if not isinstance(thread, str):
                 raise site.error("the thread is missing", expected='thread="threadIdx.x"', found=describe(thread))
         else:
@@ -428,20 +421,39 @@ class TirParser(TirFunctions):
             return Const(bound.value, dtype)
         return bound if bound.dtype == dtype else self.cast(bound, dtype, node)
 
-    def _nest(self, loops: list[Loop], names: Sequence[ast.expr], node: ast.For) -> None:
+    def _loop_targets(self, target: ast.expr, count: int) -> list[tuple[str, int | None]]:
+        """The names of as many loops, each for one, or for a number of them: all of several, or those left, `*rest`."""
+        targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        wide = [t for t in targets if isinstance(t, ast.Starred) or t is target and count != 1]
+        rest = count - len(targets) + 1
+        if len(wide) > 1 or rest != 1 and not (wide and rest >= 0):
+            raise self.error(
+                target, "the numbers of loop variables and loops differ", expected=count, found=len(targets)
+            )
+        found: list[tuple[str, int | None]] = []
+        for each in targets:
+            name = each.value if isinstance(each, ast.Starred) else each
+            if not isinstance(name, ast.Name):
+                raise self.error(each, "a loop variable is a name")
+            found.append((name.id, rest if each in wide else None))
+        return found
+
+    def _nest(self, loops: list[Loop], node: ast.For) -> None:
         bodies: list[Block] = []
         outer = self.block
         with self.scope.frame():
+            targets = self._loop_targets(node.target, len(loops))
+            names = [n for name, size in targets for n in _numbered(name, size)]
             for loop, name in zip(loops, names, strict=True):
-                if not isinstance(name, ast.Name):
-                    raise self.error(name, "a loop variable is a name")
                 dtype = loop.extent.dtype if isinstance(loop.extent, SymExpr) else loop.extent.type
                 body = Block(arg_types=[dtype])
                 var = body.args[0]
-                set_name(var, name.id)
+                set_name(var, name)
                 self.loops[var] = (loop.least, loop.extent)
-                self.scope.define(name.id, var)
                 bodies.append(body)
+            variables = iter([b.args[0] for b in bodies])
+            for name, size in targets:
+                self.scope.define(name, next(variables) if size is None else list(islice(variables, size)))
             self.block = bodies[-1]
             try:
                 self.body(node.body)
@@ -744,6 +756,7 @@ class TirParser(TirFunctions):
     }
     visitors: ClassVar[dict[type[ast.stmt], Callable[..., None]]] = {
         ast.Pass: _pass,
+        ast.Nonlocal: _pass,
         ast.Assign: _assign,
         ast.AnnAssign: _annotated,
         ast.AugAssign: _augmented,
@@ -756,3 +769,7 @@ class TirParser(TirFunctions):
         ast.With: _with,
         ast.FunctionDef: TirFunctions.define_macro,
     }
+
+
+def _numbered(name: str, size: int | None) -> list[str]:
+    return [name] if size is None else [f"{name}_{i}" for i in range(size)]

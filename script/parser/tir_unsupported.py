@@ -32,7 +32,7 @@ UNSUPPORTED: dict[str, str] = {
     **dict.fromkeys(("vscale", "get_active_lane_mask", "masked_load", "masked_store"), _SCALABLE),
     **dict.fromkeys(("If", "Then", "Else", "While", "arg", "func_name", "func_ret", "buffer_decl"), _BUILDER),
     **dict.fromkeys(("block_name_suffix_context", "add_to_parent"), _BUILDER),
-    **dict.fromkeys(("Call", "CallEffectKind", "BufferLoad", "ProducerLoad", "IntImm", "FloatImm"), _NODE),
+    **dict.fromkeys(("Call", "CallEffectKind", "BufferLoad", "ProducerLoad"), _NODE),
     **dict.fromkeys(("ptr", "buffer_var", "Ptr", "Tuple", "void"), _NODE),
     **dict.fromkeys(("tvm_stack_alloca", "tvm_stack_make_array", "tvm_stack_make_shape", "tvm_struct_get"), _ABI),
     **dict.fromkeys(("tvm_struct_set", "tvm_throw_last_error", "tvm_call_packed_lowered", "call_packed_lowered"), _ABI),

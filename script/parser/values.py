@@ -22,6 +22,9 @@ class Ref:
     path: str = ""
 
     def member(self, name: str) -> Ref:
+        """What `name` is in it; `tvm.relax` and `tvm.tir` are the dialects, and `relax.op.add` is `R.add`."""
+        if self.dialect == "tvm" and name in ("relax", "tir") or self == Ref("relax") and name == "op":
+            return Ref("relax" if name == "op" else name)
         return Ref(self.dialect, f"{self.path}.{name}" if self.path else name)
 
     def __str__(self) -> str:

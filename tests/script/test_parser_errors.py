@@ -38,7 +38,6 @@ PRIM_FUNCS: list[tuple[str, str, int, int]] = [
     ("for i in T.foo(4):\n    A[i, 0] = 1", "a loop cannot run over this", 3, 14),
     ("for i in T.thread_binding(4):\n    A[i, 0] = 1", "the thread is missing", 3, 14),
     ("for i in range(1.5):\n    A[i, 0] = 1", "must be an integer", 3, 14),
-    ("C = T.alloc_buffer((4,), 'int32')\nC[0] = A[0, 0]", "a float32 is stored into a buffer of int32", 4, 5),
     ("for i in range(4):\n    A[i, 0] = i / 2", "'/' on integers is ambiguous", 4, 19),
     ("B = T.match_buffer(1, (4,))", "the first argument must be a handle", 3, 9),
     ("B = T.match_buffer(h, (4,), 'float31')", "unknown data type 'float31'", 3, 9),
