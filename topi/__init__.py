@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..script.parser.relax_calls import RelaxEvaluator
+from ..te.emit import call_te
 from . import nn
 from .broadcast import *  # noqa: F403
 from .creation import *  # noqa: F403
@@ -13,5 +15,7 @@ from .manipulation import *  # noqa: F403
 from .rearrangement import *  # noqa: F403
 from .reduction import *  # noqa: F403
 from .sequences import *  # noqa: F403
+
+RelaxEvaluator.call_te = staticmethod(call_te)
 
 __all__ = ["nn"]

@@ -584,8 +584,9 @@ def attr_of(value: Any) -> Attribute | None:
 def _stands_alone(value: SSAValue) -> bool:
     """Whether an expression is made of detached operations alone: it has no variables."""
     op = value.owner
-    alone = isinstance(op, Operation) and op.parent is None and not isinstance(op, ValueOp)
-    return alone and all(map(_stands_alone, op.operands))
+    if not isinstance(op, Operation) or op.parent is not None or isinstance(op, ValueOp):
+        return False
+    return all(map(_stands_alone, op.operands))
 
 
 def named_var(var: sym.Var) -> sym.Var:

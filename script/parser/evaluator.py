@@ -122,6 +122,17 @@ class Evaluator:
             notes=[value.place.render()],
         )
 
+    def visit_joined(self, node: ast.JoinedStr) -> str:
+        """An f-string of constants, without formats."""
+        parts: list[str] = []
+        for part in node.values:
+            plain = isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1
+            value = self.visit(part.value if plain else part)
+            if not isinstance(value, str | int | float):
+                raise self.error(part, "only constants can stand in an f-string", found=describe(value))
+            parts.append(str(value))
+        return "".join(parts)
+
     def visit_tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
         return tuple(self._elements(node.elts))
 
@@ -385,6 +396,7 @@ class Evaluator:
 _VISITORS: dict[type[ast.AST], str] = {
     ast.Constant: "visit_constant",
     ast.Name: "visit_name",
+    ast.JoinedStr: "visit_joined",
     ast.Tuple: "visit_tuple",
     ast.List: "visit_list",
     ast.Dict: "visit_dict",
@@ -404,7 +416,7 @@ _WHAT: dict[type[ast.AST], str] = {
     ast.SetComp: "a comprehension",
     ast.DictComp: "a comprehension",
     ast.GeneratorExp: "a generator",
-    ast.JoinedStr: "an f-string",
+    ast.FormattedValue: "a format in an f-string",
     ast.Await: "await",
     ast.Yield: "yield",
     ast.NamedExpr: "':='",

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from ...dialects import relax, tir
 from ...dialects.relax import CallableType
+from ...ir.names import NameSupply
 from .attributes import attribute_dict
 from .evaluator import Evaluator, refuse
 from .relax_parser import RelaxParser, Signature
@@ -115,6 +116,13 @@ class ModuleParser:
                 )
             ret = self._relax(function).ret_type
         return CallableType.of(signature.params, ret, signature.pure)
+
+    def add_tensor_function(self, func: tir.FuncOp) -> str:
+        """Take a function into the module, under its name or a new one like it; gives that."""
+        unique = NameSupply([*self._functions, *self._imported]).fresh(func.sym_name.data)
+        func.sym_name = StringAttr(unique)
+        self._imported[unique] = func
+        return unique
 
     def imported(self, value: Any) -> GlobalRef | None:
         """A function that was captured from outside, taken into the module under its name."""

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import suggestion
-from ...dialects import relax
+from ...dialects import relax, tir
 from ...dialects.dtypes import dtype_of, float_attr, is_float
 from ...dialects.names import name_of
 from ...dialects.relax import OBJECT, OPERATORS, CallableType, Kind, ShapeType, TensorDataAttr, TensorType
@@ -28,7 +28,7 @@ from ...dialects.sym.expr import product as sym_product
 from .attributes import attribute_dict, plain_value
 from .folding import as_sym, fold_symbolic, is_constant
 from .relax_types import STRUCT_INFO_CALLS, StructInfoEvaluator, tuple_type
-from .scope import Scope
+from .scope import Scope, is_own
 from .source import Source
 from .values import CallSite, GlobalRef, Imm, Ref, describe
 
@@ -52,6 +52,10 @@ class ModuleContext(Protocol):
         """The signature of a Relax function, None for what is none."""
         ...
 
+    def add_tensor_function(self, func: tir.FuncOp) -> str:
+        """Take a function into the module, under its name or a new one like it; gives that."""
+        ...
+
     def imported(self, value: Any) -> GlobalRef | None:
         """A function that was captured from outside, taken into the module; None for what is none."""
         ...
@@ -62,6 +66,8 @@ class RelaxEvaluator(StructInfoEvaluator):
 
     statements: ClassVar[dict[str, Callable[..., Any]]] = {}
     """The functions of `R` that are statements, by name."""
+    call_te: ClassVar[Callable[..., Any] | None] = None
+    """How tensor functions are called on Relax values: `te/emit.py` fills this in."""
 
     def __init__(self, source: Source, scope: Scope, module: ModuleContext):
         super().__init__(source, scope)
@@ -239,6 +245,32 @@ def _tir_vars(p: RelaxEvaluator, site: CallSite, value: Any) -> list[SymExpr] | 
     if isinstance(value, SSAValue) and isinstance(value.type, ShapeType) and value.type.dims is not None:
         return list(value.type.dims)
     return p.dims(value, site.node)
+
+
+_TENSOR_FUNCTIONS = ("topi", "tvm_api.topi", "te.broadcast")
+
+
+def _emit_te(p: RelaxEvaluator, site: CallSite) -> SSAValue:
+    """`R.emit_te(topi.add, x, y)`: a call of the prim_func that one of our tensor functions makes for the arguments."""
+    func, *args = site.args or (None,)
+    if p.call_te is None or not any(is_own(func, room) for room in _TENSOR_FUNCTIONS):
+        raise site.error(
+            "the tensor function must be one of topi",
+            expected="R.emit_te(topi.add, x, y)",
+            found=describe(func),
+            hint="functions of a script's own are never run: use BlockBuilder.emit_te, or write a prim_func",
+        )
+    values = [_te_argument(p, a, site) for a in args]
+    made = p.call_te(func, *values, **{k: _te_argument(p, v, site) for k, v in site.kwargs.items()})
+    for op in made.setup:
+        p.emit(op, site.node)
+    return p.emit(made.call_op(p.module.add_tensor_function(made.func)), site.node)
+
+
+def _te_argument(p: RelaxEvaluator, value: Any, site: CallSite) -> Any:
+    if isinstance(value, tuple | list):
+        return [_te_argument(p, v, site) for v in cast("list[Any]", value)]
+    return p.value(value, site.node) if isinstance(value, TensorDataAttr) else plain_value(value)
 
 
 def _check_count(p: RelaxEvaluator, site: CallSite, name: str, args: int, result: Attribute, variables: int) -> None:
@@ -543,6 +575,7 @@ CALLS: dict[str, Builder] = {
     "device": _device,
     "tuple": _tuple,
     "call_tir": _call_tir,
+    "emit_te": _emit_te,
     "call_tir_with_grad": _call_tir_with_grad,
     "call_tir_inplace": _call_tir_inplace,
     "call_dps_packed": _call_dps_packed,

@@ -22,8 +22,10 @@ OURS = {
     "tvm_api.script.relax": "relax",
     "tvm_api.script.tir": "tir",
     "handles.relax": "relax",
+    "handles.struct_info": "relax",
     "handles.tir": "tir",
-    "te": "tir",
+    "te.axis": "tir",
+    "te.reduction": "tir",
 }
 """Where functions of this package stand that scripts may name in other ways than by `R` and `T`: `relax.const`."""
 _PACKAGE = __name__.removesuffix("script.parser.scope")
@@ -81,8 +83,8 @@ def is_missing(value: Any) -> bool:
 
 def script_value(value: Any) -> Any:
     """What a captured Python object means in a script."""
-    if isinstance(value, FunctionType):
-        return _own_function(value)
+    if isinstance(value, FunctionType | type):
+        value = _own_name(value)
     mark = getattr(value, MARK, None) if isinstance(value, ModuleType) or hasattr(type(value), MARK) else None
     if isinstance(mark, str):
         return Ref(mark)
@@ -96,14 +98,35 @@ def script_value(value: Any) -> Any:
     return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
 
 
-def _own_function(function: FunctionType) -> Any:
-    """A function of this package by its name in scripts; any other as it is, and it is never called."""
-    mark = vars(function).get(MARK)
-    if isinstance(mark, str):
+_CLASSES = {
+    "TensorStructInfo": "Tensor",
+    "ShapeStructInfo": "Shape",
+    "TupleStructInfo": "Tuple",
+    "PrimStructInfo": "Prim",
+    "FuncStructInfo": "Callable",
+    "ObjectStructInfo": "Object",
+    "ShapeExpr": "shape",
+    "PrimValue": "prim_value",
+    "StringImm": "str",
+    "DataTypeImm": "dtype",
+    "Tuple": "tuple",
+}
+"""Classes of `tvm.relax` by what makes one in a script."""
+
+
+def _own_name(value: FunctionType | type) -> Any:
+    """A function or class of this package by its name in scripts; any other as it is, and it is never called."""
+    mark = vars(value).get(MARK)
+    if isinstance(mark, str) and "." in mark:
         return Ref(*mark.split(".", 1))
-    file = function.__module__.removeprefix(_PACKAGE) if function.__module__.startswith(_PACKAGE) else ""
-    dialect = next((d for place, d in OURS.items() if f"{file}.".startswith(f"{place}.")), None)
-    return function if dialect is None else Ref(dialect, function.__name__)
+    dialect = next((d for room, d in OURS.items() if is_own(value, room)), None)
+    name = value.__name__
+    return value if dialect is None else Ref(dialect, _CLASSES.get(name, name) if dialect == "relax" else name)
+
+
+def is_own(value: Any, room: str) -> bool:
+    """Whether a value is a function or class of a room of this package: where it is called no text of a user runs."""
+    return isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(f"{_PACKAGE}{room}.")
 
 
 def closure_of(function: Any) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""Ways of writing that TVM reads: each is the same program as a plainer text, and what runs runs as that."""
+
+import textwrap
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tirax.interpreter import interpret
+from tirax.ir.equality import assert_structural_equal
+from tirax.script import ScriptError, parse_source, print_script
+from tirax.tvm_api import relax, te, tir, topi
+from tirax.tvm_api.script import ir as I
+from tirax.tvm_api.script import relax as R
+from tirax.tvm_api.script import tir as T
+
+TIR = "@T.prim_func\ndef f(A: T.Buffer((4, 8), 'float32'), B: T.Buffer((4,), 'int32')):\n"
+RELAX = "@R.function\ndef main(x: R.Tensor((2, 3), 'float32'), y: R.Tensor((2, 3), 'float32')):\n"
+
+
+class Size(IntEnum):
+    SMALL = 2
+
+
+CAPTURED: dict[str, Any] = {
+    "abs_": relax.op.abs,
+    "relax": relax,
+    "te": te,
+    "tir": tir,
+    "topi": topi,
+    "Size": Size,
+    "ones": relax.const(np.ones((2, 3), "float32")),
+    "info": R.Tensor((2, 3), "float32"),
+    "transposed": lambda i, j: (j, i),
+    "e": T.exp(0.5),
+    "hint": "name",
+}
+
+SAME: dict[str, tuple[str, str, str]] = {
+    "a captured operator": (RELAX, "return abs_(x)", "return R.abs(x)"),
+    "relax.op": (RELAX, "return relax.op.nn.relu(relax.op.add(x, y))", "return R.nn.relu(R.add(x, y))"),
+    "relax.const": (RELAX, "return R.add(x, relax.const(1.0, 'float32'))", "return R.add(x, R.const(1.0, 'float32'))"),
+    "nonlocal": (RELAX, "nonlocal hint\nreturn x", "return x"),
+    "struct info of a class": (
+        RELAX,
+        "return R.match_cast(x, relax.TensorStructInfo((2, 3), 'float32'))",
+        "return R.match_cast(x, R.Tensor((2, 3), 'float32'))",
+    ),
+    "captured struct info": (
+        RELAX,
+        "return R.match_cast(x, info)",
+        "return R.match_cast(x, R.Tensor((2, 3), 'float32'))",
+    ),
+    "the parts of struct info": (
+        RELAX,
+        "return R.zeros(x.struct_info.shape, y.struct_info.dtype)",
+        "return R.zeros((2, 3), 'float32')",
+    ),
+    "the index map of a captured lambda": (
+        RELAX,
+        "return R.layout_transform(x, index_map=transposed)",
+        "return R.layout_transform(x, index_map=T.index_map(lambda i, j: (j, i)))",
+    ),
+    "a member of an enumeration": (RELAX, "return R.sum(x, axis=Size.SMALL - 1)", "return R.sum(x, axis=1)"),
+    "dtype= of an intrinsic": (TIR, "A[0, 0] = T.exp(A[0, 1], dtype='float32')", "A[0, 0] = T.exp(A[0, 1])"),
+    "dtype= of a foreign call": (TIR, "T.call_extern('g', 1, dtype='int32')", "T.call_extern('int32', 'g', 1)"),
+    "dtype= of a choice": (
+        TIR,
+        "A[0, 0] = T.if_then_else(B[0] < 1, A[0, 1], A[0, 2], dtype='float32')",
+        "A[0, 0] = T.if_then_else(B[0] < 1, A[0, 1], A[0, 2])",
+    ),
+    "one name for a grid": (
+        TIR,
+        "for at in T.grid(4, 8):\n    A[at] = 1.0",
+        "for at_0, at_1 in T.grid(4, 8):\n    A[at_0, at_1] = 1.0",
+    ),
+    "a name for the loops left": (
+        TIR,
+        "for i, *at in T.grid(2, 4, 8):\n    A[at] = 1.0",
+        "for i, at_0, at_1 in T.grid(2, 4, 8):\n    A[at_0, at_1] = 1.0",
+    ),
+    "a thread by position": (
+        TIR,
+        "for i in T.thread_binding(4, 'threadIdx.x'):\n    B[i] = 1",
+        "for i in T.thread_binding(4, thread='threadIdx.x'):\n    B[i] = 1",
+    ),
+    "numbers of a type": (TIR, "B[0] = T.IntImm('int32', 3) + tir.const(4, 'int32')", "B[0] = 7"),
+    "the length of a shape": (TIR, "B[0] = len(A.shape)", "B[0] = 2"),
+    "a captured expression": (TIR, "A[0, 0] = e", "A[0, 0] = T.exp(T.float32(0.5))"),
+    "te.var": (TIR, "n = te.var('n', 'int64')\nB[0] = 1", "B[0] = 1"),
+}
+
+
+@pytest.mark.parametrize("head, text, plain", SAME.values(), ids=SAME)
+def test_both_texts_are_one_program(head: str, text: str, plain: str) -> None:
+    module, expected = (parse_source(head + textwrap.indent(t, "    "), extra_vars=CAPTURED) for t in (text, plain))
+    module.verify()
+    assert_structural_equal(module, expected)
+    printed = print_script(module, show_meta=True)
+    assert print_script(parse_source(printed), show_meta=True) == printed
+
+
+def test_a_captured_constant_is_a_value() -> None:
+    module = parse_source(RELAX + "    return R.add(x, ones)", extra_vars=CAPTURED)
+    x = np.zeros((2, 3), "float32")
+    assert np.array_equal(interpret(module, "main", [x, x]), x + 1)
+
+
+def test_tensor_functions_of_topi_become_prim_funcs() -> None:
+    body = "    z = R.emit_te(topi.add, x, y, primfunc_name_hint=f'my_{hint}')\n"
+    body += "    return R.emit_te(topi.sum, z, axis=1)"
+    module = parse_source(RELAX + body, extra_vars=CAPTURED)
+    module.verify()
+    assert {"my_name", "sum", "main"} == {op.sym_name.data for op in module.body.block.ops}
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    assert np.array_equal(interpret(module, "main", [x, x]), (2 * x).sum(1))
+
+
+def test_floats_stored_as_integers_are_cast_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="its fraction is lost"):
+        module = parse_source(TIR + "    B[0] = A[0, 0]")
+    assert "T.Cast" in print_script(module)
+
+
+def test_a_declared_result_is_refined_by_the_body_and_checked_where_the_body_says_less() -> None:
+    head = "@R.function\ndef main(x: R.Tensor((2, 3), 'float32'), y: R.Object) -> "
+    refined = parse_source(head + "R.Tensor(ndim=2):\n    return x").body.block.first_op
+    assert str(refined.ret_type) == "!relax.tensor<[2, 3], f32>"
+    checked = parse_source(head + "R.Tensor((3,), 'float32'):\n    return y")
+    assert [op.name for op in checked.walk()].count("relax.match_cast") == 1
+    checked.verify()
+
+
+def runs(*args: Any) -> Any:
+    raise AssertionError("the text of a user ran")
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        ("R.emit_te(runs, x)", "must be one of topi"),
+        ("runs(x)", "cannot be called in a script"),
+        ("R.layout_transform(x, index_map=runs)", "must be a constant"),
+    ],
+)
+def test_functions_of_users_are_not_run(call: str, message: str) -> None:
+    with pytest.raises(ScriptError, match=message) as info:
+        parse_source(RELAX + f"    return {call}", "t.py", extra_vars={"runs": runs})
+    assert info.value.location.line == 3
+
+
+def through(decorator: Callable[[type], Any]) -> Callable[[type], Any]:
+    return lambda cls: decorator(cls)
+
+
+def test_decorators_called_by_others_see_the_names_around() -> None:
+    width = 4
+
+    @through(I.ir_module)
+    class Module:
+        @R.function
+        def main(x: R.Tensor((width,), "float32")):
+            return x
+
+    assert "R.Tensor((4,)" in Module.script()
+
+
+class Case:
+    @T.prim_func
+    def before(A: T.Buffer((4,), "float32")):
+        A[0] = 1.0
+
+
+def test_functions_in_plain_classes_are_functions() -> None:
+    assert isinstance(Case.before, tir.PrimFunc)
