@@ -126,8 +126,9 @@ class Evaluator:
         """An f-string of constants, without formats."""
         parts: list[str] = []
         for part in node.values:
-            plain = isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1
-            value = self.visit(part.value if plain else part)
+            if isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1:
+                part = part.value
+            value = self.visit(part)
             if not isinstance(value, str | int | float):
                 raise self.error(part, "only constants can stand in an f-string", found=describe(value))
             parts.append(str(value))
