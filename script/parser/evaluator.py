@@ -12,13 +12,12 @@ from enum import EnumType
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, NoReturn, cast
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError, suggestion
 from ...dialects import relax
 from ...dialects.sym import IndexMapping
-from ...dialects.sym.expr import SymExpr, Var, i64
+from ...dialects.sym.expr import SymExpr, Var
 from ...ir.passes.limits import exceeded, limit
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import Environment, Scope, closure_of, is_missing, script_value
@@ -53,8 +52,6 @@ class Evaluator:
     def __init__(self, source: Source, scope: Scope):
         self.source = source
         self.scope = scope
-        self.index_dtype: IntegerType = i64
-        """The type of the indices of the index map that is being read."""
         self._depth = 0
         self._deepest = limit("parse.depth")
 
@@ -315,12 +312,12 @@ class Evaluator:
         args = node.args
         if len(args.args) != len([*ast.walk(args)]) - 1:
             raise self.error(node, "the parameters of an index map are names, without defaults or stars")
-        params = tuple(Var(a.arg, self.index_dtype) for a in args.args)
+        params = tuple(Var(a.arg) for a in args.args)
         with self.scope.frame() as frame:
             frame.update(zip((a.arg for a in args.args), params, strict=True))
             body = self.visit(node.body)
         parts = list(cast("list[Any]", body)) if isinstance(body, tuple | list) else [body]
-        results = [as_sym(part, default=self.index_dtype) for part in parts]
+        results = [as_sym(part) for part in parts]
         if None in results:
             found = describe(parts[results.index(None)])
             raise self.error(node.body, "an index map gives integer expressions of indices", found=found)

@@ -475,7 +475,7 @@ class RelaxParser(RelaxEvaluator):
                 raise self.error(arg, "an output is the name of a value", found=describe(value))
             frame.outputs.append((arg.id, value, arg))
 
-    special = {**RelaxEvaluator.special, ("relax", "output"): output}
+    special = {("relax", "output"): output}
 
     def _func_attr(self, site: CallSite) -> None:
         if self.attrs[-1] is not None:

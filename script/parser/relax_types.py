@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, TupleType, i1
+from xdsl.dialects.builtin import TupleType, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects.dtypes import dtype_of
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
 from ...dialects.sym import IndexMapping
-from ...dialects.sym.expr import Const, SymExpr, Var, i32, i64, select
+from ...dialects.sym.expr import Const, SymExpr, Var, i64, select
 from ...ir.python_text import python_tree
 from .evaluator import Evaluator
 from .folding import as_sym
@@ -188,24 +188,12 @@ _SYMBOLIC_CALLS = {
 """Calls of `T` on two symbolic expressions, by what they are."""
 
 
-def _index_map(p: StructInfoEvaluator, node: ast.Call) -> IndexMapping:
-    """`T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=…, index_dtype="int32")`"""
-    dtype = next((p.dtype(p.visit(k.value), k) for k in node.keywords if k.arg == "index_dtype"), i64)
-    if dtype not in (i32, i64):
-        raise p.error(node, "indices are int32 or int64", found=describe(dtype))
-    p.index_dtype = cast(IntegerType, dtype)
-    try:
-        site = p.call_site(node, Ref("tir", "index_map"))
-        given, given_inverse, _ = site.bind("mapping inverse_index_map= index_dtype=")
-        mapping, inverse = p.index_mapping(given), p.index_mapping(given_inverse)
-    finally:
-        p.index_dtype = i64
+def _index_map(p: Evaluator, site: CallSite) -> IndexMapping:
+    """`T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=…)`; indices are int64, whatever `index_dtype` says."""
+    mapping, inverse = map(p.index_mapping, site.bind("mapping inverse_index_map= index_dtype=")[:2])
     if not isinstance(mapping, IndexMapping) or not isinstance(inverse, IndexMapping | None):
         raise site.error("an index map is a lambda", found=describe(inverse if inverse else mapping))
     return mapping if inverse is None else replace(mapping, inverse_map=inverse)
-
-
-StructInfoEvaluator.special = {("tir", "index_map"): _index_map}
 
 
 def _arithmetic(kind: str, site: CallSite) -> SymExpr:
@@ -239,6 +227,8 @@ def symbolic_call(p: Evaluator, target: Ref, site: CallSite) -> Any:
         return _arithmetic(_SYMBOLIC_CALLS[target.path], site)
     if target.path in ("Select", "if_then_else"):
         return _choice(site)
+    if target.path == "index_map":
+        return _index_map(p, site)
     dtype = dtype_by_name(target.path)
     if target.path in ("Var", "SizeVar", "var"):
         given = site.args[-1] if site.args else "int64"

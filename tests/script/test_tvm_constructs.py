@@ -63,6 +63,11 @@ SAME: dict[str, tuple[str, str, str]] = {
         "return R.layout_transform(x, index_map=transposed)",
         "return R.layout_transform(x, index_map=T.index_map(lambda i, j: (j, i)))",
     ),
+    "the type of indices": (
+        RELAX,
+        "return R.layout_transform(x, index_map=T.index_map(lambda i, j: (j, i), index_dtype='int32'))",
+        "return R.layout_transform(x, index_map=lambda i, j: (j, i))",
+    ),
     "a member of an enumeration": (RELAX, "return R.sum(x, axis=Size.SMALL - 1)", "return R.sum(x, axis=1)"),
     "dtype= of an intrinsic": (TIR, "A[0, 0] = T.exp(A[0, 1], dtype='float32')", "A[0, 0] = T.exp(A[0, 1])"),
     "dtype= of a foreign call": (TIR, "T.call_extern('g', 1, dtype='int32')", "T.call_extern('int32', 'g', 1)"),
