@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -167,7 +168,12 @@ class TirFunctions(TirCalls):
         self.scope.define(node.name, Macro(node, self.source, None))
 
     def _expand(self, macro: Macro, site: CallSite) -> None:
-        values = site.bind(_parameters(macro))
+        try:
+            bound = _signature(macro.node.args).bind(*site.args, **site.kwargs)
+        except TypeError as error:
+            raise site.error(str(error), expected=ast.unparse(macro.node.args)) from None
+        given = set(bound.arguments)
+        bound.apply_defaults()
         if self._macro_depth >= _MAX_DEPTH:
             raise site.error("macros call each other without end", expected=f"at most {_MAX_DEPTH} levels")
         around = self.scope, self.source
@@ -176,21 +182,30 @@ class TirFunctions(TirCalls):
             self.scope = self.scope if macro.environment is None else Scope(macro.environment)
             self.source = macro.source
             with self.scope.frame() as frame:
-                frame.update(zip((a.arg for a in macro.node.args.args), values, strict=True))
+                for name, value in bound.arguments.items():
+                    frame[name] = self.visit(value) if name not in given and isinstance(value, ast.AST) else value
                 self.body(macro.node.body)
         finally:
             self._macro_depth -= 1
             self.scope, self.source = around
 
 
-def _parameters(macro: Macro) -> str:
-    """The specification of the parameters, as `CallSite.bind` takes it."""
-    arguments = macro.node.args
-    odd = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
-    wrong = next((a for a in odd if a is not None), None)
-    if wrong is not None:
-        raise macro.source.error(wrong, "a macro has plain parameters only, without defaults")
-    return " ".join(a.arg for a in arguments.args)
+def _signature(arguments: ast.arguments) -> inspect.Signature:
+    """The parameters of a macro; the defaults are their nodes, which are read where they are needed."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = {a.arg: d for a, d in zip(reversed(plain), reversed(arguments.defaults), strict=False)}
+    defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
+    kinds = [
+        (inspect.Parameter.POSITIONAL_ONLY, arguments.posonlyargs),
+        (inspect.Parameter.POSITIONAL_OR_KEYWORD, arguments.args),
+        (inspect.Parameter.VAR_POSITIONAL, [a for a in [arguments.vararg] if a is not None]),
+        (inspect.Parameter.KEYWORD_ONLY, arguments.kwonlyargs),
+        (inspect.Parameter.VAR_KEYWORD, [a for a in [arguments.kwarg] if a is not None]),
+    ]
+    empty = inspect.Parameter.empty
+    return inspect.Signature(
+        [inspect.Parameter(a.arg, kind, default=defaults.get(a.arg, empty)) for kind, args in kinds for a in args]
+    )
 
 
 def is_macro(evaluator: Any, node: ast.FunctionDef) -> bool:

@@ -91,6 +91,11 @@ SAME: dict[str, tuple[str, str, str]] = {
         "for i in T.thread_binding(4, 'threadIdx.x'):\n    B[i] = 1",
         "for i in T.thread_binding(4, thread='threadIdx.x'):\n    B[i] = 1",
     ),
+    "the parameters of a macro": (
+        "@T.macro\ndef put(i, *at, to, by=2, **more):\n    to[i, at[0]] = more['of'][i, at[1]] * by\n" + TIR,
+        "put(1, 2, 3, to=A, of=A)",
+        "A[1, 2] = A[1, 3] * 2",
+    ),
     "numbers of a type": (TIR, "B[0] = T.IntImm('int32', 3) + tir.const(4, 'int32')", "B[0] = 7"),
     "the length of a shape": (TIR, "B[0] = len(A.shape)", "B[0] = 2"),
     "a captured expression": (TIR, "A[0, 0] = e", "A[0, 0] = T.exp(T.float32(0.5))"),
