@@ -6,12 +6,12 @@ no integer arithmetic (a load, a loop variable, an iterator) becomes a variable 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, is_unsigned
@@ -38,31 +38,55 @@ def sym_expr_of(
     expression may then be of a narrower type than the value. A `memo` is for one of the two ways only.
     """
     memo = {} if memo is None else memo
-    expr = memo.get(value)
-    if expr is None:
-        expr = memo[value] = _expr(value, memo, through_casts)
-    return expr
+    for each in operands_first(value, lambda v: () if v in memo else _parts(v, through_casts)):
+        if each not in memo:
+            memo[each] = _expr(each, [memo[v] for v in _parts(each, through_casts)])
+    return memo[value]
 
 
-def _expr(value: SSAValue, memo: dict[SSAValue, SymExpr], through_casts: bool) -> SymExpr:
-    if not isinstance(value, OpResult):
-        return _opaque(value)
-    op = value.op
+def operands_first(value: SSAValue, needed: Callable[[SSAValue], Sequence[SSAValue]]) -> Iterator[SSAValue]:
+    """`value` after what is `needed` for it, that after what is needed for it, and so on.
+
+    What goes along expressions goes this way: they may be deeper than Python's stack. A value that is needed twice
+    comes twice, but `needed` is asked again and may say that nothing is.
+    """
+    stack = [(value, iter(needed(value)))]
+    while stack:
+        each, rest = stack[-1]
+        part = next(rest, None)
+        if part is None:
+            stack.pop()
+            yield each
+        else:
+            stack.append((part, iter(needed(part))))
+
+
+def _parts(value: SSAValue, through_casts: bool) -> Sequence[SSAValue]:
+    """The operands of integer arithmetic, none of what is something else."""
+    op = value.owner
+    if isinstance(op, tir.CastOp):
+        return (op.value,) if through_casts and widens(op) else ()
+    if (
+        isinstance(op, Block)
+        or type(op) not in _CONSTRUCTORS
+        or not all(isinstance(o.type, IntegerType) for o in op.operands)
+    ):
+        return ()
+    return op.operands
+
+
+def _expr(value: SSAValue, args: list[SymExpr]) -> SymExpr:
+    """The expression of a value, made of those of its `_parts`."""
+    op = value.owner
     if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr):
         return Const(
             op.value.value.data & 1 if value.type == i1 else op.value.value.data, cast(IntegerType, value.type)
         )
     if isinstance(op, ValueOp):
         return op.expr.data
-    if through_casts and isinstance(op, tir.CastOp) and widens(op):
-        return sym_expr_of(op.value, memo, through_casts=True)
-    build = _CONSTRUCTORS.get(type(op))
-    if build is None or not all(isinstance(o.type, IntegerType) for o in op.operands):
+    if isinstance(op, Block) or not args or type(op) in _DIVISIONS and args[1].constant == 0:
         return _opaque(value)
-    args = [sym_expr_of(o, memo, through_casts=through_casts) for o in op.operands]
-    if type(op) in _DIVISIONS and args[1].constant == 0:
-        return _opaque(value)
-    return build(*args)
+    return args[0] if isinstance(op, tir.CastOp) else _CONSTRUCTORS[type(op)](*args)
 
 
 def widens(op: tir.CastOp) -> bool:

@@ -193,7 +193,10 @@ def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> N
 
 @contextmanager
 def naming_pass(p: ModulePass) -> Iterator[None]:
-    """What is raised inside says in which pass: a diagnostic by a note, other exceptions by `__notes__`."""
+    """What is raised inside says in which pass: a diagnostic by a note, other exceptions by `__notes__`.
+
+    Where Python's stack ends, that is a diagnostic.
+    """
     note = f"in the pass {getattr(p, 'info', p).name}"
     try:
         yield
@@ -201,6 +204,9 @@ def naming_pass(p: ModulePass) -> Iterator[None]:
         if not any(n.startswith("in the pass ") for n in error.notes):
             error.notes = (*error.notes, note)
         raise
+    except RecursionError as error:
+        hint = "give parts of long expressions names, or sys.setrecursionlimit(…)"
+        raise TiraxError("the program is nested too deeply", hint=hint, notes=[note]) from error
     except Exception as error:
         if not getattr(error, "__notes__", None):
             error.add_note(note)

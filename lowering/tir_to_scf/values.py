@@ -6,13 +6,13 @@ computed as if nothing overflowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i1, i64
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects import tir
@@ -20,7 +20,7 @@ from ...dialects.dtypes import bit_width, byte_size, is_float, is_unsigned, lane
 from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Var
-from ...ir.affine.values import sym_expr_of
+from ...ir.affine.values import operands_first, sym_expr_of
 from ...ir.locations import location_of
 from ...transforms.tir.asserts import RAISED
 from .casts import moved, pointer_to
@@ -31,17 +31,16 @@ from .signature import scalar_type
 from .symbolic import Symbolic, divided, floor_mod
 
 
-class _Scoped:
-    """What values are; what is said in a scope holds to its end."""
+class _Scoped(dict[SSAValue, SSAValue]):
+    """What values are; what is `set` in a scope holds to its end."""
 
     def __init__(self) -> None:
-        self._known: dict[SSAValue, SSAValue] = {}
+        super().__init__()
         self._before: list[list[tuple[SSAValue, SSAValue | None]]] = [[]]
-        self.get = self._known.get
 
     def set(self, value: SSAValue, lowered: SSAValue) -> None:
-        self._before[-1].append((value, self._known.get(value)))
-        self._known[value] = lowered
+        self._before[-1].append((value, self.get(value)))
+        self[value] = lowered
 
     def begin(self) -> None:
         self._before.append([])
@@ -49,9 +48,9 @@ class _Scoped:
     def end(self) -> None:
         for value, before in reversed(self._before.pop()):
             if before is None:
-                del self._known[value]
+                del self[value]
             else:
-                self._known[value] = before
+                self[value] = before
 
 
 class Values:
@@ -89,11 +88,17 @@ class Values:
 
     def value(self, v: SSAValue) -> SSAValue:
         """What `v` has become."""
-        lowered = self._env.get(v)
-        if lowered is None:
-            lowered = self._lower(v)
-            self._env.set(v, lowered)
-        return lowered
+        for each in operands_first(v, self._needed):
+            if each not in self._env:
+                self._env.set(each, self._lower(each))
+        return self._env[v]
+
+    def _needed(self, v: SSAValue) -> Sequence[SSAValue]:
+        """What is lowered before `v` as it is: the operands of an `expression`."""
+        if v in self._env or v in self._indices or not isinstance(v, OpResult) or type(v.op) in _SPECIAL:
+            return ()
+        is_address = isinstance(v.op, tir.CallIntrinOp) and v.op.func.data in ADDRESSES
+        return () if is_address else v.op.operands
 
     def _lower(self, v: SSAValue) -> SSAValue:
         bound = self._indices.get(v)
@@ -136,11 +141,17 @@ class Values:
 
     def index(self, v: SSAValue) -> SSAValue:
         """An integer of tir as an index."""
-        lowered = self._indices.get(v)
-        if lowered is None:
-            lowered = self._lower_index(v)
-            self._indices.set(v, lowered)
-        return lowered
+        for each in operands_first(v, self._needed_as_index):
+            if each not in self._indices:
+                self._indices.set(each, self._lower_index(each))
+        return self._indices[v]
+
+    def _needed_as_index(self, v: SSAValue) -> Sequence[SSAValue]:
+        if v in self._indices or not isinstance(v, OpResult):
+            return ()
+        if type(v.op) is tir.CastOp and _keeps_value(v.op):
+            return (v.op.value,)
+        return v.op.operands if _has_index_rule(v.op, v.type) else ()
 
     def _lower_index(self, v: SSAValue) -> SSAValue:
         op = v.owner
@@ -162,19 +173,17 @@ class Values:
 
     def nonnegative(self, v: SSAValue) -> bool:
         """Whether an integer is known not to be negative, by its form."""
-        if v in self._nonnegative:
-            return True
-        op = v.owner
-        if isinstance(op, tir.ConstOp):
-            return op.py_value >= 0
-        if isinstance(op, ValueOp):
-            return is_nonnegative(op.expr.data)
-        if isinstance(op, tir.AddOp | tir.MulOp | tir.FloorDivOp | tir.FloorModOp | tir.MinOp):
-            known = all(self.nonnegative(o) for o in op.operands)
-            if known:
-                self._nonnegative.add(v)
-            return known
-        return isinstance(op, tir.CastOp) and self.nonnegative(op.value)
+        seen = {v}
+        left = [v]
+        while left:
+            op = (each := left.pop()).owner
+            if isinstance(op, _MONOTONE) and each not in self._nonnegative:
+                left += [o for o in op.operands if o not in seen]
+                seen.update(op.operands)
+            elif not (each in self._nonnegative or _is_nonnegative_leaf(op)):
+                return False
+        self._nonnegative |= seen
+        return True
 
     def _symbol(self, var: Var) -> SSAValue:
         """A variable as an index. Raises `UnsupportedError` for one that no buffer mentions."""
@@ -185,6 +194,16 @@ class Values:
             known = ", ".join(self.symbols) or "none"
             raise UnsupportedError(f"no parameter gives the variable '{var.name}'", hint=f"known variables: {known}")
         return value
+
+
+_MONOTONE = (tir.AddOp, tir.MulOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.CastOp)
+"""What is not negative where no operand is."""
+
+
+def _is_nonnegative_leaf(op: Operation | Block) -> bool:
+    if isinstance(op, ValueOp):
+        return is_nonnegative(op.expr.data)
+    return isinstance(op, tir.ConstOp) and op.py_value >= 0
 
 
 def _keeps_value(op: tir.CastOp) -> bool:

@@ -3,12 +3,15 @@
 import sys
 from io import StringIO
 
+import numpy as np
 import pytest
 from xdsl.printer import Printer
 
+from tirax.diagnostics import TiraxError
 from tirax.ir.passes.transform import new_context
 from tirax.ir.text import TextParser
 from tirax.ir.verification.verify import Verifier
+from tirax.lowering.build import build
 from tirax.lowering.pipelines import pipeline_passes
 from tirax.script.mlir_text import parse_mlir
 from tirax.script.printer import print_script
@@ -108,3 +111,35 @@ def test_frequent_tokens_are_read_as_xdsl_reads_them():
             for gap in ("", " ", "\t// c\n"):
                 text = f"{a}{gap}{b}"
                 assert tokens(own(text)) == tokens(MLIRLexer(Input(text, "f"))), text
+
+
+DEEP = 600
+HEAD = """tir.func @main(%A: !tir.buffer<[2], i32>, %B: !tir.buffer<[2], i32>) {
+  %z = tir.const 0 : i64
+  %w = tir.load %B[%z] : i32
+  %v0 = tir.load %A[%z] : i32
+"""
+SUM = [f"  %v{i + 1} = tir.add %v{i}, %w : i32\n" for i in range(DEEP)]
+CHAIN = [f"  %v{i + 1} = tir.load %A[%v{i}] : i32\n" for i in range(DEEP)]
+
+
+@pytest.mark.parametrize(
+    ("ops", "end", "given", "wanted"),
+    [
+        (SUM, f"tir.store %v{DEEP}, %B[%z]", ([7, 0], [2, 0]), [7 + 2 * DEEP, 0]),
+        (SUM, f"tir.store %w, %B[%v{DEEP}]", ([1 - 2 * DEEP, 0], [2, 0]), [2, 2]),
+    ],
+    ids=["value", "index"],
+)
+def test_expressions_may_be_deeper_than_the_stack(ops, end, given, wanted):
+    kernel = build(parse_mlir(HEAD + "".join(ops) + end + "\n}"))["main"]
+    a, b = (np.array(x, "int32") for x in given)
+    kernel(a, b)
+    assert b.tolist() == wanted
+
+
+def test_what_is_too_deep_is_told_with_its_pass():
+    """Not all passes: some follow an expression by calling themselves."""
+    module = parse_mlir(HEAD + "".join(CHAIN) + f"tir.store %w, %B[%v{DEEP}]\n}}")
+    with pytest.raises(TiraxError, match="(?s)nested too deeply.*setrecursionlimit.*in the pass guard-indices"):
+        build(module)

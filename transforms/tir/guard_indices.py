@@ -34,7 +34,7 @@ from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, product
-from ...ir.affine.values import Materializer
+from ...ir.affine.values import Materializer, operands_first
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.copy import is_expression, plant
@@ -147,13 +147,13 @@ _DATA = (
 
 def _is_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether an integer depends on what memory holds."""
-    if value not in known:
-        if not isinstance(value, OpResult):
-            known[value] = False
-        elif isinstance(value.op, _DATA):
-            known[value] = True
-        else:
-            known[value] = any(_is_data(o, known) for o in value.op.operands)
+
+    def needed(v: SSAValue) -> Sequence[SSAValue]:
+        return v.op.operands if v not in known and isinstance(v, OpResult) and not isinstance(v.op, _DATA) else ()
+
+    for each in operands_first(value, needed):
+        if each not in known:
+            known[each] = isinstance(each.owner, _DATA) or any(known[o] for o in needed(each))
     return known[value]
 
 
@@ -345,18 +345,26 @@ def messages_of(reports: Attribute | None) -> list[str]:
 
 def _loads(value: SSAValue, sides: Sides) -> Iterator[tuple[tir.LoadOp, Sides]]:
     """The loads of an expression, with the choices that they stand in."""
-    op = value.owner
-    if not isinstance(op, Operation) or not is_expression(op) or isinstance(op, tir.ReduceOp):
-        return
-    for operand in op.operands:
-        yield from _loads(operand, sides)
-    if isinstance(op, tir.LoadOp):
-        yield op, sides
-    if isinstance(op, tir.IfThenElseOp | tir.LetInOp):
-        for region, side in zip(op.regions, (True, False), strict=False):
-            last = region.block.last_op
-            assert isinstance(last, tir.YieldOp)
-            yield from _loads(last.value, (*sides, (op, side)))
+    seen: set[SSAValue] = set()
+
+    def needed(v: SSAValue) -> Sequence[SSAValue]:
+        op = v.owner
+        if v in seen or not isinstance(op, Operation) or not is_expression(op) or isinstance(op, tir.ReduceOp):
+            return ()
+        return op.operands
+
+    for each in operands_first(value, needed):
+        op = each.owner
+        if each in seen:
+            continue
+        seen.add(each)
+        if isinstance(op, tir.LoadOp):
+            yield op, sides
+        if isinstance(op, tir.IfThenElseOp | tir.LetInOp):
+            for region, side in zip(op.regions, (True, False), strict=False):
+                last = region.block.last_op
+                assert isinstance(last, tir.YieldOp)
+                yield from _loads(last.value, (*sides, (op, side)))
 
 
 def _outside(block: Block, sides: Sides, indices: Indices, known: dict[SSAValue, SSAValue]) -> SSAValue:
