@@ -48,14 +48,14 @@ class Verifier:
         """
         context = f" after {after}" if after else ""
         changes = _Changes(module, self._seen)
+        isolated = not any(op.results or op.operands for op in module.body.block.ops)
+        for root in changes.roots if isolated else [module]:
+            check_dominance(root)  # first: it is what isolation from above asks for, which is not verified each time
         for op in changes.ops:
             try:
                 self._verify_op(op)
             except (TiraxError, VerifyException) as error:
                 raise _verify_error(error, op, context) from error
-        isolated = not any(op.results or op.operands for op in module.body.block.ops)
-        for root in changes.roots if isolated else [module]:
-            check_dominance(root)
         self._verify_calls(changes.calls, _Symbols(module, self._interfaces), context)
         self._seen = changes.seen
 
@@ -139,7 +139,7 @@ def _kind(cls: type[Operation]) -> _Kind:
     dialect, deep = cls.name.partition(".")[0], cls.name in _DEEP
     callee = _CALLEES.get(cls.name) if ours else None
     afar = callee is None and any(isinstance(t, SymbolUserOpInterface | HasAncestor) for t in cls.traits)
-    local = ours and not (afar or deep or cls.has_trait(IsolatedFromAbove))
+    local = ours and not (afar or deep)
     return _Kind(dialect in _BY_SIGNATURE and local, dialect in _SHALLOW and not deep, afar, callee, dialect == "relax")
 
 
@@ -245,7 +245,7 @@ class _Seen:
         simple = not (op.regions or op._successors)
         self.shape, self.firsts = (_NONE, _NONE) if simple else (_shape(op), _firsts(op))
         self.plain = simple and len(self.types) <= 1 and not (kind.afar or kind.callee)
-        self.result = op.results[0] if self.types else _NO_RESULT
+        self.result = (*op.results, _NO_RESULT)[0]
         self.type = self.result._type
 
     def is_still(self, op: Operation) -> bool:
