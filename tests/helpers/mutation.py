@@ -42,24 +42,21 @@ SAMPLE, SEED = 30, 0
 LONGEST = 6.0
 """Seconds that the tests of one mutant take together without it; the longest ones above that are left out."""
 
-_BINDINGS = ("tests/transforms/bindings", "tests/filecheck/transforms/bindings")
-_FUSION = ("tests/transforms/fusion", "tests/filecheck/transforms/fusion")
+_BINDINGS = ("tests/transforms/bindings/test_bindings.py", "tests/transforms/bindings/test_overwritten.py")
 FILES: dict[str, tuple[str, ...]] = {
-    "ir/equality.py": ("tests/ir/test_equality.py", *_BINDINGS),
+    "transforms/bindings/canonicalize_bindings.py": _BINDINGS,
+    "transforms/bindings/eliminate_common_subexpr.py": _BINDINGS,
+    "transforms/bindings/fold_constant.py": _BINDINGS,
+    "transforms/bindings/topological_sort.py": ("tests/transforms/bindings",),
+    "ir/rewriting/dead_bindings.py": _BINDINGS,
+    "ir/equality.py": ("tests/ir/test_equality.py",),
     "ir/affine/iter_map.py": ("tests/ir/affine",),
     "ir/buffers/regions.py": ("tests/ir/buffers", "tests/filecheck/transforms/tir/buffers.mlir"),
-    "ir/rewriting/substitute.py": ("tests/ir", "tests/transforms/functions", "tests/transforms/params", *_BINDINGS),
-    "ir/rewriting/dead_bindings.py": _BINDINGS,
-    "transforms/bindings/eliminate_common_subexpr.py": _BINDINGS,
-    "transforms/bindings/canonicalize_bindings.py": _BINDINGS,
-    "transforms/bindings/topological_sort.py": _BINDINGS,
-    "transforms/fusion/groups.py": _FUSION,
-    "transforms/fusion/graph.py": _FUSION,
-    "dialects/sym/data_layout.py": (
-        "tests/dialects/sym",
-        "tests/transforms/layout",
-        "tests/filecheck/transforms/layout",
+    "transforms/fusion/groups.py": (
+        "tests/transforms/fusion/test_tvm_groups.py",
+        "tests/transforms/fusion/test_fuse_ops.py",
     ),
+    "dialects/sym/int_set.py": ("tests/dialects/sym",),
 }
 """What is changed, and where the tests are that are to find it."""
 

@@ -36,7 +36,15 @@ relax.func @main(%x: {T}) -> {T} {{
 }}
 """
 
+NESTED = TIR.replace("%2 = tir.add %0, %1 : f32", "%5 = tir.add %0, %1 : f32 %2 = tir.sub %5, %0 : f32").replace(
+    "to 4 {", "to 4 annotations {a = 1 : i64} {"
+)
+MAPPED = RELAX.replace(
+    "relax.add %x, %x :", "relax.layout_transform %x {index_map = #sym.index_map<(i) -> (i + n)>} :"
+).replace("[n]", "[4]")
+
 SAME = [
+    (MAPPED, [("i + n", "i + m")]),
     (TIR, [("%vi", "%a"), ("%A", "%input"), ('"B"', '"C"')]),
     (TIR, [("[n, 4]", "[batch, 4]"), ("to n", "to batch"), ("%i, n)", "%i, batch)")]),
     (TIR, [("@f", "@g")]),
@@ -49,6 +57,9 @@ DIFFERENT = [
     (TIR, "tir.for %j", "tir.for parallel %j", "attributes"),
     (TIR, "tir.writes %B[%vi, %vj]", "", "kind of op|more ops"),
     (TIR, "tir.load %A[%vi, %vj]", "tir.load %B[%vi, %vj]", "operands"),
+    (NESTED, "tir.sub %5, %0", "tir.sub %5, %1", "operands"),
+    (NESTED, "a = 1", "a = 2", "attributes"),
+    (MAPPED, "i + n", "i - n", "attributes"),
     (RELAX, "@main", "@other", "names"),
     (RELAX, "relax.multiply", "relax.add", "kind of op"),
     (RELAX, "relax.multiply %y, %y", "relax.multiply %y, %x", "operands"),
@@ -95,6 +106,8 @@ def test_names_of_private_functions_count_in_a_module(parse):
 def test_the_difference_shows_both_sides(parse):
     difference = first_difference(parse(TIR), parse(TIR.replace("tir.add", "tir.sub")))
     assert "tir.add" in str(difference) and "tir.sub" in str(difference)
+    shorter = first_difference(parse(TIR), parse(TIR.replace("tir.store %2, %B[%vi, %vj]", "")))
+    assert "after: tir.writes" in str(shorter)
 
 
 def test_arithmetic_on_symbolic_variables_is_one_expression(parse):

@@ -176,6 +176,11 @@ TWICE = {
     "fields": (f"relax.tuple_get_item %p[0] : {T4}", 1, 1),
     "allocations": (f"relax.builtin.alloc_tensor %s, %d, %m, %g : {T4}", 2, 2),
     "objects": ('relax.call_pure_packed "cache"(%x) : !relax.object', 2, 2),
+    "objects changed in place": (
+        'relax.call_inplace_packed "f"(%o) attributes {inplace_indices = [0]} : !relax.object',
+        2,
+        2,
+    ),
     "results of packed functions": (f'relax.call_pure_packed "f"(%x) : {T4}', 1, 1),
 }
 
@@ -184,7 +189,7 @@ TWICE = {
 def test_what_is_there_twice(parse, kind):
     """Leaves without names are written in place, memory and objects are new ones each time."""
     operation, unnamed, named = TWICE[kind]
-    head = f"""relax.func @f(%x: {T4}, %p: tuple<{T4}, {T4}>) -> {T4} {{
+    head = f"""relax.func @f(%x: {T4}, %p: tuple<{T4}, {T4}>, %o: !relax.object) -> {T4} {{
       %s = relax.shape [4]
       %d = relax.dtype f32
       %m = relax.prim_value 0
@@ -220,6 +225,16 @@ def test_equal_constants_are_equal_operands(parse):
     after = EliminateCommonSubexpr()(parse(text))
     assert ops_named(after, "relax.add") == 4
     assert_same_meaning(parse(text), after)
+
+
+def test_what_is_computed_of_two_objects_is_computed_twice(parse):
+    text = f"""relax.func @f(%x: {T4}) -> {T4} {{
+      %a = relax.call_pure_packed "cache"(%x) : !relax.object
+      %b = relax.call_pure_packed "cache"(%x) : !relax.object
+      %u = relax.call_pure_packed "read"(%a) : {T4}
+      %v = relax.call_pure_packed "read"(%b) : {T4}
+      relax.return %x : {T4} }}"""
+    assert count(EliminateCommonSubexpr()(parse(text)), relax.CallPurePackedOp) == 4
 
 
 def test_branches_share_only_what_is_visible(parse):
