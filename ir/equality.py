@@ -35,7 +35,7 @@ _IGNORED_PROPERTIES = frozenset({"handle_names", "block_name", "sym_visibility"}
 Entry = tuple[Hashable, "Operation | None"]
 
 
-class _Reader:
+class Reader:
     """Reads ops as entries; one for each program that is compared."""
 
     def __init__(self) -> None:
@@ -116,6 +116,10 @@ class _Reader:
         if isinstance(value, OpResult) and self.inline(value.op):
             known = self.tree_of[value] = self.tree(value.op)
             return known
+        return self.free(value)
+
+    def free(self, value: SSAValue) -> Hashable:
+        """A value that is defined outside: by the order in which such are met."""
         self.define(value)
         return ("free", self.values[value])
 
@@ -215,7 +219,7 @@ def _symbol(op: Operation) -> str | None:
 
 
 def _entries(op: Operation) -> list[Entry]:
-    reader = _Reader()
+    reader = Reader()
     if isinstance(op, ModuleOp):
         reader.module(op)
     elif isinstance(op, relax.FuncOp | tir.FuncOp):

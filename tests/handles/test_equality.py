@@ -1,0 +1,75 @@
+"""Structural equality of nodes that are no modules."""
+
+import pytest
+
+import tirax.tvm_api as tvm
+from tirax.handles.equality import assert_structural_equal, structural_equal, structural_hash
+from tirax.ir.equality import StructuralInequalityError
+from tirax.tvm_api import relax, tir
+from tirax.tvm_api.script import relax as R
+
+M, N = tir.Var("m", "int64"), tir.Var("n", "int64")
+X, Y = tir.Var("x", "int32"), tir.Var("y", "int32")
+V, W = (relax.Var(name, R.Tensor((4,), "float32")) for name in "vw")
+
+
+def tensor(*shape):
+    return relax.TensorStructInfo(shape, "float32")
+
+
+# left, right -> equal as they are, and with free variables mapped
+PAIRS = [
+    (X + 1, X + 1, True, True),
+    (X + 1, Y + 1, False, True),
+    (X + 1, X + 2, False, False),
+    (X + Y, Y + X, False, True),
+    (X + X, X + Y, False, False),
+    (tensor(N, 4), tensor(N, 4), True, True),
+    (tensor(N, 4), tensor(M, 4), False, True),
+    (tensor(N, N), tensor(N, M), False, False),
+    (tensor(4), relax.TensorStructInfo((4,), "float16"), False, False),
+    (relax.op.add(relax.op.exp(V), W), relax.op.add(relax.op.exp(V), W), True, True),
+    (relax.op.add(V, W), relax.op.add(W, V), False, True),
+    (relax.op.add(V, V), relax.op.add(V, W), False, False),
+    (relax.op.sum(V, axis=0), relax.op.sum(V, axis=0, keepdims=True), False, False),
+    (relax.const([1.0, 2.0]), relax.const([1.0, 2.0]), True, True),
+    (relax.const([1.0, 2.0]), relax.const([1.0, 3.0]), False, False),
+    (relax.Tuple([V, W]), relax.Tuple([V, W]), True, True),
+    (tir.decl_buffer((N, 4)), tir.decl_buffer((N, 4)), False, True),
+    ([X, {"a": V}], [X, {"a": V}], True, True),
+    ([1, 2.0, "s", None], [1, 2.0, "s", None], True, True),
+    ([1], [1.0], False, False),
+    ({"a": 1}, {"b": 1}, False, False),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "equal", "mapped"), PAIRS, ids=str)
+def test_nodes(left, right, equal, mapped):
+    assert structural_equal(left, right) is equal
+    assert structural_equal(left, right, map_free_vars=True) is mapped
+    assert not equal or structural_hash(left) == structural_hash(right)
+    assert not mapped or structural_hash(left, True) == structural_hash(right, True)
+    if equal:
+        assert_structural_equal(left, right)
+    else:
+        with pytest.raises(StructuralInequalityError, match="not structurally equal\n  expected: "):
+            assert_structural_equal(left, right)
+
+
+def test_bodies_are_equal_by_where_variables_are_bound():
+    def body(name, second):
+        text = f"""
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        {name} = R.exp(x)
+        gv = R.add({name}, {second or name})
+        R.output(gv)
+    return gv
+"""
+        return tvm.script.from_source(text).body
+
+    assert structural_equal(body("a", None), body("b", None), map_free_vars=True)
+    assert structural_equal(body("a", None).blocks[0], body("b", None).blocks[0], map_free_vars=True)
+    assert not structural_equal(body("a", None), body("b", "x"), map_free_vars=True)
+    assert not structural_equal(body("a", None), body("a", None))  # their parameters are two variables
