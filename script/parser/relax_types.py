@@ -121,7 +121,7 @@ def _tensor(p: StructInfoEvaluator, site: CallSite) -> Attribute:
 def _rank(site: CallSite, ndim: Any) -> int | None:
     if ndim is None or ndim == -1:
         return None
-    if not isinstance(ndim, int) or ndim < 0:
+    if not isinstance(ndim, int) or isinstance(ndim, bool) or ndim < 0:
         raise site.error("ndim must be an integer that is not negative", found=describe(ndim))
     return ndim
 

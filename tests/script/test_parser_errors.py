@@ -152,6 +152,7 @@ SIGNATURES: list[tuple[str, str, str]] = [
     ("@R.function\ndef f(x: R.Tensor(('n +', 4))):", "return x", "this is no symbolic expression"),
     ("@R.function\ndef f(x: R.Tensor((1.5, 4))):", "return x", "a dimension must be an integer"),
     ("@R.function\ndef f(x: R.Tensor((1, 4), ndim=3)):", "return x", "ndim does not agree"),
+    ("@R.function\ndef f(x: R.Tensor(ndim=True)):", "return x", "ndim must be an integer"),
     ("@R.function\ndef f(x: R.Tensor(('__import__(1)', 4))):", "return x", "in the dimension"),
     ("@R.function\ndef f(x):", "return x", "parameter 'x' has no struct info"),
     ("@R.function\ndef f(x: 3):", "return x", "struct info is expected"),
