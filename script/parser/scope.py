@@ -225,6 +225,5 @@ def _bound_names(node: ast.Name | ast.FunctionDef | ast.Lambda) -> Iterable[str]
     """The names that a node by itself binds."""
     if isinstance(node, ast.Name):
         return [node.id] if isinstance(node.ctx, ast.Store) else []
-    if isinstance(node, ast.FunctionDef):
-        return [node.name, *(a.arg for a in node.args.args)]
-    return [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+    names = [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+    return [node.name, *names] if isinstance(node, ast.FunctionDef) else names

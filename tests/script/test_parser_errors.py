@@ -29,7 +29,7 @@ def check(error: TiraxError, message: str, line: int, column: int) -> None:
 
 PRIM_FUNCS: list[tuple[str, str, int, int]] = [
     ("@T.macro\ndef m(i, *, j=0):\n    A[i, j] = 1.0\nm()", "missing a required argument: 'i'", 6, 5),
-    ("for i, *j in T.grid():\n    A[i, 0] = 1", "T.grid takes extents only", 3, 17),
+    ("for i, *j in T.grid():\n    A[i, 0] = 1", "T.grid takes extents only", 3, 18),
     ("for i, j, *k in T.grid(4):\n    A[i, 0] = 1", "loop variables and loops differ", 3, 9),
     ("A[0] = 1.0", "wrong number of indices", 3, 5),
     ("A[0, 0] = q + p", "undefined names 'q', 'p'", 3, 15),
