@@ -8,13 +8,15 @@ import pytest
 from xdsl.printer import Printer
 
 from tirax.diagnostics import TiraxError
-from tirax.ir.passes.transform import new_context
+from tirax.ir.passes.transform import Sequential, new_context
 from tirax.ir.text import TextParser
 from tirax.ir.verification.verify import Verifier
 from tirax.lowering.build import build
 from tirax.lowering.pipelines import pipeline_passes
 from tirax.script.mlir_text import parse_mlir
+from tirax.script.parser.relax_calls import RelaxEvaluator
 from tirax.script.printer import print_script
+from tirax.transforms.tir.guard_indices import GuardIndices, ReportIndices
 from tirax.tvm_api import script
 
 N = 16
@@ -56,8 +58,8 @@ def printed(module):
     return stream.getvalue()
 
 
-def work(text):
-    """What each step on a program calls: reading, printing, verifying, and the passes of `default-cpu`."""
+def work(text, passes=()):
+    """What each step on a program calls: reading, printing, verifying, and the passes."""
     found = {}
 
     def step(name, run):
@@ -69,19 +71,39 @@ def work(text):
     mlir = step("print MLIR", lambda: printed(module))
     module, verifier, context = step("parse MLIR", lambda: parse_mlir(mlir)), Verifier(), new_context()
     step("verify", lambda: verifier.verify(module))
-    for number, p in enumerate(pipeline_passes("default-cpu")):
+    for number, p in enumerate(passes):
         step(f"{number}. {p.name}", lambda p=p: p.apply(context, module))
         step(f"verify after {number}. {p.name}", lambda: verifier.verify(module))
     return found
 
 
-@pytest.mark.parametrize("program", [operators, stores])
-def test_no_step_is_worse_than_linear(program):
-    work(program(N))  # what is cached once is not counted
-    one, two, four = (work(program(n)) for n in (N, 2 * N, 4 * N))
+def worse_than_linear(program, n, growth, passes=()):
+    """The steps whose calls grow by more than `growth` where the growth of the program doubles."""
+    work(program(n), passes)  # what is cached once is not counted
+    one, two, four = (work(program(size), passes) for size in (n, 2 * n, 4 * n))
     slack = 1000  # calls that come and go: caches, thresholds
-    worse = {k: (one[k], two[k], four[k]) for k in one if four[k] - two[k] > 2.4 * max(two[k] - one[k], 0) + slack}
-    assert not worse
+    return {k: (one[k], two[k], four[k]) for k in one if four[k] - two[k] > growth * max(two[k] - one[k], 0) + slack}
+
+
+PROGRAMS = pytest.mark.parametrize("program", [operators, stores])
+
+
+@PROGRAMS
+def test_no_pass_is_worse_than_linear(program):
+    assert not worse_than_linear(program, N, 2.4, pipeline_passes("default-cpu"))
+
+
+@PROGRAMS
+def test_reading_printing_and_verifying_is_linear(program):
+    """With larger programs, whose square is seen beside the many calls that each operation takes."""
+    assert not worse_than_linear(program, 4 * N, 2.1)
+
+
+def test_a_quadratic_step_is_seen(monkeypatch):
+    """One call more for each operation before."""
+    emit = RelaxEvaluator.emit
+    monkeypatch.setattr(RelaxEvaluator, "emit", lambda p, op, node: (list(p.block.ops), emit(p, op, node))[1])
+    assert list(worse_than_linear(operators, 4 * N, 2.1)) == ["parse TVMScript"]
 
 
 def test_frequent_tokens_are_read_as_xdsl_reads_them():
@@ -142,4 +164,4 @@ def test_what_is_too_deep_is_told_with_its_pass():
     """Not all passes: some follow an expression by calling themselves."""
     module = parse_mlir(HEAD + "".join(CHAIN) + f"tir.store %w, %B[%v{DEEP}]\n}}")
     with pytest.raises(TiraxError, match="(?s)nested too deeply.*setrecursionlimit.*in the pass guard-indices"):
-        build(module)
+        Sequential([ReportIndices(), GuardIndices()])(module)
