@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
@@ -73,7 +74,8 @@ def parse_class(cls: type) -> ModuleOp:
     node = next((n for n in reversed(found) if _first_line(n) <= line <= (n.end_lineno or line)), None)
     if node is None:
         raise no_source(cls.__name__)
-    captured = _captured(sys.modules[cls.__module__].__dict__, around, vars(cls).values())
+    names = around[-1].f_globals if around else vars(sys.modules.get(cls.__module__, builtins))
+    captured = _captured(names, around, vars(cls).values())
     return _guarded(source, node, lambda: parse_class_node(source, Environment(captured), node))
 
 
