@@ -72,7 +72,8 @@ def test_progress_may_be_turned_off(tmp_path, capfd):
 
 
 MAIN = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as in a shell's background
 sys.path.insert(0, {here!r})
 from tuning_workloads import QUICK, matmul, tiled
 from tirax.tvm_api import meta_schedule as ms
