@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+from typing import cast as cast_type
 
 from xdsl.dialects.builtin import IntegerType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -17,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
 from ...dialects.attributes import to_attr
-from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned
+from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_unsigned, lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...dialects.sym import expr as sym
@@ -57,6 +58,11 @@ class PrimExpr:
     # The parts that the kind of expression has; `expr_kinds` fills these in.
     value_part: ClassVar[Callable[[Any], Any]]
     part_of: ClassVar[Callable[[Any, str], Any]]
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
+        # Python asks the right operand of a comparison first where its class is derived from the left one's: what is
+        # computed is of a class beside those of variables, so that `x + 1 < y` is not built as `y > x + 1`.
+        return object.__new__(cast_type(type[Self], _Computed) if cls is PrimExpr else cls)
 
     def __init__(self, value: SSAValue):
         self.ssa = value
@@ -152,7 +158,7 @@ class PrimExpr:
     __ge__ = _operator("greater_equal")
 
     def __neg__(self) -> PrimExpr:
-        return multiply(self, const(-1, self.type))
+        return multiply(self, -1)
 
     def __invert__(self) -> PrimExpr:
         return bitwise_not(self)
@@ -164,9 +170,7 @@ class PrimExpr:
         return not_equal(self, other) if isinstance(other, PrimExpr | int | float) else NotImplemented
 
     def __str__(self) -> str:
-        if self.constant is not None:
-            return str(self.constant)
-        return self.script(int_dtype=self.dtype) if isinstance(self.type, IntegerType) else self.script()
+        return self.script()
 
     def script(self, **options: Any) -> str:
         """The expression as TVMScript; its variables are not declared."""
@@ -175,6 +179,12 @@ class PrimExpr:
         return print_expression(self.ssa, **options)
 
     __repr__ = __str__
+
+
+class _Computed(PrimExpr):
+    """What is no variable."""
+
+    __slots__ = ()
 
 
 ExprLike = PrimExpr | Number
@@ -270,13 +280,14 @@ def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
         value = number()
     if isinstance(value, bool | int | float):
         fractional = isinstance(value, float) and like is not None and not is_float(like.type)
-        return const(value, None if like is None or fractional else like.type)
+        return const(value, None if like is None or fractional else scalar_of(like.type))
     raise TiraxError("a scalar expression is needed", expected="a number or a PrimExpr", found=type(value).__name__)
 
 
 def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
-    """`value` converted to `dtype`: constants at once, floats to integers truncate."""
-    element, x = _type(dtype), convert(value)
+    """`value` converted to `dtype`, lane by lane: constants at once, floats to integers truncate."""
+    x, element = convert(value), _type(dtype)
+    element = tir.with_lanes(element, x.type) if lanes_of(element) == 1 else element
     if x.type == element:
         return x
     known = x.constant
@@ -298,13 +309,25 @@ def _promoted(a: Attribute, b: Attribute) -> Attribute:
 
 
 def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
-    """Two operands converted to one dtype."""
+    """Two operands converted to one dtype; a scalar beside a vector becomes one of as many lanes.
+
+    Raises `DTypeError` for vectors of different lengths.
+    """
     x = convert(a, b if isinstance(b, PrimExpr) else None)
     y = convert(b, x)
     if x.type == y.type:
         return x, y
-    dtype = _promoted(x.type, y.type)
-    return cast(dtype, x), cast(dtype, y)
+    dtype = _promoted(scalar_of(x.type), scalar_of(y.type))
+    x, y = cast(dtype, x), cast(dtype, y)
+    return _with_lanes(x, y), _with_lanes(y, x)
+
+
+def _with_lanes(x: PrimExpr, like: PrimExpr) -> PrimExpr:
+    """A scalar in as many lanes as `like` has."""
+    lanes, expected = lanes_of(x.type), lanes_of(like.type)
+    if 1 != lanes != expected != 1:
+        raise DTypeError("vectors of different lengths", expected=like.dtype, found=x.dtype)
+    return x if lanes >= expected else PrimExpr(tir.BroadcastOp(x.ssa, expected).result)
 
 
 _DIVISIONS = frozenset({"div", "truncmod", "floordiv", "floormod"})
@@ -396,7 +419,7 @@ def floormod(a: ExprLike, b: ExprLike) -> PrimExpr:
 
 def _truth(value: ExprLike) -> PrimExpr:
     x = convert(value)
-    return x if x.type == i1 else not_equal(x, const(0, x.type))
+    return x if scalar_of(x.type) == i1 else not_equal(x, 0)
 
 
 def logical_and(*args: ExprLike) -> PrimExpr:

@@ -44,6 +44,49 @@ def test_a_number_takes_the_dtype_of_the_other_side() -> None:
     assert (small * 0.5).dtype == "float32"
 
 
+_X, _Y, _K = tx.Var("x"), tx.Var("y"), tx.Var("k", "int64")
+
+
+@pytest.mark.parametrize(
+    ("built", "text"),
+    [
+        (lambda: _X + 1 < _Y, "x + 1 < y"),
+        (lambda: _X + 1 >= _Y, "x + 1 >= y"),
+        (lambda: tx.SizeVar("n") * 2 == _X, "n * 2 == x"),
+        (lambda: _K + 1, "k + T.int64(1)"),
+        (lambda: _X < 3, "x < 3"),
+        (lambda: _K < 3, "k < T.int64(3)"),
+        (lambda: tx.const(1, "int64"), "T.int64(1)"),
+    ],
+)
+def test_an_expression_prints_as_it_was_written(built: Callable[[], tx.PrimExpr], text: str) -> None:
+    assert str(built()) == text
+
+
+_RAMP = tx.PrimExpr(tir.RampOp(_X.ssa, tx.const(2).ssa, 4).result)
+
+
+@pytest.mark.parametrize(
+    ("built", "text", "dtype"),
+    [
+        (lambda: _RAMP + _Y, "T.Ramp(x, 2, 4) + T.Broadcast(y, 4)", "int32x4"),
+        (lambda: 3 - _RAMP, "T.Broadcast(3, 4) - T.Ramp(x, 2, 4)", "int32x4"),
+        (lambda: -_RAMP, "T.Ramp(x, 2, 4) * T.Broadcast(-1, 4)", "int32x4"),
+        (lambda: _RAMP < _Y, "T.Ramp(x, 2, 4) < T.Broadcast(y, 4)", "boolx4"),
+        (lambda: _RAMP * 0.5, 'T.Cast("float32x4", T.Ramp(x, 2, 4)) * T.Broadcast(T.float32(0.5), 4)', "float32x4"),
+        (lambda: _K + _RAMP, 'T.Broadcast(k, 4) + T.Cast("int64x4", T.Ramp(x, 2, 4))', "int64x4"),
+    ],
+)
+def test_a_scalar_beside_a_vector_is_in_each_lane(built: Callable[[], tx.PrimExpr], text: str, dtype: str) -> None:
+    assert (str(built()), built().dtype) == (text, dtype)
+
+
+def test_vectors_of_different_lengths_do_not_meet() -> None:
+    longer = tx.PrimExpr(tir.RampOp(_X.ssa, tx.const(1).ssa, 8).result)
+    with pytest.raises(DTypeError, match="different lengths"):
+        _ = _RAMP + longer
+
+
 def test_folding() -> None:
     x = tx.Var("x", "int64")
     assert (x + 0).value is x.value
