@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerType, i32
 
 from ..diagnostics import TiraxError
 from ..dialects.sym.expr import Const, SymExpr
-from ..handles.tir.prim_expr import PrimExpr, SizeVar, as_sym, placeholder_value
+from ..handles.tir.prim_expr import PrimExpr, SizeVar, Var, as_sym, placeholder_value, with_names
 
 DimLike = int | PrimExpr | SymExpr
 _INDEX_TYPE: ContextVar[IntegerType] = ContextVar("index_type", default=i32)
@@ -33,7 +33,7 @@ def dim(value: DimLike) -> SymExpr:
         return value
     if not isinstance(value, PrimExpr):
         return Const(int(value), _INDEX_TYPE.get())
-    expr = as_sym(value)
+    expr = with_names(as_sym(value))
     for v in expr.free_vars():
         if not isinstance(v.name, str):
             raise TiraxError("an extent depends on a value that is known only at run time", found=str(value))
@@ -65,9 +65,9 @@ def reduce_axis(dom: tuple[DimLike, DimLike], name: str = "rv") -> IterVar:
     return IterVar(name, Const(0, high.dtype) if low.constant == 0 else low, high - low, is_reduction=True)
 
 
-def var(name: str = "tindex", dtype: str = "int32") -> SizeVar:
-    """A symbolic variable, for shapes and as a parameter."""
-    return SizeVar(name, dtype)
+def var(name: str = "tindex", dtype: str = "int32") -> Var:
+    """A variable of either sign; in shapes and as a parameter the symbolic variable of its name."""
+    return Var(name, dtype)
 
 
 def size_var(name: str = "size", dtype: str = "int32") -> SizeVar:

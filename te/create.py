@@ -15,6 +15,7 @@ from ..dialects.names import name_of, set_name
 from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var, retyped
 from ..handles.tir.prim_expr import PrimExpr, SizeVar, place
+from ..handles.tir.prim_expr import Var as FreeVar
 from ..handles.tir.prim_func import PrimFunc
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.walk import operations
@@ -29,7 +30,7 @@ LAYOUT_FREE = "layout_free_placeholders"
 """The attribute of a compute that lists the inputs whose layout may be chosen freely."""
 
 
-def create_prim_func(args: Sequence[Tensor | SizeVar], index_dtype_override: str | None = None) -> tir.FuncOp:
+def create_prim_func(args: Sequence[Tensor | SizeVar | FreeVar], index_dtype_override: str | None = None) -> tir.FuncOp:
     """A public function `main` whose parameters are `args`: inputs, outputs and symbolic variables, in this order.
 
     Tensors between them become buffers of the function. `index_dtype_override` (`int64`) replaces the dtype of extents
@@ -46,13 +47,13 @@ def create_prim_func(args: Sequence[Tensor | SizeVar], index_dtype_override: str
     return func
 
 
-def prim_func_of(ops: Sequence[Tensor | SizeVar], index_dtype_override: str | None = None) -> PrimFunc:
+def prim_func_of(ops: Sequence[Tensor | SizeVar | FreeVar], index_dtype_override: str | None = None) -> PrimFunc:
     """`create_prim_func` as a handle, which TVM's users get."""
     return PrimFunc.on(create_prim_func(ops, index_dtype_override))
 
 
 def build_func(
-    name: str, args: Sequence[Tensor | SizeVar], *, private: bool = True, index_dtype: str | None = None
+    name: str, args: Sequence[Tensor | SizeVar | FreeVar], *, private: bool = True, index_dtype: str | None = None
 ) -> tir.FuncOp:
     """`create_prim_func` with a name."""
     override = None if index_dtype is None else dtype_of(index_dtype)
@@ -95,7 +96,7 @@ def add_scalar_params(func: tir.FuncOp, variables: Sequence[Var]) -> None:
 class _Builder:
     """Builds one function."""
 
-    def __init__(self, args: Sequence[Tensor | SizeVar], override: IntegerType | None):
+    def __init__(self, args: Sequence[Tensor | SizeVar | FreeVar], override: IntegerType | None):
         self.args = args
         self.override = override
         self.block = Block()
@@ -115,8 +116,8 @@ class _Builder:
                 self._extern(stage)
         return tir.FuncOp(name, Region(self.block), private=private, attrs=self._attrs(stages))
 
-    def _parameter(self, arg: Tensor | SizeVar) -> None:
-        scalar = isinstance(arg, SizeVar)
+    def _parameter(self, arg: Tensor | SizeVar | FreeVar) -> None:
+        scalar = isinstance(arg, SizeVar | FreeVar)
         dtype = arg.type if scalar else self._buffer_type(arg)
         param = self.block.insert_arg(dtype, len(self.block.args))
         set_name(param, arg.name)

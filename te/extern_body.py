@@ -21,8 +21,8 @@ from ..dialects.dtypes import dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.buffers import Stmt
-from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load, place, placeholder_value
-from ..handles.tir.stmt import add_to
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, is_free, load, place, placeholder_value
+from ..handles.tir.stmt import add_to, operations_of
 from .tensor import ExternOp, Tensor
 
 Indices = tuple[PrimExpr, ...]
@@ -119,7 +119,10 @@ class Statements:
 
     def add(self, stmt: Stmt) -> None:
         """A statement made by TVM's classes or by `tir.ir_builder`, over the buffers that stand for the tensors."""
-        add_to(self._block, stmt, dict(self._buffers))
+        known = dict(self._buffers)
+        for value in [v for top in operations_of(stmt) for op in top.walk() for v in op.operands if is_free(v)]:
+            known[value] = self._place(PrimExpr(value))
+        add_to(self._block, stmt, known)
 
     def inline(self, func: tir.FuncOp, tensors: Sequence[Tensor]) -> None:
         """The body of `func`, which is used up; its parameters are the buffers of `tensors`."""

@@ -197,13 +197,22 @@ def placeholder_value(dtype: Attribute, name: str | None = None) -> SSAValue:
     return value
 
 
+class _Free(Block):
+    """What defines the placeholder of a variable."""
+
+
 class Var(PrimExpr):
-    """A variable: a placeholder that `place` replaces by what its mapping says."""
+    """A variable: a placeholder that `place` replaces by what its mapping says, else by the symbolic variable.
+
+    Integers may be negative; as an extent it is the symbolic variable of its name, which is not.
+    """
 
     __slots__ = ()
 
     def __init__(self, name: str, dtype: DTypeLike = "int32"):
-        super().__init__(placeholder_value(_type(dtype), name))
+        value = _Free(arg_types=[_type(dtype)]).args[0]
+        set_name(value, name)
+        super().__init__(value)
 
     @property
     def name(self) -> str:
@@ -612,6 +621,17 @@ def _stands_alone(value: SSAValue) -> bool:
     return all(map(_stands_alone, op.operands))
 
 
+def is_free(value: SSAValue) -> bool:
+    """Whether a value is an integer `Var` by itself, which nothing defines."""
+    return isinstance(value.owner, _Free) and isinstance(value.type, IntegerType)
+
+
+def with_names(expr: SymExpr) -> SymExpr:
+    """The expression over symbolic variables by their names, in the places of `Var`s."""
+    free = {v: named_var(v) for v in expr.free_vars() if v.value is not None and is_free(v.value)}
+    return expr.substitute(free) if free else expr
+
+
 def named_var(var: sym.Var) -> sym.Var:
     """The variable by its name, also where it stands for an SSA value (`tir.Var("n", "int64")`)."""
     if isinstance(var.name, str):
@@ -637,14 +657,14 @@ def simplified(expr: PrimExpr) -> PrimExpr:
 def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
     """Clone the tree of detached ops of `expr` to the end of `block`; returns the value there.
 
-    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Values
-    that are defined in a block already stay as they are.
+    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Variables
+    that are not in it are symbolic ones by their names. Values that are defined in a block already stay as they are.
     """
     value = expr.ssa if isinstance(expr, PrimExpr) else expr
     found = mapping.get(value)
     if found is not None:
         return found
-    op = value.owner
+    op = ValueOp(with_names(as_sym(value))) if is_free(value) else value.owner
     if not isinstance(op, Operation) or op.parent is not None:
         return value
     operands = [place(_index(op, i, v), block, mapping) for i, v in enumerate(op.operands)]

@@ -175,6 +175,10 @@ def test_errors() -> None:
     with pytest.raises(TiraxError, match="no argument determines m"):
         te.create_prim_func([a, te.compute((n,), lambda i: a[i] * m)])
     te.create_prim_func([a, m, te.compute((n,), lambda i: a[i] * m)])
+    k = te.Var("k", "int64")  # a variable by itself is the symbolic one of its name
+    b = te.placeholder((k,), name="b")
+    func = te.create_prim_func([b, te.compute((k,), lambda i: b[k - 1 - i] * k)])
+    assert str(func.params[0].type) == "!tir.buffer<[k], f32>"
     spatial = te.compute((4,), lambda i: x[i, 0]).op.axis[0]
     with pytest.raises(TiraxError, match="no reduction axis"):
         te.compute((4,), lambda i: te.sum(x[i, spatial], axis=spatial))

@@ -45,6 +45,18 @@ def test_bounds_and_residues():
     assert analyzer.modular_set(te.const(5, "int32")) == arith.ModularSet(0, 5)
 
 
+def test_variables_are_of_either_sign_and_sizes_are_not():
+    analyzer, v, size = arith.Analyzer(), te.var("v"), te.size_var("v")
+    assert not analyzer.can_prove(v >= 0) and analyzer.can_prove(size >= 0)
+    assert not analyzer.can_prove(v * 2 >= -1) and analyzer.can_prove(size * 2 >= -1)
+    assert isinstance(analyzer.simplify(tir.Select(v < 0, x, y)), tir.Select)
+    assert same(analyzer.simplify(tir.Select(size < 0, x, y)), y)
+    assert analyzer.const_int_bound(v).min_value == -(2**31) and analyzer.const_int_bound(size).min_value == 0
+    assert not analyzer.can_prove_equal(te.var("v"), v)
+    with analyzer.constraint_scope(v >= 0):
+        assert analyzer.can_prove(v * 2 >= -1)
+
+
 def test_simplified_forms():
     analyzer = arith.Analyzer()
     analyzer.bind(x, ir.Range(0, 8))
